@@ -87,7 +87,7 @@ func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
 			return fmt.Errorf("job %s: %w", name, err)
 		}
 		for i := range rows {
-			runner.Tell(d.ctx, log, &rows[i])
+			runner.LogRow(d.ctx, log, &rows[i])
 		}
 	}
 	return nil

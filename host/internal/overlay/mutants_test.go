@@ -17,15 +17,15 @@ func runnerMutants() []mutant {
 		{"outcome: unknown is refused", "a commit without an answer may have been applied", in("follow.Loop.Answered", "in.Outcome = protocol.Unknown", "in.Outcome = protocol.Refused"), by("TestTriggerWithoutAnswerIsNotWrittenAgain")},
 		{"outcome: nothing read again", "what a commit without an answer wrote is read again", without("follow.Loop.Answered", "l.reread = true"), by("TestOutcomeIsReadAgain")},
 		{"outcome: view before the sync", "no view is shown while a sync is under way", in("follow.Loop.Look", "l.syncing", "false"), by("TestReadsOfADeposedLeaderSettleNothing")},
-		{"clock: not looked at", "a step begins with a look at the clock", without("runner.member.step", "m.judge()"), by("TestStepAfterAFreeze")},
-		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.line.Health() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
-		{"doubt: core not told", "the core knows when the session is in doubt", in("runner.member.judge", "level = protocol.Doubtful", "level = protocol.Trusted"), by("TestDoubtStopsGuestsAndStartsThemAgain")},
+		{"clock: not looked at", "a step begins with a look at the clock", without("runner.member.step", "m.checkHealth()"), by("TestStepAfterAFreeze")},
+		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.session.Health() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
+		{"doubt: core not told", "the core knows when the session is in doubt", in("runner.member.checkHealth", "level = protocol.Doubtful", "level = protocol.Trusted"), by("TestDoubtStopsGuestsAndStartsThemAgain")},
 		{"doubt: fence not told", "guests end with the trust, without the loop", without("runner.inbox.HealthChanged", "b.fence.strike()"), by("TestGuestsEndWithoutTheLoop")},
-		{"doubt: loop does not learn", "the loop learns what the fence has done", in("runner.fence.learn", "struck := f.struck", "struck := false"), by("TestGuestsEndWithoutTheLoop")},
+		{"doubt: loop does not learn", "the loop learns what the fence has done", in("runner.fence.takeStrike", "struck := f.struck", "struck := false"), by("TestGuestsEndWithoutTheLoop")},
 		{"end: guests go on", "guests end with the session, without the loop", without("runner.inbox.Event", "b.fence.close(_)"), by("TestGuestsEndWithTheSessionWithoutTheLoop")},
-		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.work.Wait()"), by("TestLineOutlivesItsGuests")},
-		{"rows: before the disk", "no row is stored before the registry has on its disk what it tells of", in("runner.history.write", "h.m.line.Persist(_)", "error(nil)"), by("TestRowsWaitForTheDiskOfTheRegistry")},
-		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.place", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasToldToStopDoesNotBegin")},
+		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.work.Wait()"), by("TestSessionOutlivesItsGuests")},
+		{"rows: before the disk", "no row is stored before the registry has on its disk what it tells of", in("runner.history.write", "h.member.session.Persist(_)", "error(nil)"), by("TestRowsWaitForTheDiskOfTheRegistry")},
+		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.place", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasAskedToStopDoesNotBegin")},
 	}
 }
 

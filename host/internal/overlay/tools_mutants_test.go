@@ -18,7 +18,7 @@ func toolMutants() []mutant {
 		{"class: nobody starts", "who starts joins a job of ours where no member of ElasticJob is, whatever class was written since", in("admission.Verdict.decideClass", "f.StandsFor", "false"), runner("TestMembersStayWhateverTheClass")},
 		{"class: a third", "but not for another class than ours ran the job for", in("definition.Module.StandsFor", "m.settings.Class == j.Class", "true"), runner("TestMembersStayWhateverTheClass")},
 		{"class: comes back", "who had to leave for the class comes back only when that is mended", in("admission.Verdict.decideClass", "!f.Barred", "true"), runner("TestRunsOfWhoMustGoEnd")},
-		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.depart(m.DrainTimeout, _)", "m.depart(0, e.Why)"), runner("TestShutDownDrains")},
+		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.beginDrain(m.DrainTimeout, _)", "m.beginDrain(0, e.Why)"), runner("TestShutDownDrains")},
 		{"shutdown: no drain", "the core says that what runs may finish", without("protocol.State.observe", "p.add(Drain{Why: _})"), script("removed_instance")},
 		{"retry: whatever was cancelled", "what was cancelled, and not since its member leaves, is not tried again", in("protocol.State.finished", "s.session.leaving && e.State == Cancelled", "e.State == Cancelled"), script("retry_not")},
 		{"shutdown: comes back", "who was shut down does not come back with the next session", in("runner.member.event", "m.draining == notDraining", "true"), runner("TestShutDownOutlivesTheSession")},

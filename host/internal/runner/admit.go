@@ -14,25 +14,25 @@ import (
 // memory nobody else gets, and perhaps files and connections.
 const guestsPerWorker = 4
 
-// atOnce is how many guests of the job may have begun at once; 0: any number.
-func (r *Runner) atOnce(c *job.Config) int {
+// maxBegun is how many guests of the job may have begun at once; 0: any number.
+func (r *Runner) maxBegun(c *job.Config) int {
 	if c.Parallel > 0 {
 		return c.Parallel
 	}
 	return guestsPerWorker * r.Workers.Size()
 }
 
-// sharing is what the job has of the workers of its server; the loop's. Most jobs
+// poolShares is what the job has of the workers of its server; the loop's. Most jobs
 // are at rest, so it is made when a guest begins.
-type sharing struct{ guests, commands *workers.Job }
+type poolShares struct{ guests, commands *workers.Job }
 
-// worker is for a guest that is to begin; nil if nothing bounds how many run. A
+// newWorker is for a guest that is to begin; nil if nothing bounds how many run. A
 // command of the operating system takes no processor from guests, but it is to be
 // counted all the same, so it has one of another pool.
-func (r *Runner) worker(c *job.Config) *workers.Worker {
-	of, pool := &r.sharing.guests, r.Workers
+func (r *Runner) newWorker(c *job.Config) *workers.Worker {
+	of, pool := &r.shares.guests, r.Workers
 	if c.Command != "" {
-		of, pool = &r.sharing.commands, r.Commands
+		of, pool = &r.shares.commands, r.Commands
 	}
 	if pool == nil {
 		return nil
@@ -51,7 +51,7 @@ func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 		if !g.trusted(ctx) {
 			return nil, false
 		}
-		if leave, ok = g.place(ctx); !ok || g.member.line.Health() == session.Trusted {
+		if leave, ok = g.place(ctx); !ok || g.member.session.Health() == session.Trusted {
 			return leave, ok
 		}
 		leave() // it came late; those that run may need it meanwhile
@@ -65,11 +65,11 @@ const lookAgain = 100 * time.Millisecond
 // that it begins, but the wait for a place can outlast the session, and a job that
 // lets its guests finish does not end those that wait.
 func (g *guest) trusted(ctx context.Context) bool {
-	for g.member.line.Health() != session.Trusted {
+	for g.member.session.Health() != session.Trusted {
 		again := time.NewTimer(lookAgain)
 		select {
 		case <-again.C:
-		case <-g.told:
+		case <-g.asked:
 			again.Stop()
 			return false
 		case <-ctx.Done():
@@ -85,7 +85,7 @@ func (g *guest) place(ctx context.Context) (leave func(), ok bool) {
 	if g.parallel != nil {
 		select {
 		case g.parallel <- struct{}{}:
-		case <-g.told:
+		case <-g.asked:
 			return nil, false
 		case <-ctx.Done():
 			return nil, false
@@ -99,7 +99,7 @@ func (g *guest) place(ctx context.Context) (leave func(), ok bool) {
 			<-g.parallel
 		}
 	}
-	if g.worker != nil && !g.worker.AcquireFirst(ctx, g.told) || ctx.Err() != nil || g.stopReason() != job.Continue {
+	if g.worker != nil && !g.worker.AcquireFirst(ctx, g.asked) || ctx.Err() != nil || g.stopReason() != job.Continue {
 		leave()
 		return nil, false
 	}

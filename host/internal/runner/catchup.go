@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// recall lists the newest instants of gaps, ascending. A gap whose schedule cannot be
+// missedInstants lists the newest instants of gaps, ascending. A gap whose schedule cannot be
 // read has none: its row says so.
-func (m *member) recall(r protocol.Recall) []int64 {
+func (m *member) missedInstants(r protocol.Recall) []int64 {
 	var all []int64
 	for _, g := range slices.Backward(r.Gaps) {
 		if len(all) == r.Most {

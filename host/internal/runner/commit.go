@@ -14,13 +14,13 @@ import (
 // commit sends the transaction of a plan.
 func (m *member) commit(p follow.Plan) {
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(p.Ops))
-	m.line.Submit(m.life, p.Ops, func(receipt registry.Receipt, err error) {
+	m.session.Submit(m.life, p.Ops, func(receipt registry.Receipt, err error) {
 		m.inbox.put(commitMessage{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
 	})
 }
 
-func (m *member) committed(l commitMessage) {
-	in, outcome := m.loop.Answered(l.plan, l.receipt, m.line.ID(), l.err)
+func (m *member) commitAnswered(l commitMessage) {
+	in, outcome := m.loop.Answered(l.plan, l.receipt, m.session.ID(), l.err)
 	switch outcome {
 	case follow.Applied:
 		m.troubles.clear(troubleCommit)
@@ -39,7 +39,7 @@ func (m *member) committed(l commitMessage) {
 	case follow.Ended:
 	}
 	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly {
-		m.arrived()
+		m.markJoined()
 	}
 	m.step(in)
 }
@@ -59,7 +59,7 @@ func (m *member) sync(pause time.Duration) {
 			return
 		}
 		for p := new(backoff.Backoff); ; {
-			err := m.line.Sync(m.life)
+			err := m.session.Sync(m.life)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)
 				m.inbox.put(syncedMessage{})

@@ -63,7 +63,7 @@ func (l *generations) storeCutOff() {
 				continue // the history has it
 			}
 			if row, ok := l.row(&r, c.schedules); ok {
-				Tell(ctx, l.Log, &row)
+				LogRow(ctx, l.Log, &row)
 				rows = append(rows, row)
 			}
 		}

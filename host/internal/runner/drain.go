@@ -27,13 +27,13 @@ func (m *member) leave(now bool) {
 	if now {
 		wait = 0
 	}
-	m.depart(wait, reason.Of(reason.ShuttingDown))
+	m.beginDrain(wait, reason.Of(reason.ShuttingDown))
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
-// depart begins the way out: no more ticks, and the core leaves as soon as
+// beginDrain begins the way out: no more ticks, and the core leaves as soon as
 // nothing is open. Who is on the way out already does not get more time by it.
-func (m *member) depart(wait time.Duration, why reason.Reason) {
+func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 	if m.draining != notDraining {
 		if wait == 0 && m.draining == finishing {
 			m.drain.Reset(0)
@@ -42,18 +42,18 @@ func (m *member) depart(wait time.Duration, why reason.Reason) {
 	}
 	m.Clock.Remove()
 	m.draining, m.departs = finishing, why
-	m.going.Store(true)
+	m.leaving.Store(true)
 	m.drain = time.AfterFunc(wait, func() { m.inbox.put(drainTimeoutMessage{}) })
 }
 
-// drained goes on when a phase has had its time.
-func (m *member) drained() {
+// drainTimeout goes on when a phase has had its time.
+func (m *member) drainTimeout() {
 	if m.draining == finishing {
 		m.draining = stopping
-		m.hush()
+		m.cancelListener()
 		grace := time.Duration(0)
 		for _, g := range m.guests {
-			g.ask(job.StopShutdown, m.departs)
+			g.askToStop(job.StopShutdown, m.departs)
 			grace = max(grace, g.grace)
 		}
 		m.drain.Reset(grace + leaveTimeout)

@@ -17,7 +17,7 @@ type fence struct {
 	running map[*fenced]struct{}
 	finish  bool   // the job lets its guests finish
 	struck  bool   // and the loop has not learnt of it
-	cut     bool   // for good: the line is over
+	closed  bool   // for good: the job session is over
 	idle    func() // called when nothing runs any more; nil: nobody waits for that
 }
 
@@ -36,23 +36,23 @@ func (f *fence) add(w *fenced) (leave func()) {
 		f.running = map[*fenced]struct{}{}
 	}
 	f.running[w] = struct{}{}
-	if f.struck || f.cut {
-		f.end(w)
+	if f.struck || f.closed {
+		f.endOne(w)
 	}
-	return func() { f.leave(w) }
+	return func() { f.remove(w) }
 }
 
-func (f *fence) leave(w *fenced) {
+func (f *fence) remove(w *fenced) {
 	f.mu.Lock()
 	delete(f.running, w)
-	idle := f.rest()
+	idle := f.takeIdle()
 	f.mu.Unlock()
 	idle()
 }
 
-// rest is what is to be called because nothing runs any more. mu is held, as in
+// takeIdle is what is to be called because nothing runs any more. mu is held, as in
 // end.
-func (f *fence) rest() (idle func()) {
+func (f *fence) takeIdle() (idle func()) {
 	if f.idle == nil || len(f.running) > 0 {
 		return func() {}
 	}
@@ -60,8 +60,8 @@ func (f *fence) rest() (idle func()) {
 	return idle
 }
 
-func (f *fence) end(w *fenced) {
-	if f.cut || !f.finish || !w.spare {
+func (f *fence) endOne(w *fenced) {
+	if f.closed || !f.finish || !w.spare {
 		w.end()
 	}
 }
@@ -72,24 +72,24 @@ func (f *fence) strike() {
 	defer f.mu.Unlock()
 	f.struck = true
 	for w := range f.running {
-		f.end(w)
+		f.endOne(w)
 	}
 }
 
 // close ends all that runs, and calls done when that is over.
 func (f *fence) close(done func()) {
 	f.mu.Lock()
-	f.cut, f.idle = true, done
+	f.closed, f.idle = true, done
 	for w := range f.running {
-		f.end(w)
+		f.endOne(w)
 	}
-	idle := f.rest()
+	idle := f.takeIdle()
 	f.mu.Unlock()
 	idle()
 }
 
-// learn tells the loop whether the fence has struck since it asked last.
-func (f *fence) learn() bool {
+// takeStrike tells the loop whether the fence has struck since it asked last.
+func (f *fence) takeStrike() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	struck := f.struck
@@ -97,8 +97,8 @@ func (f *fence) learn() bool {
 	return struck
 }
 
-// rule says whether the job lets its guests finish.
-func (f *fence) rule(finish bool) {
+// setFinish says whether the job lets its guests finish.
+func (f *fence) setFinish(finish bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.finish = finish
@@ -108,14 +108,14 @@ func (f *fence) rule(finish bool) {
 func (f *fence) finishes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.finish && !f.cut
+	return f.finish && !f.closed
 }
 
 // lease is that of a run which goes on beside this process: it lasts until the fence
 // would strike.
 type lease struct {
-	inbox *inbox
-	line  *session.Job
+	inbox   *inbox
+	session *session.Job
 }
 
 // Left is part of job.Lease.
@@ -123,7 +123,7 @@ func (l lease) Left() (left time.Duration, bounded bool) {
 	if l.inbox.fence.finishes() {
 		return 0, false
 	}
-	return l.line.Left()
+	return l.session.Left()
 }
 
 // Lapsed is part of job.Lease. This process was late: what the fence would have
@@ -155,7 +155,7 @@ func (b *inbox) Turns() (n uint64, waits bool) {
 // fenceGuest lets the fence end a guest, as the core would.
 func (m *member) fenceGuest(g *guest) (leave func()) {
 	return m.inbox.fence.add(&fenced{spare: true, end: func() {
-		g.ask(job.StopSessionLost, reason.Of(reason.SessionDoubtful))
+		g.askToStop(job.StopSessionLost, reason.Of(reason.SessionDoubtful))
 		g.kill()
 	}})
 }

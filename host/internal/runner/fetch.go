@@ -17,14 +17,14 @@ func (m *member) fetch() {
 		time.AfterFunc(wait, func() { m.inbox.put(marksDueMessage{}) })
 	}
 	for _, r := range reads {
-		m.line.Fetch(m.life, r.Path, func(n registry.Node, err error) {
+		m.session.Fetch(m.life, r.Path, func(n registry.Node, err error) {
 			m.inbox.put(replyMessage{read: r, node: n, err: err})
 		})
 	}
 }
 
-// replied takes the answer to a read.
-func (m *member) replied(l replyMessage) {
+// readAnswered takes the answer to a read.
+func (m *member) readAnswered(l replyMessage) {
 	if l.err == nil {
 		m.allow(l.read.Path)
 		m.loop.Reply(l.read, l.node)
@@ -34,7 +34,7 @@ func (m *member) replied(l replyMessage) {
 		m.deny(l.read.Path, l.err)
 	}
 	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
-	m.looked() // it may take long
+	m.endInitialRead() // it may take long
 	if pause := m.loop.Failed(l.read); pause > 0 {
 		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}

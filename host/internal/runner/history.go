@@ -25,7 +25,7 @@ type batch struct {
 // written when the member ends is still in the registry. It has a goroutine only
 // while there is something to write.
 type history struct {
-	m *member
+	member *member
 
 	mu      sync.Mutex // guards the fields below
 	waiting []batch    // bounded by what the member's record holds
@@ -41,11 +41,11 @@ func (h *history) add(b batch) {
 	h.waiting = append(h.waiting, b)
 	if !h.writing {
 		h.writing = true
-		h.m.work.Go(func() { h.run(h.m.life) })
+		h.member.work.Go(func() { h.run(h.member.life) })
 	}
 }
 
-func (h *history) take() []batch {
+func (h *history) takeWaiting() []batch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := h.waiting
@@ -54,9 +54,9 @@ func (h *history) take() []batch {
 }
 
 func (h *history) run(ctx context.Context) {
-	for batches := h.take(); len(batches) > 0; batches = h.take() {
+	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
 		for _, b := range batches {
-			h.m.tell(b.rows, b.schedules)
+			h.member.logRows(b.rows, b.schedules)
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxBatch)
 				if !h.store(ctx, b.rows[:n], b.schedules) {
@@ -71,7 +71,7 @@ func (h *history) run(ctx context.Context) {
 // store retries to write rows until the history has them, and then tells the core. It
 // returns false if ctx ended first.
 func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
-	m := h.m
+	m := h.member
 	logged := false
 	for p := new(backoff.Backoff); ; {
 		err := h.write(ctx, rows, schedules)
@@ -115,7 +115,7 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 
 // giveUp logs a row that the history refuses for good. It is dropped otherwise.
 func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause error) {
-	m := h.m
+	m := h.member
 	n := m.lostRows.Add(1)
 	row, _ := m.row(r, schedules) // as far as it is known
 	m.Log.Error("the history refuses a row for good; this is the row", "row", fmt.Sprintf("%+v", row), "error", cause)
@@ -125,7 +125,7 @@ func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause e
 func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) error {
 	out := make([]trace.Row, 0, len(rows))
 	for i := range rows {
-		if r, ok := h.m.row(&rows[i], schedules); ok {
+		if r, ok := h.member.row(&rows[i], schedules); ok {
 			out = append(out, r)
 		}
 	}
@@ -135,10 +135,10 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []pr
 	// A row must not be stored before the registry has on its disk that the row's
 	// instant is accounted for. Otherwise the instant would be accounted for a second
 	// time after a loss of power.
-	if err := h.m.line.Persist(ctx); err != nil {
+	if err := h.member.session.Persist(ctx); err != nil {
 		return fmt.Errorf("have the registry on its disk before rows are stored: %w", err)
 	}
-	return h.m.sink.write(ctx, h.m.Sink, out)
+	return h.member.sink.write(ctx, h.member.Sink, out)
 }
 
 // row makes a row of the history from one of the core. It returns false for a gap in

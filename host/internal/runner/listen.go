@@ -45,8 +45,8 @@ func (m *member) listen(e protocol.Listen) {
 	})
 }
 
-// hush ends the listener that is called.
-func (m *member) hush() {
+// cancelListener ends the listener that is called.
+func (m *member) cancelListener() {
 	if m.listening != nil {
 		m.listening()
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // guestLog is where guests write; the sandbox adds job and item.
-func (r *Runner) guestLog() *slog.Logger { return r.base.With("source", "guest") }
+func (r *Runner) guestLog() *slog.Logger { return r.serverLog.With("source", "guest") }
 
 // ofJob names the job in every line of a log. It does what Logger.With would,
 // but each of many jobs keeps nothing more than its name.

@@ -21,7 +21,7 @@ import (
 type member struct {
 	*generations
 	inbox           *inbox // shared
-	line            *session.Job
+	session         *session.Job
 	life            context.Context //nolint:containedctx // that of the member, not of a call
 	end             context.CancelFunc
 	unstop          func() bool // takes back that the end of the server is told
@@ -64,23 +64,23 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := r.rules(r.file)
+	rules := r.coreSettings(r.file)
 	m := &member{
-		generations: l, inbox: inbox, line: js,
+		generations: l, inbox: inbox, session: js,
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(js.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: spelling.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: spelling.Contender(int64(js.ID())),
-			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.sessionLost, Removed: l.removed,
+			Knows: r.Knows, Reads: r.readsCron, Zoneless: rules.Zoneless, Lost: l.sessionLost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry, CatchUp: rules.CatchUp,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
 	m.effective, m.ruled = &effective{job: r.file}, rules
-	inbox.fence.rule(rules.Finish)
+	inbox.fence.setFinish(rules.Finish)
 	r.Clock.Use(*r.file)
-	m.history.m = m
+	m.history.member = m
 	return m, nil
 }
 
@@ -112,7 +112,7 @@ func (m *member) turn() {
 			m.step(tick)
 		}
 		clear(messages)
-		m.publish()
+		m.handleViews()
 		if !m.over {
 			m.fetch()
 		}
@@ -120,9 +120,9 @@ func (m *member) turn() {
 	m.finish()
 }
 
-// looked gives the member's place among those that read all of their nodes to
+// endInitialRead gives the member's place among those that read all of their nodes to
 // another one.
-func (m *member) looked() {
+func (m *member) endInitialRead() {
 	if m.looking {
 		m.looking = false
 		<-m.Looks
@@ -132,7 +132,7 @@ func (m *member) looked() {
 // finish ends a life: with it end its guests, and whatever it has under way.
 func (m *member) finish() {
 	m.inbox.close()
-	m.looked()
+	m.endInitialRead()
 	m.unstop()
 	m.Clock.Remove()
 	m.end()
@@ -151,7 +151,7 @@ func (m *member) finish() {
 	runs, schedules := m.loop.State().Open()
 	was := memberEnd{again: m.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.err}
 	m.detach()
-	m.closeSession(m.line)
+	m.closeSession(m.session)
 	if m.awaitNext(was) {
 		m.startNext()
 	}
@@ -169,27 +169,27 @@ func (m *member) handle(l message) {
 	case eventMessage:
 		m.event(l.Event)
 	case replyMessage:
-		m.replied(l)
+		m.readAnswered(l)
 	case retryReadsMessage:
 		m.loop.Repeat()
 	case commitMessage:
-		m.committed(l)
+		m.commitAnswered(l)
 	case syncedMessage:
 		m.loop.Synced()
 	case wakeMessage:
 		m.wakeAt = time.Time{}
 		m.step(protocol.Elapsed{})
 	case drainTimeoutMessage:
-		m.drained()
+		m.drainTimeout()
 	case leaveMessage:
 		m.leave(l.now)
 	case redefineMessage:
-		m.redefined()
+		m.redefine()
 	case marksDueMessage:
 		m.loop.Waited()
 	case *endsMessage:
 		for _, e := range l.ends {
-			m.ended(e.Entry)
+			m.forgetGuest(e.Entry)
 		}
 		m.step(l.ends)
 	case checkMessage:
@@ -218,64 +218,64 @@ func (m *member) event(e registry.Event) {
 	}
 }
 
-// publish shows the core what is new, once it knows the settings of the job.
-func (m *member) publish() {
+// handleViews shows the core what is new, once it knows the settings of the job.
+func (m *member) handleViews() {
 	for !m.over && m.loop.Look() {
-		m.looked()
+		m.endInitialRead()
 		m.allowAll()
 		m.fresh = m.configure() || m.fresh
 		m.decideAdmission()
-		m.rule() // a module comes when it comes
+		m.sendSettings() // a module comes when it comes
 		m.step(protocol.Observed{View: m.loop.View()})
 		m.storeAnsweredElsewhere()
-		m.show()
+		m.publishSnapshot()
 		if m.fresh || !m.defining.done {
 			m.define()
 		}
-		m.arrive()
+		m.joinUnlessDefining()
 	}
 }
 
-// arrive tells that the job has joined. The server's own file is in the registry by
+// joinUnlessDefining tells that the job has joined. The server's own file is in the registry by
 // then: who starts a server, and then asks what a job is, is not told what it was.
-func (m *member) arrive() {
+func (m *member) joinUnlessDefining() {
 	if !m.defining.asked {
-		m.arrived()
+		m.markJoined()
 	}
 }
 
-// arrived: what is tried for ever keeps no server from being ready.
-func (m *member) arrived() {
+// markJoined: what is tried for ever keeps no server from being ready.
+func (m *member) markJoined() {
 	if m.self != "" {
 		m.joinOnce.Do(func() { close(m.joined) })
 	}
 }
 
-// show lets others see where the member stands.
-func (m *member) show() {
+// publishSnapshot lets others see where the member stands.
+func (m *member) publishSnapshot() {
 	if self := m.loop.State().Self(); self != m.self {
 		m.self = self
 		if self != "" {
 			m.setRemoved(false)
 		}
 	}
-	m.news(m.snapshot.Load())
+	m.logChanges(m.snapshot.Load())
 	m.snapshot.Store(&snapshot{view: m.loop.View(), self: m.self, effective: m.effective, troubles: m.loop.State().Troubles()})
 }
 
 // step asks the core, after a look at the clock: a process that was frozen must
 // not begin anything because of messages from before.
 func (m *member) step(in protocol.Input) {
-	m.judge()
+	m.checkHealth()
 	m.advance(in)
 }
 
-// judge tells the core when the session is to be trusted more, or less, than
+// checkHealth tells the core when the session is to be trusted more, or less, than
 // before.
-func (m *member) judge() {
-	ended := m.inbox.fence.learn() // the session may have come to be trusted again since
+func (m *member) checkHealth() {
+	ended := m.inbox.fence.takeStrike() // the session may have come to be trusted again since
 	level := protocol.Trusted
-	switch m.line.Health() {
+	switch m.session.Health() {
 	case session.Trusted:
 	case session.Doubtful:
 		level = protocol.Doubtful
@@ -285,7 +285,7 @@ func (m *member) judge() {
 	for _, in := range m.loop.Trust(level, ended) {
 		m.advance(in)
 	}
-	m.measure()
+	m.checkSkew()
 }
 
 // advance asks the core and carries out what it says.
@@ -305,30 +305,30 @@ func (m *member) advance(in protocol.Input) {
 func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:
-		m.start(e)
+		m.startGuest(e)
 	case protocol.Cancel:
-		m.cancel(e, reasonOf(in))
+		m.cancelGuest(e, stopReasonOf(in))
 	case protocol.Drain:
-		m.depart(m.DrainTimeout, e.Why)
+		m.beginDrain(m.DrainTimeout, e.Why)
 	case protocol.Prepare:
 		m.prepare(e)
 	case protocol.Listen:
 		m.listen(e)
 	case protocol.Hush:
-		m.hush()
+		m.cancelListener()
 	case protocol.Assign:
 		m.assign(e.Request)
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Recall:
-		m.inbox.put(inputMessage{protocol.Recalled{Instants: m.recall(e)}})
+		m.inbox.put(inputMessage{protocol.Recalled{Instants: m.missedInstants(e)}})
 	case protocol.Store:
 		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:
-		m.wakeBy(time.UnixMilli(e.At))
+		m.setWake(time.UnixMilli(e.At))
 	case protocol.Answer:
 		if e.ID == defineAsk {
-			m.defined(e.Fault)
+			m.defineAnswered(e.Fault)
 			return
 		}
 		m.answer(e.ID, e.Fault)
@@ -355,8 +355,8 @@ func (m *member) note(n protocol.Note) {
 	}
 }
 
-// wakeBy sets the one timer; what is asked for earlier has precedence.
-func (m *member) wakeBy(at time.Time) {
+// setWake sets the one timer; what is asked for earlier has precedence.
+func (m *member) setWake(at time.Time) {
 	if !m.wakeAt.IsZero() && m.wakeAt.Before(at) {
 		return
 	}
@@ -395,13 +395,13 @@ func (m *member) reschedule(cron string) {
 	default:
 		m.troubles.clear(troubleSchedule)
 	}
-	m.inbox.put(inputMessage{protocol.Passed{At: m.newest(cron, now)}})
+	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now)}})
 }
 
-// newest is the last instant of the schedule that is not after now; 0 if there
+// newestInstant is the last instant of the schedule that is not after now; 0 if there
 // was none for years. Schedules only search forward, so ever longer stretches of
 // the past are tried.
-func (m *member) newest(cron string, now time.Time) int64 {
+func (m *member) newestInstant(cron string, now time.Time) int64 {
 	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
 		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
 		if err != nil || n > 0 {
@@ -434,15 +434,15 @@ func (m *member) assign(r protocol.AssignRequest) {
 			in.Fault = err.Error()
 		}
 		if ctx.Err() == nil {
-			m.dealt(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
+			m.reportStrategy(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
 		}
 		m.inbox.put(dealtMessage{question, in})
 	})
 }
 
-// dealt tells everybody of a strategy that failed: its items run on servers
+// reportStrategy tells everybody of a strategy that failed: its items run on servers
 // that nobody chose.
-func (m *member) dealt(e Event, err error, kept bool) {
+func (m *member) reportStrategy(e Event, err error, kept bool) {
 	if err == nil {
 		m.troubles.clear(troubleStrategy)
 		return

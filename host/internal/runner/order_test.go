@@ -18,16 +18,16 @@ import (
 
 // A guest that was told to stop while it waited does not begin, not even when its
 // place comes at the same moment.
-func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
+func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	waiting := func(places Slots, w *workers.Worker) *guest {
-		return &guest{told: make(chan struct{}), parallel: places, worker: w, grace: time.Second, end: func() {}}
+		return &guest{asked: make(chan struct{}), parallel: places, worker: w, grace: time.Second, end: func() {}}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 { // which of two that are ready is taken is a matter of chance
 			places, pool := NewSlots(1), workers.New(1).Job()
 			g := waiting(places, pool.Worker())
-			g.ask(job.StopShutdown, reason.Reason{})
+			g.askToStop(job.StopShutdown, reason.Reason{})
 			if _, ok := g.place(t.Context()); ok {
 				t.Fatal("it begins")
 			}
@@ -47,7 +47,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 				done <- ok
 			}()
 			synctest.Wait()
-			g.ask(job.StopShutdown, reason.Reason{})
+			g.askToStop(job.StopShutdown, reason.Reason{})
 			if <-done {
 				t.Error("it begins without a place")
 			}
@@ -58,7 +58,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 
 // As long as a guest of it runs, a member is there for others: the line is closed
 // after the last one, also when the member gave up waiting for it.
-func TestLineOutlivesItsGuests(t *testing.T) {
+func TestSessionOutlivesItsGuests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}

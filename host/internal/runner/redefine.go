@@ -24,9 +24,9 @@ func (r *Runner) takeFile() {
 	}
 }
 
-// redefined brings a file that was read again into the registry, as at the start of
+// redefine brings a file that was read again into the registry, as at the start of
 // the server. What the file alone can say is in force at once.
-func (m *member) redefined() {
+func (m *member) redefine() {
 	if m.defining.asked {
 		m.defining.again = true // one after the other
 		return
@@ -41,6 +41,6 @@ func (m *member) redefined() {
 	m.effective, m.admitted.definition.Config = &effective{job: m.effective.job}, nil
 	m.configure()
 	m.decideAdmission()
-	m.rule()
+	m.sendSettings()
 	m.define()
 }

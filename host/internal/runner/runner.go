@@ -203,29 +203,29 @@ const (
 // Runner runs one job. Make it with New.
 type Runner struct {
 	Options
-	base     *slog.Logger // of the server
-	results  resultTexts
-	sink     sink
-	parallel Slots // of this job: for the guests that have begun; the loop's; nil until one does
-	sharing  sharing
-	file     *job.Config // the server's own, as the job goes by it; the loop's
-	defining defining    // the loop's
-	admitted admitted    // the loop's
-	troubles troubles
-	stuck    stuck
-	lostRows atomic.Int64 // those that the history refused for good
-	joined   chan struct{}
-	joinOnce sync.Once
-	going    atomic.Bool // the job is about to leave this server
-	snapshot atomic.Pointer[snapshot]
-	own      atomic.Pointer[job.Config] // the newest of the server's own: Options.Config, or what Redefine has put in its place
+	serverLog *slog.Logger // of the server
+	results   resultTexts
+	sink      sink
+	parallel  Slots // of this job: for the guests that have begun; the loop's; nil until one does
+	shares    poolShares
+	file      *job.Config // the server's own, as the job goes by it; the loop's
+	defining  defining    // the loop's
+	admitted  admitted    // the loop's
+	troubles  troubles
+	stuck     stuck
+	lostRows  atomic.Int64 // those that the history refused for good
+	joined    chan struct{}
+	joinOnce  sync.Once
+	leaving   atomic.Bool // the job is about to leave this server
+	snapshot  atomic.Pointer[snapshot]
+	own       atomic.Pointer[job.Config] // the newest of the server's own: Options.Config, or what Redefine has put in its place
 
 	// mu guards what callers of Ask share with the loop.
-	mu     sync.Mutex
-	asks   map[int64]*pendingAsk
-	asked  int64 // id of the newest
-	inbox  *inbox
-	closed bool
+	mu        sync.Mutex
+	asks      map[int64]*pendingAsk
+	newestAsk int64 // id of the newest
+	inbox     *inbox
+	closed    bool
 }
 
 // New makes a Runner; nothing starts before Start.
@@ -238,7 +238,7 @@ func New(o Options) *Runner {
 	}
 	base := o.Log
 	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
-	r := &Runner{Options: o, base: base, sink: make(sink, 1), joined: make(chan struct{})}
+	r := &Runner{Options: o, serverLog: base, sink: make(sink, 1), joined: make(chan struct{})}
 	r.file = o.Config
 	r.own.Store(o.Config)
 	return r

@@ -39,14 +39,14 @@ func (m *member) configure() bool {
 	}
 	e := effective{definition: v.Definition}
 	if module == nil {
-		e.job = m.shared(config.Apply(*m.file))
+		e.job = m.intern(config.Apply(*m.file))
 	} else {
 		d := definition.Definition{Config: config, Module: *module}
-		e.job = m.shared(d.Job(*m.file))
+		e.job = m.intern(d.Job(*m.file))
 	}
 	m.effective = &e
 	m.fire = fire{}
-	m.resettle(old.job)
+	m.applySettings(old.job)
 	m.Changed(e.job)
 	return true
 }
@@ -61,22 +61,22 @@ func (m *member) params() map[int]string {
 	return e.params
 }
 
-// shared is the server's own configuration if c says the same. Most do, and a
+// intern is the server's own configuration if c says the same. Most do, and a
 // server may have thousands.
-func (r *Runner) shared(c job.Config) *job.Config {
+func (r *Runner) intern(c job.Config) *job.Config {
 	if reflect.DeepEqual(c, *r.file) {
 		return r.file
 	}
 	return &c
 }
 
-// resettle applies what is not looked up each time it is needed.
-func (m *member) resettle(old *job.Config) {
+// applySettings applies what is not looked up each time it is needed.
+func (m *member) applySettings(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
 		m.parallel = nil // there will be others; those that run give their slots back where they took them
 	}
-	m.rule()
+	m.sendSettings()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
 		m.Clock.Use(*c)
 		if m.cron != "" {
@@ -85,25 +85,25 @@ func (m *member) resettle(old *job.Config) {
 	}
 }
 
-// rule tells the core what is otherwise, if anything is.
-func (m *member) rule() {
-	in := m.rules(m.effective.job)
+// sendSettings tells the core what is otherwise, if anything is.
+func (m *member) sendSettings() {
+	in := m.coreSettings(m.effective.job)
 	in.Barred = m.isBarred()
 	if in != m.ruled {
 		m.ruled = in
-		m.inbox.fence.rule(in.Finish)
+		m.inbox.fence.setFinish(in.Finish)
 		m.step(in)
 	}
 }
 
-// reads tells whether a cron can be read.
-func (r *Runner) reads(cron string) bool {
+// readsCron tells whether a cron can be read.
+func (r *Runner) readsCron(cron string) bool {
 	_, _, _, err := r.Clock.Between(cron, 0, 1)
 	return err == nil
 }
 
-// rules are what the core is told of a job's settings.
-func (r *Runner) rules(c *job.Config) protocol.Configured {
+// coreSettings are what the core is told of a job's settings.
+func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	slots := c.Parallel
 	if all := r.Workers.Size(); slots == 0 || all > 0 && all < slots {
 		slots = all
@@ -150,8 +150,8 @@ type defining struct {
 
 const defineTries = 5
 
-// defined tells what became of it.
-func (m *member) defined(fault string) {
+// defineAnswered tells what became of it.
+func (m *member) defineAnswered(fault string) {
 	o := &m.defining
 	o.asked, o.fault = false, fault
 	o.done = fault == "" || o.tries >= defineTries
@@ -162,7 +162,7 @@ func (m *member) defined(fault string) {
 	if o.again {
 		m.inbox.put(redefineMessage{})
 	}
-	m.arrive()
+	m.joinUnlessDefining()
 }
 
 // define brings the server's own file into the registry, by the rule of
@@ -174,17 +174,17 @@ func (m *member) define() {
 		return
 	}
 	m.fresh = false
-	m.sayEnabled()
+	m.reportEnabled()
 	config, module := m.Layout.Defined(v)
 	if config == nil {
 		return
 	}
 	merged, err := definition.Merge(m.Define(*m.file), config, module)
 	if err != nil {
-		m.undefined(err)
+		m.defineFailed(err)
 		return
 	}
-	m.dispute(merged.Disputed)
+	m.reportDisputes(merged.Disputed)
 	if o.done {
 		return
 	}
@@ -193,12 +193,12 @@ func (m *member) define() {
 		ask.HaveModule = v.ModuleVersion
 	}
 	if ask.Definition, err = m.Layout.Spell(v.Definition, merged.Definition); err != nil {
-		m.undefined(err)
+		m.defineFailed(err)
 		return
 	}
 	o.said = merged.Said()
 	if ask.Same(v.Definition) {
-		m.defined("")
+		m.defineAnswered("")
 		return
 	}
 	if o.tries++; o.tries > 1 {
@@ -210,15 +210,15 @@ func (m *member) define() {
 	m.step(protocol.Asked{ID: defineAsk, Ask: ask})
 }
 
-func (m *member) undefined(err error) {
+func (m *member) defineFailed(err error) {
 	m.defining.done = true
 	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)
 	m.troubles.set(troubleDefinition, err.Error())
 }
 
-// dispute tells of keys that the registry and this server's file have changed to
+// reportDisputes tells of keys that the registry and this server's file have changed to
 // different values.
-func (m *member) dispute(keys []definition.Dispute) {
+func (m *member) reportDisputes(keys []definition.Dispute) {
 	if slices.Equal(keys, m.defining.disputed) {
 		return
 	}
@@ -235,10 +235,10 @@ func (m *member) dispute(keys []definition.Dispute) {
 	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))
 }
 
-// sayEnabled tells, once in a session, that a job is not disabled here although
+// reportEnabled tells, once in a session, that a job is not disabled here although
 // the server's own file says so: that counts when the server is new to the job,
 // later an operator's word does.
-func (m *member) sayEnabled() {
+func (m *member) reportEnabled() {
 	if !m.file.Disabled || m.toldEnabled {
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// sinkPatience is how long the end of a life waits for a write that is under way.
-const sinkPatience = time.Second
+// sinkWait is how long the end of a life waits for a write that is under way.
+const sinkWait = time.Second
 
 // sink lets one life after the other write rows. A write that does not heed its
 // context, as one to a disk that hangs, must keep neither a life from ending nor
@@ -39,7 +39,7 @@ func (s sink) write(ctx context.Context, to trace.Sink, rows []trace.Row) error 
 		return err
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(sinkPatience)
+	late := time.NewTimer(sinkWait)
 	defer late.Stop()
 	select {
 	case err := <-done:

@@ -30,7 +30,7 @@ type itemState struct {
 }
 
 func newItemState(m *member, item int) *itemState {
-	return &itemState{layout: m.Layout, session: m.line, self: m.loop.State().Self(), item: item}
+	return &itemState{layout: m.Layout, session: m.session, self: m.loop.State().Self(), item: item}
 }
 
 // Load implements job.State. It needs no sync: the begin of the run was written
@@ -65,17 +65,17 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 		}
 	}
 	if !s.node.Exists {
-		if err := s.prepare(ctx); err != nil {
+		if err := s.createParents(ctx); err != nil {
 			return err
 		}
 	}
 	_, err = s.session.Commit(ctx, s.layout.SaveState(s.self, s.item, s.node, data)...)
 	switch {
 	case err == nil:
-		s.wrote(data)
+		s.recordSave(data)
 		return nil
 	case errors.Is(err, registry.ErrUnknown):
-		return s.settle(ctx, data)
+		return s.settleSave(ctx, data)
 	case errors.Is(err, registry.ErrConflict):
 		return fmt.Errorf("%w: %w", ErrMoved, err)
 	}
@@ -92,8 +92,8 @@ func (s *itemState) read(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the nodes above the state, which other items share.
-func (s *itemState) prepare(ctx context.Context) error {
+// createParents makes the nodes above the state, which other items share.
+func (s *itemState) createParents(ctx context.Context) error {
 	above, _ := s.layout.StateOf(s.item)
 	for _, path := range above {
 		n, err := s.session.Read(ctx, path)
@@ -111,16 +111,16 @@ func (s *itemState) prepare(ctx context.Context) error {
 	return nil
 }
 
-// wrote notes how the node is after a save.
-func (s *itemState) wrote(data []byte) {
+// recordSave notes how the node is after a save.
+func (s *itemState) recordSave(data []byte) {
 	if s.node.Exists {
 		s.node.Stat.Version++
 	}
 	s.node.Exists, s.node.Data = true, data
 }
 
-// settle finds out what became of a save whose answer was lost.
-func (s *itemState) settle(ctx context.Context, data []byte) error {
+// settleSave finds out what became of a save whose answer was lost.
+func (s *itemState) settleSave(ctx context.Context, data []byte) error {
 	want := int32(0)
 	if s.node.Exists {
 		want = s.node.Stat.Version + 1

@@ -34,7 +34,7 @@ func (r *Runner) Status() job.Status {
 	for _, in := range v.Instances {
 		s.Instances = append(s.Instances, in.ID)
 	}
-	s.Troubles = append(s.Troubles, awaited(v)...)
+	s.Troubles = append(s.Troubles, nextModuleAwaited(v)...)
 	past := v.Past()
 	s.Succeeded, s.Failed = past.Flow.Succeeded, past.Flow.Failed
 	for _, it := range status.Items(v) {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// patience is how long a guest may go on after it was ended before somebody is
+// overstayTime is how long a guest may go on after it was ended before somebody is
 // told. The sandbox ends modules at once; a job written in Go can ignore its
 // context, and then neither the next session nor the end of the server comes
 // before it returns.
-const patience = 5 * time.Second
+const overstayTime = 5 * time.Second
 
 // stuck are the guests that ignore their end.
 type stuck struct {
@@ -53,45 +53,45 @@ func (g *guest) kill() {
 	g.end()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over || g.watch != nil {
+	if g.returned || g.watch != nil {
 		return
 	}
 	since := time.Now()
-	g.watch = time.AfterFunc(patience, func() { g.overstays(since) })
+	g.watch = time.AfterFunc(overstayTime, func() { g.reportOverstay(since) })
 }
 
-// overstays tells of a guest that ignores its end, unless it has returned.
-func (g *guest) overstays(since time.Time) {
-	g.telling.Lock()
-	defer g.telling.Unlock()
+// reportOverstay tells of a guest that ignores its end, unless it has returned.
+func (g *guest) reportOverstay(since time.Time) {
+	g.reporting.Lock()
+	defer g.reporting.Unlock()
 	g.mu.Lock()
-	over := g.over
+	returned := g.returned
 	g.mu.Unlock()
-	if over {
+	if returned {
 		return
 	}
-	g.late = since
+	g.reported = since
 	m := g.member
 	m.Log.Error("a guest ignores its end; until it returns the job does not go on here, nor does the server stop",
 		"item", g.entry.Item, "run", g.call.RunID, "ended_at", since)
 	m.troubles.set(troubleGuest, m.stuck.add(g, since))
 }
 
-// gone says that the guest has returned.
-func (g *guest) gone() {
+// markReturned says that the guest has returned.
+func (g *guest) markReturned() {
 	g.mu.Lock()
-	g.over = true
+	g.returned = true
 	watch := g.watch
 	g.mu.Unlock()
 	if watch == nil || watch.Stop() {
 		return
 	}
-	g.telling.Lock()
-	defer g.telling.Unlock()
-	if g.late.IsZero() {
+	g.reporting.Lock()
+	defer g.reporting.Unlock()
+	if g.reported.IsZero() {
 		return
 	}
 	m := g.member
-	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(g.late).String())
+	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(g.reported).String())
 	m.troubles.set(troubleGuest, m.stuck.remove(g))
 }

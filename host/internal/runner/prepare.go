@@ -54,8 +54,8 @@ func (m *member) prepared(r protocol.Ready) {
 	m.Log.Info("the next module is ready here", "module", r.Digest)
 }
 
-// awaited tells for whom the next module waits.
-func awaited(v *protocol.View) []reason.Reason {
+// nextModuleAwaited tells for whom the next module waits.
+func nextModuleAwaited(v *protocol.View) []reason.Reason {
 	if v.Next == "" {
 		return nil
 	}

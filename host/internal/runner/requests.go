@@ -43,15 +43,15 @@ func (r *Runner) submit(p *pendingAsk) (int64, error) {
 	case len(r.asks) >= maxAsks:
 		return 0, ErrBusy
 	}
-	r.asked++
+	r.newestAsk++
 	if r.asks == nil {
 		r.asks = map[int64]*pendingAsk{}
 	}
-	r.asks[r.asked] = p
+	r.asks[r.newestAsk] = p
 	if r.inbox != nil {
-		r.inbox.put(inputMessage{protocol.Asked{ID: r.asked, Ask: p.ask}})
+		r.inbox.put(inputMessage{protocol.Asked{ID: r.newestAsk, Ask: p.ask}})
 	}
-	return r.asked, nil
+	return r.newestAsk, nil
 }
 
 // attach lets a member hear the wishes, also those that waited for it, and of a file
@@ -63,7 +63,7 @@ func (r *Runner) attach(inbox *inbox) {
 	if r.own.Load() != r.file {
 		inbox.put(redefineMessage{})
 	}
-	for id := int64(1); id <= r.asked; id++ {
+	for id := int64(1); id <= r.newestAsk; id++ {
 		if p := r.asks[id]; p != nil {
 			inbox.put(inputMessage{protocol.Asked{ID: id, Ask: p.ask}})
 		}

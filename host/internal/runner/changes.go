@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/status"
 )
 
-// news tells what became of the job since was, which may be of an earlier life.
-func (m *member) news(was *snapshot) {
+// logChanges tells what became of the job since was, which may be of an earlier life.
+func (m *member) logChanges(was *snapshot) {
 	if was == nil || was.view == nil || was.view == m.loop.View() || m.self == "" {
 		return
 	}

@@ -35,26 +35,26 @@ type guest struct {
 	end    context.CancelFunc
 	grace  time.Duration
 	reason atomic.Int32  // a job.StopReason
-	told   chan struct{} // closed when it was asked to stop
+	asked  chan struct{} // closed when it was asked to stop
 
 	parallel Slots           // of the job, when it began
 	worker   *workers.Worker // nil: nothing bounds how many run
 
 	// mu guards what follows: loop, deadline and guest meet here.
-	mu    sync.Mutex
-	why   reason.Reason
-	timer *time.Timer // kills when the grace is over
-	done  bool
-	over  bool        // it has returned, and who observes it as well
-	watch *time.Timer // tells if it goes on after its end; nil: it was not ended
+	mu       sync.Mutex
+	why      reason.Reason
+	timer    *time.Timer // kills when the grace is over
+	done     bool
+	returned bool        // it has returned, and Observe as well
+	watch    *time.Timer // reports it if it goes on after its end; nil: it was not ended
 
-	telling sync.Mutex // held while that is told; guards late
-	late    time.Time  // when it was ended, if that was told
+	reporting sync.Mutex // held during that report; guards reported
+	reported  time.Time  // when it was ended, if that was reported
 }
 
-// ask asks the guest to stop, and ends it when it does not. The first reason
+// askToStop asks the guest to stop, and ends it when it does not. The first reason
 // is the one that is recorded.
-func (g *guest) ask(stop job.StopReason, why reason.Reason) {
+func (g *guest) askToStop(stop job.StopReason, why reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done || g.timer != nil {
@@ -62,7 +62,7 @@ func (g *guest) ask(stop job.StopReason, why reason.Reason) {
 	}
 	g.why = why
 	g.reason.Store(int32(stop))
-	close(g.told)
+	close(g.asked)
 	wait := g.grace
 	if stop == job.StopDeadline {
 		wait += deadlineSlack
@@ -91,21 +91,21 @@ type fire struct {
 	log    *slog.Logger
 }
 
-// start begins the guest of an entry, in a goroutine of its own.
-func (m *member) start(e protocol.Run) {
+// startGuest begins the guest of an entry, in a goroutine of its own.
+func (m *member) startGuest(e protocol.Run) {
 	call := m.call(e)
 	if m.parallel == nil {
-		m.parallel = NewSlots(m.atOnce(&call.Config))
+		m.parallel = NewSlots(m.maxBegun(&call.Config))
 	}
 	ctx, end := context.WithCancel(m.life)
-	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel}
-	if g.worker = m.worker(&call.Config); g.worker != nil {
+	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, asked: make(chan struct{}), parallel: m.parallel}
+	if g.worker = m.newWorker(&call.Config); g.worker != nil {
 		g.call.Worker = g.worker
 	}
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
-	g.call.Why = m.why(g)
+	g.call.Why = m.stopQuery(g)
 	g.call.Log, g.lines = logOf(g.call.Log, g.call.RunID, g.call.Attempt)
 	if m.guests == nil {
 		m.guests = map[int]*guest{}
@@ -115,7 +115,7 @@ func (m *member) start(e protocol.Run) {
 	m.work.Go(func() {
 		defer end()
 		how := m.attempt(ctx, g)
-		g.gone()
+		g.markReturned()
 		leave()
 		m.inbox.ended(how)
 	})
@@ -131,27 +131,27 @@ func stretch() {
 	runtime.KeepAlive(&room)
 }
 
-// ended forgets a guest.
-func (m *member) ended(e protocol.Entry) {
+// forgetGuest forgets a guest.
+func (m *member) forgetGuest(e protocol.Entry) {
 	if g := m.guests[e.Item]; g != nil && g.entry.Same(e) {
 		delete(m.guests, e.Item)
 	}
 }
 
-// cancel stops a guest as the core says.
-func (m *member) cancel(e protocol.Cancel, stop job.StopReason) {
+// cancelGuest stops a guest as the core says.
+func (m *member) cancelGuest(e protocol.Cancel, stop job.StopReason) {
 	g := m.guests[e.Item]
 	if g == nil {
 		return
 	}
-	g.ask(stop, e.Why)
+	g.askToStop(stop, e.Why)
 	if e.Hard {
 		g.kill()
 	}
 }
 
-// reasonOf is what a guest is told when the core cancels it because of in.
-func reasonOf(in protocol.Input) job.StopReason {
+// stopReasonOf is what a guest is told when the core cancels it because of in.
+func stopReasonOf(in protocol.Input) job.StopReason {
 	_, doubted := in.(protocol.Doubted)
 	_, lost := in.(protocol.SessionLost)
 	if doubted || lost {
@@ -160,28 +160,28 @@ func reasonOf(in protocol.Input) job.StopReason {
 	return job.StopShutdown
 }
 
-// why is what a guest hears when it asks whether to stop. A streaming job
+// stopQuery is what a guest hears when it asks whether to stop. A streaming job
 // is also told of what is no reason to end a batch, but one to begin no other; nobody
 // ends it if it does not heed that.
-func (m *member) why(g *guest) func() job.StopReason {
+func (m *member) stopQuery(g *guest) func() job.StopReason {
 	return func() job.StopReason {
 		stop := g.stopReason()
 		if stop == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
-			return m.pausing(g.entry.Item)
+			return m.pauseReason(g.entry.Item)
 		}
 		return stop
 	}
 }
 
-// pausing tells why a streaming job should take no further batch.
-func (r *Runner) pausing(item int) job.StopReason {
+// pauseReason tells why a streaming job should take no further batch.
+func (r *Runner) pauseReason(item int) job.StopReason {
 	s := r.snapshot.Load()
 	if s == nil {
 		return job.Continue
 	}
 	v := s.view
 	switch {
-	case v.Necessary || v.Processing, r.going.Load(): // the items of who goes are dealt out to others
+	case v.Necessary || v.Processing, r.leaving.Load(): // the items of who goes are dealt out to others
 		return job.StopResharding
 	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
 		return job.StopDisabled
@@ -201,7 +201,7 @@ func (m *member) call(e protocol.Run) job.Call {
 		Log: f.log,
 	}
 	if c.Command != "" {
-		call.Lease = lease{m.inbox, m.line}
+		call.Lease = lease{m.inbox, m.session}
 	}
 	if c.Allow.State {
 		call.State = newItemState(m, e.Entry.Item)
@@ -246,7 +246,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	g.lines.began = began
 	m.observe(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
-		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, reason.Reason{}) })
+		deadline := time.AfterFunc(limit, func() { g.askToStop(job.StopDeadline, reason.Reason{}) })
 		defer deadline.Stop()
 	}
 	out := m.guarded(ctx, &g.call)

@@ -16,14 +16,14 @@ import (
 // of such an end is a line, written when the core hands it out, since the history may
 // be what cannot be written.
 
-// outcome is how loud a row of a state is; without a message it is none for the log,
+// rowLevel is how loud a row of a state is; without a message it is none for the log,
 // or has its line by other means.
-type outcome struct {
+type rowLevel struct {
 	level   slog.Level
 	message string
 }
 
-var outcomes = map[trace.State]outcome{
+var rowLevels = map[trace.State]rowLevel{
 	trace.Failed:      {slog.LevelError, "a run failed"},
 	trace.TimedOut:    {slog.LevelError, "a run timed out"},
 	trace.Interrupted: {slog.LevelError, "a run was interrupted, and is not made again"},
@@ -34,32 +34,32 @@ var outcomes = map[trace.State]outcome{
 	trace.Cancelled:   {slog.LevelWarn, "a run was cancelled"},
 }
 
-// tell writes a line for each row that somebody should know of.
-func (m *member) tell(rows []protocol.Row, schedules []protocol.Schedule) {
+// logRows writes a line for each row that somebody should know of.
+func (m *member) logRows(rows []protocol.Row, schedules []protocol.Schedule) {
 	for i := range rows {
-		if outcomes[trace.State(rows[i].State)].message == "" {
+		if rowLevels[trace.State(rows[i].State)].message == "" {
 			continue
 		}
 		if row, ok := m.row(&rows[i], schedules); ok {
-			Tell(m.life, m.Log, &row)
+			LogRow(m.life, m.Log, &row)
 		}
 	}
 }
 
-// Tell writes a line for a row that somebody should know of.
-func Tell(ctx context.Context, log *slog.Logger, row *trace.Row) {
-	how := outcomes[row.State]
+// LogRow writes a line for a row that somebody should know of.
+func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
+	how := rowLevels[row.State]
 	if how.message == "" {
 		return
 	}
-	if ordered(row.Reason.Code) {
+	if isOrdered(row.Reason.Code) {
 		how.level = slog.LevelInfo
 	}
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
-// ordered: somebody wants it to be so.
-func ordered(c reason.Code) bool {
+// isOrdered: somebody wants it to be so.
+func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,
 		reason.ShuttingDown, reason.ReplacedByTrigger, reason.ReplacedByNextRun,
