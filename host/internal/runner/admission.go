@@ -88,5 +88,5 @@ func (m *member) reportBlockers(was []reason.Reason) {
 	}
 	m.defining.disputed = nil // that is for members
 	m.troubles.clear(troubleDefinition)
-	m.joinOnce.Do(func() { close(m.joined) })
+	m.joined.give()
 }

@@ -39,9 +39,9 @@ func (s *faultyServer) newGuest(c *job.Call) *inGuest {
 	r := s.loops[c.Config.Name]
 	s.mu.Unlock()
 	if r != nil {
-		r.mu.Lock()
-		g.inbox = r.inbox
-		r.mu.Unlock()
+		r.requests.mu.Lock()
+		g.inbox = r.requests.inbox
+		r.requests.mu.Unlock()
 	}
 	return g
 }

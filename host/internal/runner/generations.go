@@ -121,7 +121,7 @@ func (l *generations) end(err error) {
 	if was := l.snapshot.Load(); was != nil {
 		l.snapshot.Store(&snapshot{view: &protocol.View{}, effective: was.effective})
 	}
-	l.close()
+	l.requests.close()
 	l.ended(err)
 }
 

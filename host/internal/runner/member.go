@@ -89,7 +89,7 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 func (m *member) begin(stop context.Context) {
 	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
 	m.unstop = context.AfterFunc(stop, func() { m.inbox.put(leaveMessage{errors.Is(context.Cause(stop), job.ErrStopNow)}) })
-	m.attach(m.inbox)
+	m.requests.attach(m.inbox, m.file)
 	m.inbox.put(checkMessage{}) // the first is for what is to be read
 	m.inbox.open(m.turn)
 }
@@ -150,7 +150,7 @@ func (m *member) finish() {
 	}
 	runs, schedules := m.loop.State().Open()
 	was := memberEnd{again: m.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.err}
-	m.detach()
+	m.requests.detach()
 	m.closeSession(m.session)
 	if m.awaitNext(was) {
 		m.startNext()
@@ -247,7 +247,7 @@ func (m *member) joinUnlessDefining() {
 // markJoined: what is tried for ever keeps no server from being ready.
 func (m *member) markJoined() {
 	if m.self != "" {
-		m.joinOnce.Do(func() { close(m.joined) })
+		m.joined.give()
 	}
 }
 
@@ -331,7 +331,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 			m.defineAnswered(e.Fault)
 			return
 		}
-		m.answer(e.ID, e.Fault)
+		m.requests.answer(e.ID, e.Fault)
 	case protocol.Note:
 		m.note(e)
 	case protocol.Stop:

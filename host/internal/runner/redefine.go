@@ -1,25 +1,11 @@
 package runner
 
-import "github.com/wasmjob/wasmjob/host/job"
-
-// Redefine has the job go by another configuration of the server's own file, as if
-// it had been started with that; c has the same name, and nobody changes it. It
-// returns at once. It is for jobs that have Define.
-func (r *Runner) Redefine(c *job.Config) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.own.Store(c)
-	if r.inbox != nil {
-		r.inbox.put(redefineMessage{})
-	}
-}
-
 // takeFile has the loop go by the newest file, which is to be brought into the
 // registry if it is another one.
 func (r *Runner) takeFile() {
 	o := &r.defining
 	o.asked, o.again, o.tries = false, false, 0
-	if file := r.own.Load(); file != r.file {
+	if file := r.requests.newestFile(); file != r.file {
 		r.file, o.done = file, false
 	}
 }

@@ -2,21 +2,34 @@ package runner
 
 import (
 	"context"
+	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 )
+
+// requests are what callers want of a job, kept until a member answers. A member
+// receives what comes while it exists, and first what came before it.
+type requests struct {
+	mu     sync.Mutex  // guards the fields below: callers and the loop share them
+	file   *job.Config // the newest of the server's own: Options.Config, or what Redefine has put in its place
+	asks   map[int64]*pendingAsk
+	newest int64  // id of the newest ask
+	inbox  *inbox // of the member; nil: there is none
+	closed bool
+}
 
 type pendingAsk struct {
 	ask   protocol.Ask
 	reply chan error // holds one
 }
 
-// Ask hands a wish to the core and waits for its answer. A wish made while
+// Ask passes a wish to the core and waits for its answer. A wish made while
 // there is no registry session waits for one. The error is a *Refusal,
 // ErrStopped, ErrSession, ErrBusy or that of ctx.
 func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	p := &pendingAsk{ask: a, reply: make(chan error, 1)}
-	id, err := r.submit(p)
+	id, err := r.requests.add(p)
 	if err != nil {
 		return err
 	}
@@ -24,85 +37,111 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	case err := <-p.reply:
 		return err
 	case <-ctx.Done():
-		r.mu.Lock()
-		delete(r.asks, id)
-		if r.inbox != nil {
-			r.inbox.put(inputMessage{protocol.Unasked{ID: id}})
-		}
-		r.mu.Unlock()
+		r.requests.withdraw(id)
 		return ctx.Err()
 	}
 }
 
-func (r *Runner) submit(p *pendingAsk) (int64, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// Redefine has the job go by another configuration of the server's own file, as if
+// it had been started with that; c has the same name, and nobody changes it. It
+// returns at once. It is for jobs that have Define.
+func (r *Runner) Redefine(c *job.Config) { r.requests.redefine(c) }
+
+func (q *requests) add(p *pendingAsk) (int64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
-	case r.closed:
+	case q.closed:
 		return 0, ErrStopped
-	case len(r.asks) >= maxAsks:
+	case len(q.asks) >= maxAsks:
 		return 0, ErrBusy
 	}
-	r.newestAsk++
-	if r.asks == nil {
-		r.asks = map[int64]*pendingAsk{}
+	q.newest++
+	if q.asks == nil {
+		q.asks = map[int64]*pendingAsk{}
 	}
-	r.asks[r.newestAsk] = p
-	if r.inbox != nil {
-		r.inbox.put(inputMessage{protocol.Asked{ID: r.newestAsk, Ask: p.ask}})
-	}
-	return r.newestAsk, nil
+	q.asks[q.newest] = p
+	q.send(inputMessage{protocol.Asked{ID: q.newest, Ask: p.ask}})
+	return q.newest, nil
 }
 
-// attach lets a member hear the wishes, also those that waited for it, and of a file
-// that was read while it was made.
-func (r *Runner) attach(inbox *inbox) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inbox = inbox
-	if r.own.Load() != r.file {
-		inbox.put(redefineMessage{})
+// withdraw removes an ask that its caller no longer waits for.
+func (q *requests) withdraw(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.asks, id)
+	q.send(inputMessage{protocol.Unasked{ID: id}})
+}
+
+func (q *requests) redefine(c *job.Config) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.file = c
+	q.send(redefineMessage{})
+}
+
+func (q *requests) newestFile() *job.Config {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.file
+}
+
+// send passes a message to the member, if there is one. mu is held.
+func (q *requests) send(m message) {
+	if q.inbox != nil {
+		q.inbox.put(m)
 	}
-	for id := int64(1); id <= r.newestAsk; id++ {
-		if p := r.asks[id]; p != nil {
-			inbox.put(inputMessage{protocol.Asked{ID: id, Ask: p.ask}})
+}
+
+// attach makes inbox the one that receives requests. It starts with the asks that
+// wait, and with a file that was read after the member was made with the file known.
+func (q *requests) attach(inbox *inbox, known *job.Config) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inbox = inbox
+	if q.file != known {
+		q.send(redefineMessage{})
+	}
+	for id := int64(1); id <= q.newest; id++ {
+		if p := q.asks[id]; p != nil {
+			q.send(inputMessage{protocol.Asked{ID: id, Ask: p.ask}})
 		}
 	}
 }
 
-// detach answers what the member left unanswered.
-func (r *Runner) detach() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.inbox != nil {
-		r.inbox = nil
-		r.failAll(ErrSession)
+// detach fails what the member left unanswered.
+func (q *requests) detach() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.inbox != nil {
+		q.inbox = nil
+		q.failAll(ErrSession)
 	}
 }
 
-// close answers everything that waits, now and later.
-func (r *Runner) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inbox, r.closed = nil, true
-	r.failAll(ErrStopped)
+// close fails all requests, those that wait and those that follow.
+func (q *requests) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inbox, q.closed = nil, true
+	q.failAll(ErrStopped)
 }
 
-func (r *Runner) failAll(err error) {
-	for id, p := range r.asks {
+func (q *requests) failAll(err error) {
+	for id, p := range q.asks {
 		p.reply <- err
-		delete(r.asks, id)
+		delete(q.asks, id)
 	}
 }
 
-func (r *Runner) answer(id int64, fault string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := r.asks[id]
+func (q *requests) answer(id int64, fault string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.asks[id]
 	if p == nil {
-		return // the caller has gone
+		return // the caller no longer waits
 	}
-	delete(r.asks, id)
+	delete(q.asks, id)
 	if fault != "" {
 		p.reply <- &Refusal{fault}
 		return

@@ -214,18 +214,10 @@ type Runner struct {
 	troubles  troubles
 	stuck     stuck
 	lostRows  atomic.Int64 // those that the history refused for good
-	joined    chan struct{}
-	joinOnce  sync.Once
+	joined    signal
 	leaving   atomic.Bool // the job is about to leave this server
 	snapshot  atomic.Pointer[snapshot]
-	own       atomic.Pointer[job.Config] // the newest of the server's own: Options.Config, or what Redefine has put in its place
-
-	// mu guards what callers of Ask share with the loop.
-	mu        sync.Mutex
-	asks      map[int64]*pendingAsk
-	newestAsk int64 // id of the newest
-	inbox     *inbox
-	closed    bool
+	requests  requests
 }
 
 // New makes a Runner; nothing starts before Start.
@@ -238,13 +230,23 @@ func New(o Options) *Runner {
 	}
 	base := o.Log
 	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
-	r := &Runner{Options: o, serverLog: base, sink: make(sink, 1), joined: make(chan struct{})}
+	r := &Runner{Options: o, serverLog: base, sink: make(sink, 1), joined: newSignal()}
 	r.file = o.Config
-	r.own.Store(o.Config)
+	r.requests.file = o.Config
 	return r
 }
 
 // Joined is closed when the job has joined the registry for the first time, which then
 // has what the server's own file says, as far as it takes that; or when it turned out
 // to be one that this server must not run as it is.
-func (r *Runner) Joined() <-chan struct{} { return r.joined }
+func (r *Runner) Joined() <-chan struct{} { return r.joined.given }
+
+// signal is given once.
+type signal struct {
+	given chan struct{} // closed
+	once  sync.Once
+}
+
+func newSignal() signal { return signal{given: make(chan struct{})} }
+
+func (s *signal) give() { s.once.Do(func() { close(s.given) }) }

@@ -23,7 +23,7 @@ type snapshot struct {
 
 // Status is what the runner knows at this moment. It blocks nobody.
 func (r *Runner) Status() job.Status {
-	s := job.Status{Config: *r.own.Load(), Troubles: r.troubles.list()}
+	s := job.Status{Config: *r.requests.newestFile(), Troubles: r.troubles.list()}
 	now := r.snapshot.Load()
 	if now == nil {
 		return s
