@@ -23,7 +23,7 @@ func runnerMutants() []mutant {
 		{"doubt: fence not told", "guests end with the trust, without the loop", without("runner.inbox.HealthChanged", "b.fence.strike()"), by("TestGuestsEndWithoutTheLoop")},
 		{"doubt: loop does not learn", "the loop learns what the fence has done", in("runner.fence.takeStrike", "struck := f.struck", "struck := false"), by("TestGuestsEndWithoutTheLoop")},
 		{"end: guests go on", "guests end with the session, without the loop", without("runner.inbox.Event", "b.fence.close(_)"), by("TestGuestsEndWithTheSessionWithoutTheLoop")},
-		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.work.Wait()"), by("TestSessionOutlivesItsGuests")},
+		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.life.wait()"), by("TestSessionOutlivesItsGuests")},
 		{"rows: before the disk", "no row is stored before the registry has on its disk what it tells of", in("runner.history.write", "h.member.session.Persist(_)", "error(nil)"), by("TestRowsWaitForTheDiskOfTheRegistry")},
 		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.place", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasAskedToStopDoesNotBegin")},
 	}

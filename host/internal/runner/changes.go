@@ -20,7 +20,7 @@ func (m *member) logChanges(was *snapshot) {
 		for name, value := range n.Why.Params() { // none has two
 			attrs = append(attrs, slog.String(name, value))
 		}
-		m.Log.LogAttrs(m.life, level, n.Why.Event(), attrs...) //nolint:sloglint // it is one for each code
+		m.Log.LogAttrs(m.life.ctx, level, n.Why.Event(), attrs...) //nolint:sloglint // it is one for each code
 	}
 	if before, now := was.effective.job.ModuleDigest, m.effective.job.ModuleDigest; before != "" && now != before {
 		m.Log.Info("the module was switched", "module", now, "before", before)

@@ -14,7 +14,7 @@ import (
 // commit sends the transaction of a plan.
 func (m *member) commit(p follow.Plan) {
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(p.Ops))
-	m.session.Submit(m.life, p.Ops, func(receipt registry.Receipt, err error) {
+	m.session.Submit(m.life.ctx, p.Ops, func(receipt registry.Receipt, err error) {
 		m.inbox.put(commitMessage{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
 	})
 }
@@ -54,25 +54,25 @@ func (m *member) readOnly(cause error) {
 
 // sync syncs the session after a pause, however often that takes.
 func (m *member) sync(pause time.Duration) {
-	m.work.Go(func() {
-		if pause > 0 && !session.Sleep(m.life, pause) {
+	m.life.start(func() {
+		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
 			return
 		}
 		for p := new(backoff.Backoff); ; {
-			err := m.session.Sync(m.life)
+			err := m.session.Sync(m.life.ctx)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)
 				m.inbox.put(syncedMessage{})
 				return
 			}
-			if m.life.Err() != nil || errors.Is(err, registry.ErrEnded) {
+			if m.life.ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {
 				return // the last event of the session follows, or has been read
 			}
 			if errors.Is(err, registry.ErrReadOnly) {
 				m.readOnly(err)
 			}
 			m.Log.Debug("the registry does not answer, nothing begins", "error", err)
-			if !session.Sleep(m.life, p.Next()) {
+			if !session.Sleep(m.life.ctx, p.Next()) {
 				return
 			}
 		}

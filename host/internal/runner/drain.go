@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -8,57 +9,90 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// drainPhase is how far a member is on its way out.
+// drain is a member's way out of its job.
+type drain struct {
+	phase drainPhase
+	why   reason.Reason
+	timer *time.Timer // ends the phase; nil: the drain has not begun
+}
+
 type drainPhase uint8
 
 const (
 	notDraining drainPhase = iota
 	finishing              // guests may end by themselves
-	stopping               // they were asked to stop; what they did is stored
+	stopping               // they were asked to stop; their ends are stored
 )
 
 // leaveTimeout is how long, after the last guest was ended, the ends of runs
 // may take to be committed and stored.
 const leaveTimeout = 5 * time.Second
 
-// leave ends the member because its server ends.
-func (m *member) leave(now bool) {
+func (d *drain) begun() bool { return d.phase != notDraining }
+
+// begin gives guests the time wait to end by themselves. It calls timeout at the end
+// of each phase.
+func (d *drain) begin(wait time.Duration, why reason.Reason, timeout func()) {
+	d.phase, d.why = finishing, why
+	d.timer = time.AfterFunc(wait, timeout)
+}
+
+// hurry ends the time in which guests may end by themselves.
+func (d *drain) hurry() {
+	if d.phase == finishing {
+		d.timer.Reset(0)
+	}
+}
+
+// stopGuests begins the phase in which guests have the time grace to stop.
+func (d *drain) stopGuests(grace time.Duration) {
+	d.phase = stopping
+	d.timer.Reset(grace + leaveTimeout)
+}
+
+func (d *drain) stop() { stopTimer(d.timer) }
+
+// shutDown ends the member because its server shuts down; at once, if cause says so.
+func (m *member) shutDown(cause error) {
 	wait := m.DrainTimeout
-	if now {
+	if errors.Is(cause, job.ErrStopNow) {
 		wait = 0
 	}
 	m.beginDrain(wait, reason.Of(reason.ShuttingDown))
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
-// beginDrain begins the way out: no more ticks, and the core leaves as soon as
-// nothing is open. Who is on the way out already does not get more time by it.
+// beginDrain ends the ticks. The core leaves as soon as no run is open. A drain that
+// has begun already gets no more time.
 func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
-	if m.draining != notDraining {
-		if wait == 0 && m.draining == finishing {
-			m.drain.Reset(0)
+	if m.drain.begun() {
+		if wait == 0 {
+			m.drain.hurry()
 		}
 		return
 	}
 	m.Clock.Remove()
-	m.draining, m.departs = finishing, why
 	m.leaving.Store(true)
-	m.drain = time.AfterFunc(wait, func() { m.inbox.put(drainTimeoutMessage{}) })
+	m.drain.begin(wait, why, func() { m.inbox.put(drainTimeoutMessage{}) })
 }
 
-// drainTimeout goes on when a phase has had its time.
+// drainTimeout ends a phase of the drain that has used up its time.
 func (m *member) drainTimeout() {
-	if m.draining == finishing {
-		m.draining = stopping
+	if m.drain.phase == finishing {
 		m.cancelListener()
-		grace := time.Duration(0)
-		for _, g := range m.guests {
-			g.askToStop(job.StopShutdown, m.departs)
-			grace = max(grace, g.grace)
-		}
-		m.drain.Reset(grace + leaveTimeout)
+		m.drain.stopGuests(m.askGuestsToStop(m.drain.why))
 		return
 	}
 	m.Log.Error("left without having stored everything; the next start does it", "guests", len(m.guests))
-	m.over, m.err = true, ErrUnsafe
+	m.exit.fail(ErrUnsafe)
+}
+
+// askGuestsToStop returns how long the guests may take to stop.
+func (m *member) askGuestsToStop(why reason.Reason) time.Duration {
+	grace := time.Duration(0)
+	for _, g := range m.guests {
+		g.askToStop(job.StopShutdown, why)
+		grace = max(grace, g.grace)
+	}
+	return grace
 }

@@ -17,7 +17,7 @@ func (m *member) fetch() {
 		time.AfterFunc(wait, func() { m.inbox.put(marksDueMessage{}) })
 	}
 	for _, r := range reads {
-		m.session.Fetch(m.life, r.Path, func(n registry.Node, err error) {
+		m.session.Fetch(m.life.ctx, r.Path, func(n registry.Node, err error) {
 			m.inbox.put(replyMessage{read: r, node: n, err: err})
 		})
 	}

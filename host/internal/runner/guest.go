@@ -97,7 +97,7 @@ func (m *member) startGuest(e protocol.Run) {
 	if m.parallel == nil {
 		m.parallel = NewSlots(m.maxBegun(&call.Config))
 	}
-	ctx, end := context.WithCancel(m.life)
+	ctx, end := context.WithCancel(m.life.ctx)
 	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, asked: make(chan struct{}), parallel: m.parallel}
 	if g.worker = m.newWorker(&call.Config); g.worker != nil {
 		g.call.Worker = g.worker
@@ -112,7 +112,7 @@ func (m *member) startGuest(e protocol.Run) {
 	}
 	m.guests[e.Entry.Item] = g
 	leave := m.fenceGuest(g)
-	m.work.Go(func() {
+	m.life.start(func() {
 		defer end()
 		how := m.attempt(ctx, g)
 		g.markReturned()

@@ -41,7 +41,7 @@ func (h *history) add(b batch) {
 	h.waiting = append(h.waiting, b)
 	if !h.writing {
 		h.writing = true
-		h.member.work.Go(func() { h.run(h.member.life) })
+		h.member.life.start(func() { h.run(h.member.life.ctx) })
 	}
 }
 

@@ -61,12 +61,12 @@ type (
 		err     error
 	}
 	syncedMessage       struct{}
-	wakeMessage         struct{}           // the time that the core asked for has come
-	drainTimeoutMessage struct{}           // a phase of the drain has used up its time
-	leaveMessage        struct{ now bool } // the server shuts down; now: without waiting for guests to end by themselves
-	marksDueMessage     struct{}           // the wait before marks of runs are read is over
-	checkMessage        struct{}           // check the session and the clock, and send the reads that are due
-	redefineMessage     struct{}           // the server's own file was read again
+	wakeMessage         struct{}              // the time that the core asked for has come
+	drainTimeoutMessage struct{}              // a phase of the drain has used up its time
+	shutdownMessage     struct{ cause error } // the server shuts down
+	marksDueMessage     struct{}              // the wait before marks of runs are read is over
+	checkMessage        struct{}              // check the session and the clock, and send the reads that are due
+	redefineMessage     struct{}              // the server's own file was read again
 	inputMessage        struct{ protocol.Input }
 	dealtMessage        struct {
 		*deal
@@ -82,7 +82,7 @@ func (commitMessage) message()       {}
 func (syncedMessage) message()       {}
 func (wakeMessage) message()         {}
 func (drainTimeoutMessage) message() {}
-func (leaveMessage) message()        {}
+func (shutdownMessage) message()     {}
 func (checkMessage) message()        {}
 func (redefineMessage) message()     {}
 func (marksDueMessage) message()     {}

@@ -41,7 +41,7 @@ func (m *member) logRows(rows []protocol.Row, schedules []protocol.Schedule) {
 			continue
 		}
 		if row, ok := m.row(&rows[i], schedules); ok {
-			LogRow(m.life, m.Log, &row)
+			LogRow(m.life.ctx, m.Log, &row)
 		}
 	}
 }

@@ -28,13 +28,13 @@ func (m *member) listen(e protocol.Listen) {
 	var ctx context.Context
 	var end context.CancelFunc
 	if c.Timeout > 0 {
-		ctx, end = context.WithTimeout(m.life, c.Timeout)
+		ctx, end = context.WithTimeout(m.life.ctx, c.Timeout)
 	} else {
-		ctx, end = context.WithCancel(m.life)
+		ctx, end = context.WithCancel(m.life.ctx)
 	}
 	m.listening = end
 	leave := m.inbox.fence.add(&fenced{end: end})
-	m.work.Go(func() {
+	m.life.start(func() {
 		defer end()
 		defer leave()
 		out := m.guarded(ctx, &call)

@@ -22,12 +22,9 @@ type member struct {
 	*generations
 	inbox           *inbox // shared
 	session         *session.Job
-	life            context.Context //nolint:containedctx // that of the member, not of a call
-	end             context.CancelFunc
-	unstop          func() bool // takes back that the end of the server is told
+	life            lifetime
 	history         history
 	storedElsewhere map[attemptKey]bool // what elsewhere gave it
-	work            sync.WaitGroup      // every goroutine that the member began
 
 	loop    follow.Loop
 	self    job.InstanceID // "" until the registry shows that it joined
@@ -49,12 +46,9 @@ type member struct {
 	preparing context.CancelFunc // ends the wait for the next module
 	told      protocol.Ready     // what was logged of it last
 
-	wake, drain *time.Timer // nil until they are needed
-	wakeAt      time.Time   // when wake fires; zero: it does not
-	draining    drainPhase
-	departs     reason.Reason // why, once it does
-	over, again bool
-	err         error
+	alarm alarm // on which the core is asked again
+	drain drain
+	exit  exit
 }
 
 func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
@@ -87,8 +81,7 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 // begin starts the member's loop, which handles messages until its life is over. The
 // end of stop asks it to leave.
 func (m *member) begin(stop context.Context) {
-	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
-	m.unstop = context.AfterFunc(stop, func() { m.inbox.put(leaveMessage{errors.Is(context.Cause(stop), job.ErrStopNow)}) })
+	m.life.begin(stop, func() { m.inbox.put(shutdownMessage{context.Cause(stop)}) })
 	m.requests.attach(m.inbox, m.file)
 	m.inbox.put(checkMessage{}) // the first is for what is to be read
 	m.inbox.open(m.turn)
@@ -99,7 +92,7 @@ func (m *member) begin(stop context.Context) {
 func (m *member) turn() {
 	stretch()
 	var messages []message
-	for !m.over {
+	for !m.exit.due {
 		var tick protocol.Tick
 		var more bool
 		if messages, tick, more = m.inbox.takeAll(messages); !more {
@@ -108,12 +101,12 @@ func (m *member) turn() {
 		for _, l := range messages {
 			m.handle(l)
 		}
-		if tick.At != 0 && m.draining == notDraining {
+		if tick.At != 0 && !m.drain.begun() {
 			m.step(tick)
 		}
 		clear(messages)
 		m.handleViews()
-		if !m.over {
+		if !m.exit.due {
 			m.fetch()
 		}
 	}
@@ -133,23 +126,19 @@ func (m *member) endInitialRead() {
 func (m *member) finish() {
 	m.inbox.close()
 	m.endInitialRead()
-	m.unstop()
 	m.Clock.Remove()
-	m.end()
+	m.life.end()
 	for _, g := range m.guests {
 		g.kill() // its context has ended; now it is to be watched
 	}
-	m.work.Wait()
-	for _, t := range []*time.Timer{m.wake, m.drain} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	if m.removed && m.again { // a tool that is at it gives up when nodes go by themselves
+	m.life.wait()
+	m.alarm.stop()
+	m.drain.stop()
+	if m.removed && m.exit.again { // a tool that is at it gives up when nodes go by themselves
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
 	runs, schedules := m.loop.State().Open()
-	was := memberEnd{again: m.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.err}
+	was := memberEnd{again: m.exit.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.exit.err}
 	m.requests.detach()
 	m.closeSession(m.session)
 	if m.awaitNext(was) {
@@ -177,12 +166,12 @@ func (m *member) handle(l message) {
 	case syncedMessage:
 		m.loop.Synced()
 	case wakeMessage:
-		m.wakeAt = time.Time{}
+		m.alarm.rang()
 		m.step(protocol.Elapsed{})
 	case drainTimeoutMessage:
 		m.drainTimeout()
-	case leaveMessage:
-		m.leave(l.now)
+	case shutdownMessage:
+		m.shutDown(l.cause)
 	case redefineMessage:
 		m.redefine()
 	case marksDueMessage:
@@ -213,14 +202,14 @@ func (m *member) event(e registry.Event) {
 	m.loop.Event(e)
 	if e.Kind == registry.Ended {
 		m.step(protocol.SessionLost{})
-		m.over, m.again = true, m.draining == notDraining || m.stop.Err() != nil // whom an operator shut down stays away
-		m.err = registry.ErrEnded
+		m.exit.leave(!m.drain.begun() || m.stop.Err() != nil) // a member that an operator shut down stays away
+		m.exit.fail(registry.ErrEnded)
 	}
 }
 
 // handleViews shows the core what is new, once it knows the settings of the job.
 func (m *member) handleViews() {
-	for !m.over && m.loop.Look() {
+	for !m.exit.due && m.loop.Look() {
 		m.endInitialRead()
 		m.allowAll()
 		m.fresh = m.configure() || m.fresh
@@ -325,7 +314,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Store:
 		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:
-		m.setWake(time.UnixMilli(e.At))
+		m.alarm.set(time.UnixMilli(e.At), func() { m.inbox.put(wakeMessage{}) })
 	case protocol.Answer:
 		if e.ID == defineAsk {
 			m.defineAnswered(e.Fault)
@@ -335,7 +324,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Note:
 		m.note(e)
 	case protocol.Stop:
-		m.over, m.again = true, e.Rejoin
+		m.exit.leave(e.Rejoin)
 		m.setRemoved(e.Rejoin && e.Removed)
 	case protocol.Sync, protocol.Reread: // the loop's own
 	}
@@ -355,23 +344,9 @@ func (m *member) note(n protocol.Note) {
 	}
 }
 
-// setWake sets the one timer; what is asked for earlier has precedence.
-func (m *member) setWake(at time.Time) {
-	if !m.wakeAt.IsZero() && m.wakeAt.Before(at) {
-		return
-	}
-	m.wakeAt = at
-	wait := max(time.Until(at), 0)
-	if m.wake == nil {
-		m.wake = time.AfterFunc(wait, func() { m.inbox.put(wakeMessage{}) })
-		return
-	}
-	m.wake.Reset(wait)
-}
-
 func (m *member) reschedule(cron string) {
 	m.cron = cron
-	if m.draining != notDraining {
+	if m.drain.begun() {
 		return
 	}
 	m.inbox.dropTick()
@@ -419,14 +394,14 @@ func (m *member) assign(r protocol.AssignRequest) {
 	if m.deal != nil {
 		m.deal.end()
 	}
-	ctx, end := context.WithCancel(m.life)
+	ctx, end := context.WithCancel(m.life.ctx)
 	question := &deal{end}
 	m.deal = question
 	c, self := *m.effective.job, m.loop.State().Self()
 	if r.Shared {
 		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would deal otherwise
 	}
-	m.work.Go(func() {
+	m.life.start(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}
 		items, err := m.Assigner.Assign(ctx, c, r)

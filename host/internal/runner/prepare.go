@@ -25,11 +25,11 @@ func (m *member) prepare(e protocol.Prepare) {
 	if m.preparing != nil {
 		m.preparing()
 	}
-	ctx, end := context.WithCancel(m.life)
+	ctx, end := context.WithCancel(m.life.ctx)
 	m.preparing = end
 	c := *m.effective.job
 	c.ModuleDigest = e.Digest
-	m.work.Go(func() {
+	m.life.start(func() {
 		defer end()
 		in := protocol.Prepared{Ready: protocol.Ready{Digest: e.Digest}}
 		if p, ok := m.Guests.(Preparer); ok {

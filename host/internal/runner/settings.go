@@ -170,7 +170,7 @@ func (m *member) defineAnswered(fault string) {
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
-	if m.Define == nil || o.asked || m.over || m.self == "" || m.admitted.Barred() || v.Config == nil || v.ConfigFault != "" {
+	if m.Define == nil || o.asked || m.exit.due || m.self == "" || m.admitted.Barred() || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
 	m.fresh = false
