@@ -79,20 +79,10 @@ func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 // drainTimeout ends a phase of the drain that has used up its time.
 func (m *member) drainTimeout() {
 	if m.drain.phase == finishing {
-		m.cancelListener()
-		m.drain.stopGuests(m.askGuestsToStop(m.drain.why))
+		m.calls.listener.end()
+		m.drain.stopGuests(m.guests.askToStop(job.StopShutdown, m.drain.why))
 		return
 	}
-	m.Log.Error("left without having stored everything; the next start does it", "guests", len(m.guests))
+	m.Log.Error("left without having stored everything; the next start does it", "guests", len(m.guests.byItem))
 	m.exit.fail(ErrUnsafe)
-}
-
-// askGuestsToStop returns how long the guests may take to stop.
-func (m *member) askGuestsToStop(why reason.Reason) time.Duration {
-	grace := time.Duration(0)
-	for _, g := range m.guests {
-		g.askToStop(job.StopShutdown, why)
-		grace = max(grace, g.grace)
-	}
-	return grace
 }

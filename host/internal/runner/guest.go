@@ -3,10 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,14 +81,6 @@ func (g *guest) finish() (job.StopReason, reason.Reason) {
 
 func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Load()) }
 
-// fire is what the guests that began together share.
-type fire struct {
-	items  []int
-	taskID string
-	params map[int]string
-	log    *slog.Logger
-}
-
 // startGuest begins the guest of an entry, in a goroutine of its own.
 func (m *member) startGuest(e protocol.Run) {
 	call := m.call(e)
@@ -107,10 +97,7 @@ func (m *member) startGuest(e protocol.Run) {
 	}
 	g.call.Why = m.stopQuery(g)
 	g.call.Log, g.lines = logOf(g.call.Log, g.call.RunID, g.call.Attempt)
-	if m.guests == nil {
-		m.guests = map[int]*guest{}
-	}
-	m.guests[e.Entry.Item] = g
+	m.guests.add(g)
 	leave := m.fenceGuest(g)
 	m.life.start(func() {
 		defer end()
@@ -131,25 +118,6 @@ func stretch() {
 	runtime.KeepAlive(&room)
 }
 
-// forgetGuest forgets a guest.
-func (m *member) forgetGuest(e protocol.Entry) {
-	if g := m.guests[e.Item]; g != nil && g.entry.Same(e) {
-		delete(m.guests, e.Item)
-	}
-}
-
-// cancelGuest stops a guest as the core says.
-func (m *member) cancelGuest(e protocol.Cancel, stop job.StopReason) {
-	g := m.guests[e.Item]
-	if g == nil {
-		return
-	}
-	g.askToStop(stop, e.Why)
-	if e.Hard {
-		g.kill()
-	}
-}
-
 // stopReasonOf is what a guest is told when the core cancels it because of in.
 func stopReasonOf(in protocol.Input) job.StopReason {
 	_, doubted := in.(protocol.Doubted)
@@ -158,76 +126,6 @@ func stopReasonOf(in protocol.Input) job.StopReason {
 		return job.StopSessionLost
 	}
 	return job.StopShutdown
-}
-
-// stopQuery is what a guest hears when it asks whether to stop. A streaming job
-// is also told of what is no reason to end a batch, but one to begin no other; nobody
-// ends it if it does not heed that.
-func (m *member) stopQuery(g *guest) func() job.StopReason {
-	return func() job.StopReason {
-		stop := g.stopReason()
-		if stop == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
-			return m.pauseReason(g.entry.Item)
-		}
-		return stop
-	}
-}
-
-// pauseReason tells why a streaming job should take no further batch.
-func (r *Runner) pauseReason(item int) job.StopReason {
-	s := r.snapshot.Load()
-	if s == nil {
-		return job.Continue
-	}
-	v := s.view
-	switch {
-	case v.Necessary || v.Processing, r.leaving.Load(): // the items of who goes are dealt out to others
-		return job.StopResharding
-	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
-		return job.StopDisabled
-	}
-	return job.Continue
-}
-
-func (m *member) call(e protocol.Run) job.Call {
-	c := *m.effective.job
-	f := m.fireOf(e.Items)
-	call := job.Call{
-		Config: c, Instance: m.loop.State().Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
-		Items: f.items, Params: f.params,
-		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
-		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
-		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
-		Log: f.log,
-	}
-	if c.Command != "" {
-		call.Lease = lease{m.inbox, m.session}
-	}
-	if c.Allow.State {
-		call.State = newItemState(m, e.Entry.Item)
-	}
-	call.ItemParam, call.HasItemParam = m.params()[e.Entry.Item]
-	return call
-}
-
-// fireOf gives what belongs to all items of a fire; the core names the same
-// list for each of them.
-func (m *member) fireOf(items []int) fire {
-	if n := len(items); n > 0 && len(m.fire.items) == n && &m.fire.items[0] == &items[0] {
-		return m.fire
-	}
-	f := fire{items: items, params: map[int]string{}, log: m.guestLog()}
-	if id, err := job.NewTaskID(m.Config.Name, items, m.loop.State().Self()); err == nil {
-		f.taskID = id.String()
-	}
-	params := m.params()
-	for _, i := range items {
-		if p, ok := params[i]; ok {
-			f.params[i] = p
-		}
-	}
-	m.fire = f
-	return f
 }
 
 // attempt waits until the guest may begin, runs it, tells the observer, and keeps

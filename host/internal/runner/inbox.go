@@ -68,11 +68,7 @@ type (
 	checkMessage        struct{}              // check the session and the clock, and send the reads that are due
 	redefineMessage     struct{}              // the server's own file was read again
 	inputMessage        struct{ protocol.Input }
-	dealtMessage        struct {
-		*deal
-		protocol.Assigned
-	}
-	endsMessage struct{ ends protocol.Finished }
+	endsMessage         struct{ ends protocol.Finished }
 )
 
 func (eventMessage) message()        {}
@@ -87,7 +83,6 @@ func (checkMessage) message()        {}
 func (redefineMessage) message()     {}
 func (marksDueMessage) message()     {}
 func (inputMessage) message()        {}
-func (dealtMessage) message()        {}
 func (*endsMessage) message()        {}
 
 func (b *inbox) put(l message) {

@@ -32,7 +32,7 @@ func (m *member) listen(e protocol.Listen) {
 	} else {
 		ctx, end = context.WithCancel(m.life.ctx)
 	}
-	m.listening = end
+	m.calls.listener.cancel = end
 	leave := m.inbox.fence.add(&fenced{end: end})
 	m.life.start(func() {
 		defer end()
@@ -43,11 +43,4 @@ func (m *member) listen(e protocol.Listen) {
 		}
 		m.inbox.put(inputMessage{protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
 	})
-}
-
-// cancelListener ends the listener that is called.
-func (m *member) cancelListener() {
-	if m.listening != nil {
-		m.listening()
-	}
 }

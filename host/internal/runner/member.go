@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -38,13 +35,10 @@ type member struct {
 	fresh     bool                // it has not been held against this server's file yet
 	ruled     protocol.Configured // what the core was told of it
 	skew      int64               // ms that the clock is ahead of the registry's, as the core was told
-	listening context.CancelFunc  // ends the listener that is called; nil: none is
 	cron      string
-	guests    map[int]*guest // by item
-	fire      fire
-	deal      *deal              // the question to the strategy; nil: it was answered
-	preparing context.CancelFunc // ends the wait for the next module
-	told      protocol.Ready     // what was logged of it last
+	guests    guestSet
+	calls     calls
+	told      protocol.Ready // what was logged of it last
 
 	alarm alarm // on which the core is asked again
 	drain drain
@@ -128,9 +122,7 @@ func (m *member) finish() {
 	m.endInitialRead()
 	m.Clock.Remove()
 	m.life.end()
-	for _, g := range m.guests {
-		g.kill() // its context has ended; now it is to be watched
-	}
+	m.guests.kill() // their context has ended; kill also watches whether they return
 	m.life.wait()
 	m.alarm.stop()
 	m.drain.stop()
@@ -149,7 +141,7 @@ func (m *member) finish() {
 // open tells whether the member's record had something in it when it was seen
 // last, or was being written.
 func (m *member) open() bool {
-	return len(m.guests) > 0 || m.loop.State().Owes()
+	return len(m.guests.byItem) > 0 || m.loop.State().Owes()
 }
 
 // handle handles one message.
@@ -178,16 +170,11 @@ func (m *member) handle(l message) {
 		m.loop.Waited()
 	case *endsMessage:
 		for _, e := range l.ends {
-			m.forgetGuest(e.Entry)
+			m.guests.remove(e.Entry)
 		}
 		m.step(l.ends)
 	case checkMessage:
 		m.step(protocol.Elapsed{}) // a clock may have been set
-	case dealtMessage:
-		if l.deal == m.deal {
-			m.deal = nil
-		}
-		m.step(l.Assigned)
 	case inputMessage:
 		if p, ok := l.Input.(protocol.Prepared); ok {
 			m.prepared(p.Ready)
@@ -296,7 +283,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Run:
 		m.startGuest(e)
 	case protocol.Cancel:
-		m.cancelGuest(e, stopReasonOf(in))
+		m.guests.cancel(e, stopReasonOf(in))
 	case protocol.Drain:
 		m.beginDrain(m.DrainTimeout, e.Why)
 	case protocol.Prepare:
@@ -304,7 +291,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Listen:
 		m.listen(e)
 	case protocol.Hush:
-		m.cancelListener()
+		m.calls.listener.end()
 	case protocol.Assign:
 		m.assign(e.Request)
 	case protocol.Reschedule:
@@ -341,95 +328,5 @@ func (m *member) note(n protocol.Note) {
 		m.Log.Error("the job cannot go on", log...)
 	default:
 		m.Log.Info(n.Why.Event(), log...) //nolint:sloglint // it is one for each code
-	}
-}
-
-func (m *member) reschedule(cron string) {
-	m.cron = cron
-	if m.drain.begun() {
-		return
-	}
-	m.inbox.dropTick()
-	if cron == "" {
-		m.Clock.Remove()
-		m.troubles.clear(troubleSchedule)
-		return
-	}
-	// One moment for both: what is not after it is told here, all else ticks.
-	now := time.Now()
-	switch err := m.Clock.Set(cron, now, m.inbox.due); {
-	case errors.Is(err, ErrOver): // what came before may still want a row
-		m.Clock.Remove()
-		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
-		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
-	case err != nil:
-		m.Clock.Remove()
-		m.Log.Error("the schedule in the registry cannot be used, nothing fires", "cron", cron, "error", err)
-		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
-		return
-	default:
-		m.troubles.clear(troubleSchedule)
-	}
-	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now)}})
-}
-
-// newestInstant is the last instant of the schedule that is not after now; 0 if there
-// was none for years. Schedules only search forward, so ever longer stretches of
-// the past are tried.
-func (m *member) newestInstant(cron string, now time.Time) int64 {
-	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
-		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
-		if err != nil || n > 0 {
-			return last
-		}
-	}
-	return 0
-}
-
-// deal is a question to the strategy.
-type deal struct{ end context.CancelFunc }
-
-// assign asks the strategy. A newer question ends an older one.
-func (m *member) assign(r protocol.AssignRequest) {
-	if m.deal != nil {
-		m.deal.end()
-	}
-	ctx, end := context.WithCancel(m.life.ctx)
-	question := &deal{end}
-	m.deal = question
-	c, self := *m.effective.job, m.loop.State().Self()
-	if r.Shared {
-		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would deal otherwise
-	}
-	m.life.start(func() {
-		defer end()
-		in := protocol.Assigned{Request: r}
-		items, err := m.Assigner.Assign(ctx, c, r)
-		if in.Items = items; err != nil && items == nil {
-			in.Fault = err.Error()
-		}
-		if ctx.Err() == nil {
-			m.reportStrategy(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
-		}
-		m.inbox.put(dealtMessage{question, in})
-	})
-}
-
-// reportStrategy tells everybody of a strategy that failed: its items run on servers
-// that nobody chose.
-func (m *member) reportStrategy(e Event, err error, kept bool) {
-	if err == nil {
-		m.troubles.clear(troubleStrategy)
-		return
-	}
-	code := reason.StrategyFailedEvenly
-	if kept {
-		code = reason.StrategyFailedKept
-	}
-	e.Reason = reason.Of(code, err.Error())
-	m.Log.Error("the sharding strategy failed", "code", code, "error", err)
-	m.troubles.set(troubleStrategy, e.Reason.String())
-	if m.Observe != nil {
-		m.Observe(e)
 	}
 }

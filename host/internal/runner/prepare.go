@@ -22,11 +22,7 @@ const maxFault = 500
 
 // prepare gets the next module ready. A newer wish ends an older one.
 func (m *member) prepare(e protocol.Prepare) {
-	if m.preparing != nil {
-		m.preparing()
-	}
-	ctx, end := context.WithCancel(m.life.ctx)
-	m.preparing = end
+	ctx, end := m.calls.preparation.begin(m.life.ctx)
 	c := *m.effective.job
 	c.ModuleDigest = e.Digest
 	m.life.start(func() {

@@ -45,7 +45,7 @@ func (m *member) configure() bool {
 		e.job = m.intern(d.Job(*m.file))
 	}
 	m.effective = &e
-	m.fire = fire{}
+	m.guests.fire = fire{}
 	m.applySettings(old.job)
 	m.Changed(e.job)
 	return true

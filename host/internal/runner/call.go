@@ -1,0 +1,95 @@
+package runner
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// fire is what the guests that began together share.
+type fire struct {
+	items  []int
+	taskID string
+	params map[int]string
+	log    *slog.Logger
+}
+
+// is reports whether the list of items is that of the fire. The core names the same
+// list for each item of a fire, so there is no need to compare the items.
+func (f *fire) is(items []int) bool {
+	n := len(items)
+	return n > 0 && len(f.items) == n && &f.items[0] == &items[0]
+}
+
+// call makes the call of a run.
+func (m *member) call(e protocol.Run) job.Call {
+	c := *m.effective.job
+	f := m.fireOf(e.Items)
+	call := job.Call{
+		Config: c, Instance: m.loop.State().Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
+		Items: f.items, Params: f.params,
+		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
+		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
+		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
+		Log: f.log,
+	}
+	if c.Command != "" {
+		call.Lease = lease{m.inbox, m.session}
+	}
+	if c.Allow.State {
+		call.State = newItemState(m, e.Entry.Item)
+	}
+	call.ItemParam, call.HasItemParam = m.params()[e.Entry.Item]
+	return call
+}
+
+// fireOf returns what belongs to all items of a fire.
+func (m *member) fireOf(items []int) fire {
+	if m.guests.fire.is(items) {
+		return m.guests.fire
+	}
+	f := fire{items: items, params: map[int]string{}, log: m.guestLog()}
+	if id, err := job.NewTaskID(m.Config.Name, items, m.loop.State().Self()); err == nil {
+		f.taskID = id.String()
+	}
+	params := m.params()
+	for _, i := range items {
+		if p, ok := params[i]; ok {
+			f.params[i] = p
+		}
+	}
+	m.guests.fire = f
+	return f
+}
+
+// stopQuery is what a guest hears when it asks whether to stop. A streaming job
+// is also told of what is no reason to end a batch, but one to begin no other; nobody
+// ends it if it does not heed that.
+func (m *member) stopQuery(g *guest) func() job.StopReason {
+	return func() job.StopReason {
+		stop := g.stopReason()
+		if stop == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
+			return m.pauseReason(g.entry.Item)
+		}
+		return stop
+	}
+}
+
+// pauseReason tells why a streaming job should take no further batch.
+func (r *Runner) pauseReason(item int) job.StopReason {
+	s := r.snapshot.Load()
+	if s == nil {
+		return job.Continue
+	}
+	v := s.view
+	switch {
+	case v.Necessary || v.Processing, r.leaving.Load(): // the items of who goes are dealt out to others
+		return job.StopResharding
+	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
+		return job.StopDisabled
+	}
+	return job.Continue
+}

@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// guestSet are the guests of a member that have not ended, as far as its loop knows.
+type guestSet struct {
+	byItem map[int]*guest
+	fire   fire // of the newest
+}
+
+func (s *guestSet) add(g *guest) {
+	if s.byItem == nil {
+		s.byItem = map[int]*guest{}
+	}
+	s.byItem[g.entry.Item] = g
+}
+
+// remove removes the guest of an entry; not the one that runs the item by now.
+func (s *guestSet) remove(e protocol.Entry) {
+	if g := s.byItem[e.Item]; g != nil && g.entry.Same(e) {
+		delete(s.byItem, e.Item)
+	}
+}
+
+// cancel stops the guest of an item as the core says.
+func (s *guestSet) cancel(e protocol.Cancel, stop job.StopReason) {
+	g := s.byItem[e.Item]
+	if g == nil {
+		return
+	}
+	g.askToStop(stop, e.Why)
+	if e.Hard {
+		g.kill()
+	}
+}
+
+// askToStop asks all guests to stop, and returns how long they may take.
+func (s *guestSet) askToStop(stop job.StopReason, why reason.Reason) (grace time.Duration) {
+	for _, g := range s.byItem {
+		g.askToStop(stop, why)
+		grace = max(grace, g.grace)
+	}
+	return grace
+}
+
+func (s *guestSet) kill() {
+	for _, g := range s.byItem {
+		g.kill()
+	}
+}
+
+// calls are what a member calls besides guests of items.
+type calls struct{ listener, preparation, strategy underway }
+
+// underway is a call that can be ended.
+type underway struct{ cancel context.CancelFunc } // nil: there was none yet
+
+// begin begins a call, and ends the one before.
+func (u *underway) begin(parent context.Context) (ctx context.Context, end context.CancelFunc) {
+	u.end()
+	ctx, u.cancel = context.WithCancel(parent)
+	return ctx, u.cancel
+}
+
+func (u *underway) end() {
+	if u.cancel != nil {
+		u.cancel()
+	}
+}

@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// reschedule has the clock tick by another schedule; "" ends the ticks.
+func (m *member) reschedule(cron string) {
+	m.cron = cron
+	if m.drain.begun() {
+		return
+	}
+	m.inbox.dropTick()
+	if cron == "" {
+		m.Clock.Remove()
+		m.troubles.clear(troubleSchedule)
+		return
+	}
+	// One moment for both: what is not after it is told here, all else ticks.
+	now := time.Now()
+	switch err := m.Clock.Set(cron, now, m.inbox.due); {
+	case errors.Is(err, ErrOver): // what came before may still want a row
+		m.Clock.Remove()
+		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
+		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
+	case err != nil:
+		m.Clock.Remove()
+		m.Log.Error("the schedule in the registry cannot be used, nothing fires", "cron", cron, "error", err)
+		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
+		return
+	default:
+		m.troubles.clear(troubleSchedule)
+	}
+	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now)}})
+}
+
+// newestInstant is the last instant of the schedule that is not after now; 0 if there
+// was none for years. Schedules only search forward, so ever longer stretches of
+// the past are tried.
+func (m *member) newestInstant(cron string, now time.Time) int64 {
+	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
+		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
+		if err != nil || n > 0 {
+			return last
+		}
+	}
+	return 0
+}
