@@ -30,6 +30,8 @@ var worded = []string{
 	"host/internal/mirror",
 	"host/internal/missed",
 	"host/internal/module",
+	"host/internal/native",
+	"host/internal/native/nativetest",
 	"host/internal/outbound",
 	"host/internal/outputs",
 	"host/internal/peer",

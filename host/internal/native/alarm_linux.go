@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime reads a clock that all processes of the machine share. Nobody can set
-// it, and it goes on while the machine sleeps, as the registry's clock does. It
-// returns 0 if the clock cannot be read.
+// bootTime reads a clock that all processes of the machine share. It cannot be set, and
+// it goes on while the machine sleeps, as the registry's clock does. It returns 0 if the
+// clock cannot be read.
 func bootTime() int64 {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {

@@ -93,8 +93,8 @@ func look(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	// While a process becomes another program, its environment is empty for a moment. The
-	// kernel sets the end of the code after that, and tells it before.
+	// During an exec the environment is empty for a moment. The kernel sets the end of the
+	// code after the environment, and shows it in a field before.
 	became := fields[codeEnd] != "0"
 	p.bare = set&kernelThread != 0 || became && fields[envEnd] == fields[envStart] && fields[envEnd] != "0"
 	p.parent, err = strconv.Atoi(fields[parent])
@@ -151,7 +151,7 @@ func signalBelow(leader int, sig syscall.Signal) {
 	}
 }
 
-// untilEnded returns the pauses between two looks at processes that have to end.
+// untilEnded returns the pauses between two checks of processes that have to end.
 func untilEnded() backoff.Backoff {
 	return backoff.Backoff{First: time.Millisecond, Last: 50 * time.Millisecond}
 }

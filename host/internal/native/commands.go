@@ -17,12 +17,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// patience is how long Open waits for processes of an earlier server to end.
-const patience = 15 * time.Second
+// endTimeout is how long Open waits for processes of an earlier server to end, and a run
+// for those of its command.
+const endTimeout = 15 * time.Second
 
 // Options configure Commands.
 type Options struct {
-	// Dir holds what the next server with the same Dir has to know.
+	// Dir stores the name of the control group for the next server with the same Dir.
 	Dir string
 	// Lock is a file below Dir that no other server has open. Its inode number and
 	// device identify the commands of this Dir among all others.
@@ -34,27 +35,27 @@ type Options struct {
 
 // Commands are the commands that one server runs.
 type Commands struct {
-	o    Options
-	mark string // identifies all processes of this Dir; stands in their environment
-	own  string // control group above those of all commands; empty: there are none
-	stop chan struct{}
-	none chan struct{} // closed when over is set and nothing runs
+	o           Options
+	mark        string // identifies all processes of this Dir; stands in their environment
+	parentGroup string // parent of the control groups of all commands; empty: there are none
+	stop        chan struct{}
+	idle        chan struct{} // closed when closed is set and no command runs
 
 	mu      sync.Mutex // guards the fields below
 	begun   int
 	running int
-	over    bool
+	closed  bool
 }
 
 // Open ends processes that an earlier server with the same directory has left, and
-// prepares to run commands. Its error says what could not be ended.
+// prepares to run commands. Its error names processes that it could not end.
 func Open(ctx context.Context, o Options) (*Commands, error) {
 	mark, err := identity(o.Lock)
 	if err != nil {
-		return nil, fmt.Errorf("tell the commands of this server from others: %w", err)
+		return nil, fmt.Errorf("identify the lock file: %w", err)
 	}
-	c := &Commands{o: o, mark: mark, stop: make(chan struct{}), none: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	c := &Commands{o: o, mark: mark, stop: make(chan struct{}), idle: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	grouped, err := c.endGroups(ctx)
 	if err != nil {
@@ -67,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Commands, error) {
 	if grouped || others {
 		o.Log.Warn("ended processes that commands of an earlier server had left running")
 	}
-	c.own, err = ownGroup(ctx, o.Dir, mark)
+	c.parentGroup, err = ownGroup(ctx, o.Dir, mark)
 	if err != nil {
 		o.Log.Debug("commands get no control group", "reason", err)
 	}
@@ -80,23 +81,23 @@ func (c *Commands) New(line string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Command{words: words, all: c}, nil
+	return &Command{args: words, all: c}, nil
 }
 
 // End ends all commands at once and prevents new ones. It returns when their
 // processes are gone, or ctx ends.
 func (c *Commands) End(ctx context.Context) {
 	c.mu.Lock()
-	if !c.over {
-		c.over = true
+	if !c.closed {
+		c.closed = true
 		close(c.stop)
 		if c.running == 0 {
-			close(c.none)
+			close(c.idle)
 		}
 	}
 	c.mu.Unlock()
 	select {
-	case <-c.none:
+	case <-c.idle:
 		c.Close()
 	case <-ctx.Done():
 	}
@@ -104,8 +105,8 @@ func (c *Commands) End(ctx context.Context) {
 
 // Close removes the control group. Call it when no command runs any more.
 func (c *Commands) Close() {
-	if c.own != "" {
-		_ = os.Remove(c.own) // if it cannot be removed, the next server does that
+	if c.parentGroup != "" {
+		_ = os.Remove(c.parentGroup) // if it cannot be removed, the next server does that
 	}
 }
 
@@ -113,7 +114,7 @@ func (c *Commands) Close() {
 func (c *Commands) begin() (mark string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.closed {
 		return "", false
 	}
 	c.begun++
@@ -124,24 +125,24 @@ func (c *Commands) begin() (mark string, ok bool) {
 func (c *Commands) ended() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running--; c.running == 0 && c.over {
-		close(c.none)
+	if c.running--; c.running == 0 && c.closed {
+		close(c.idle)
 	}
 }
 
 // supervised is a running command together with its supervisor.
 type supervised struct {
-	all   *Commands
-	cmd   *exec.Cmd
-	hold  *os.File // the pipe to the supervisor, which ends the command when it is closed
-	said  *os.File
-	mark  string
-	group string // control group of the command; empty: it has none
-	last  int64  // end of the lease that was sent last, by bootTime; 0: unlimited
+	all      *Commands
+	cmd      *exec.Cmd
+	control  *os.File // the pipe to the supervisor, which ends the command when it is closed
+	report   *os.File // the pipe on which the supervisor sends the ending
+	mark     string
+	group    string // control group of the command; empty: it has none
+	leaseEnd int64  // end of the lease that was sent last, by bootTime; 0: unlimited
 }
 
 // start starts a program under a supervisor. The caller must call wait.
-func (c *Commands) start(words []string, mark string, last int64, env []string, out, err io.Writer) (*supervised, error) {
+func (c *Commands) start(words []string, mark string, leaseEnd int64, env []string, out, err io.Writer) (*supervised, error) {
 	path, fault := exec.LookPath(words[0])
 	if fault != nil && !strings.ContainsRune(words[0], os.PathSeparator) {
 		return nil, fault //nolint:wrapcheck // it names the program
@@ -149,33 +150,34 @@ func (c *Commands) start(words []string, mark string, last int64, env []string, 
 	if fault != nil {
 		path = words[0] // the system's own error says more
 	}
-	life, hold, fault := os.Pipe()
+	orders, control, fault := os.Pipe()
 	if fault != nil {
 		return nil, fault
 	}
-	defer life.Close() //nolint:errcheck // the supervisor has its own copy
-	said, say, fault := os.Pipe()
+	defer orders.Close() //nolint:errcheck // the supervisor has its own copy
+	report, reportTo, fault := os.Pipe()
 	if fault != nil {
-		return nil, errors.Join(fault, hold.Close())
+		return nil, errors.Join(fault, control.Close())
 	}
-	defer say.Close() //nolint:errcheck // as above
-	s := &supervised{all: c, hold: hold, said: said, mark: mark, last: last}
-	fault = s.launch(append([]string{path}, words...), env, life, say, out, err)
+	defer reportTo.Close() //nolint:errcheck // as above
+	s := &supervised{all: c, control: control, report: report, mark: mark, leaseEnd: leaseEnd}
+	fault = s.launch(append([]string{path}, words...), env, orders, reportTo, out, err)
 	if fault == nil {
 		return s, nil
 	}
-	return nil, errors.Join(fault, hold.Close(), said.Close())
+	return nil, errors.Join(fault, control.Close(), report.Close())
 }
 
-// launch starts the supervisor, in a control group if possible.
-func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.Writer) error {
+// launch starts the supervisor, in a control group if possible. The supervisor reads
+// orders and writes the ending to reportTo.
+func (s *supervised) launch(args, env []string, orders, reportTo *os.File, out, err io.Writer) error {
 	line := s.all.o.Supervisor
 	command := func() *exec.Cmd {
-		cmd := exec.Command(line[0], append(slices.Clip(line[1:]), args...)...) //nolint:gosec,noctx // that is what the operator allowed; the supervisor is told to end
+		cmd := exec.Command(line[0], append(slices.Clip(line[1:]), args...)...) //nolint:gosec,noctx // the operator allowed it; a pipe ends the supervisor
 		cmd.Args[0] = os.Args[0]                                                // the supervisor appears under the name of this process
 		cmd.Env = append(slices.Clip(env), superviseVar+"="+s.mark)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = life, out, err
-		cmd.ExtraFiles = []*os.File{say}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = orders, out, err
+		cmd.ExtraFiles = []*os.File{reportTo}
 		cmd.WaitDelay = pipeDelay
 		return cmd
 	}
@@ -189,7 +191,7 @@ func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.
 		s.all.o.Log.Debug("a command gets no control group", "reason", errors.Join(fault, os.Remove(s.group)))
 	}
 	s.group, s.cmd = "", command()
-	apart(s.cmd)
+	inOwnSession(s.cmd)
 	if fault := s.cmd.Start(); fault != nil {
 		return fmt.Errorf("its supervisor: %w", fault)
 	}
@@ -198,26 +200,26 @@ func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.
 }
 
 // begin lets the command begin, with the current lease.
-func (s *supervised) begin() { s.tell(append(lasting(s.last), toBegin)...) }
+func (s *supervised) begin() { s.write(append(leaseMessage(s.leaseEnd), toBegin)...) }
 
-// vouch extends the lease: until that time the run may go on without this process.
-func (s *supervised) vouch(until int64) {
-	s.last = until
-	s.tell(lasting(until)...)
+// renewUntil renews the lease: until that time the run may go on without this process.
+func (s *supervised) renewUntil(until int64) {
+	s.leaseEnd = until
+	s.write(leaseMessage(until)...)
 }
 
 // ask asks the command, and all processes that it started, to end.
-func (s *supervised) ask() { s.tell(toAsk) }
+func (s *supervised) ask() { s.write(toAsk) }
 
-// tell sends bytes to the supervisor. It does not wait long for a supervisor that
+// write sends bytes to the supervisor. It does not wait long for a supervisor that
 // does not read, and ignores one that is gone.
-func (s *supervised) tell(what ...byte) {
-	_ = s.hold.SetWriteDeadline(time.Now().Add(askEvery))
-	_, _ = s.hold.Write(what)
+func (s *supervised) write(what ...byte) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(checkEvery))
+	_, _ = s.control.Write(what)
 }
 
 // end kills the command, and all processes that it started.
-func (s *supervised) end() { _ = s.hold.Close() } // closing it again does nothing
+func (s *supervised) end() { _ = s.control.Close() } // closing it again does nothing
 
 // wait returns when the command and all processes that it started have ended. ctx
 // bounds only the clean-up; a caller that wants the command to end calls end.
@@ -225,10 +227,10 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 	err := s.cmd.Wait()
 	s.end()
 	var how ending
-	text, readErr := io.ReadAll(io.LimitReader(s.said, maxEnding))
-	_ = s.said.Close() // it was only read
+	text, readErr := io.ReadAll(io.LimitReader(s.report, maxEnding))
+	_ = s.report.Close() // it was only read
 	lost := readErr != nil || json.Unmarshal(text, &how) != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if lost {
 		// The supervisor was killed, so processes below it may still run.
@@ -248,7 +250,7 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 		s.all.o.Log.Error("a command has ended, but processes that it started still run", "error", left)
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the ending says it
+		err = nil // the ending describes it
 	}
 	return how, err
 }

@@ -94,10 +94,10 @@ func eachLine(file string, do func(string)) error {
 
 // makeGroup creates the control group of one run; it returns "" if there are none.
 func (c *Commands) makeGroup(mark string) string {
-	if c.own == "" {
+	if c.parentGroup == "" {
 		return ""
 	}
-	group := filepath.Join(c.own, strings.TrimSuffix(mark, "."))
+	group := filepath.Join(c.parentGroup, strings.TrimSuffix(mark, "."))
 	if err := os.Mkdir(group, 0o755); err != nil { //nolint:gosec // as above
 		c.o.Log.Debug("a command gets no control group", "reason", err)
 		return ""
@@ -180,6 +180,6 @@ func removeGroup(group string) error {
 	return nil
 }
 
-// apart makes a supervisor start in a session of its own, so that signals of the
+// inOwnSession makes a supervisor start in a session of its own, so that signals of the
 // server's terminal do not reach it.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+func inOwnSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

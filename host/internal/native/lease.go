@@ -2,12 +2,11 @@ package native
 
 import "github.com/wasmjob/wasmjob/host/job"
 
-// A frozen server ends nothing and does not notice that other members take over its
-// runs. Therefore each supervisor has a lease: it knows how long its run may go on
-// without word from the server.
+// A frozen server cannot end its commands when other members take over its runs.
+// Therefore each supervisor has a lease: the time until which its run may go on without
+// a message from the server.
 
-// leaseOf returns the time of bootTime until which a run may go on without word
-// from its server; 0: without limit.
+// leaseOf returns the end of a run's lease, as a time of bootTime; 0: without limit.
 func leaseOf(c job.Call) int64 {
 	now := bootTime() // read first, so that the result is never too late
 	if c.Lease == nil || now == 0 {
@@ -20,15 +19,14 @@ func leaseOf(c job.Call) int64 {
 	return max(now+left.Nanoseconds(), 1)
 }
 
-// renewals is how often a lease is renewed, at most, within the time that it has
-// left.
+// renewals is the largest number of renewals of a lease within its remaining time.
 const renewals = 8
 
 // renew sends the supervisor the current lease if it has changed enough to matter.
 func (s *supervised) renew(c job.Call) {
 	until := leaseOf(c)
-	if bounded := until != 0; bounded == (s.last != 0) && (!bounded || until-s.last <= (until-bootTime())/renewals) {
+	if bounded := until != 0; bounded == (s.leaseEnd != 0) && (!bounded || until-s.leaseEnd <= (until-bootTime())/renewals) {
 		return
 	}
-	s.vouch(until)
+	s.renewUntil(until)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// leased is a lease that lasts so long whenever somebody asks, and hangs when it has
-// been asked so often: then the server stands still.
+// leased is a lease that has the time each left at every call. After the given number of
+// calls it hangs, as a frozen server does.
 type leased struct {
 	each   time.Duration
 	times  atomic.Int32
@@ -28,12 +28,12 @@ func (l *leased) Left() (time.Duration, bool) {
 
 func (l *leased) Lapsed() { l.lapsed.Store(true) }
 
-// abandons starts something that leaves session and group, is deaf to SIGTERM, and
-// says its number; then the command itself goes on.
+// abandons starts a process that leaves session and group, ignores SIGTERM, and prints
+// its number. The command itself goes on.
 const abandons = `/bin/sh -c 'setsid sh -c "trap \"\" TERM; echo \$\$ >&2; while :; do sleep 1000; done" & while :; do sleep 1000; done'`
 
-// A supervisor ends a command, with all that it started, when its server does not
-// say any more that nobody else begins the run; also one of which it never said so.
+// A supervisor ends a command and all processes that it started when its server no longer
+// renews the lease, even if it never renewed it.
 func TestLeaseLapses(t *testing.T) {
 	t.Parallel()
 	for name, times := range map[string]int32{"at once": 1, "later": 3} {
@@ -50,10 +50,10 @@ func TestLeaseLapses(t *testing.T) {
 			if err != nil {
 				t.Fatal(text)
 			}
-			gone(pid) // while the server stands still
+			gone(pid) // while the server hangs
 			select {
 			case out := <-done:
-				t.Errorf("the server did not stand still: %+v", out)
+				t.Errorf("the server did not hang: %+v", out)
 			default:
 			}
 			close(l.hang)
@@ -64,8 +64,8 @@ func TestLeaseLapses(t *testing.T) {
 	}
 }
 
-// What is said again in time, and what is not bounded, goes on; what had lapsed
-// before it began does not.
+// A command with a lease that is renewed in time, or without limit, goes on. A command
+// whose lease lapsed before it began does not.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	const counts = `/bin/sh -c 'i=0; while [ $i -lt 400 ]; do sleep 0.01; i=$((i+1)); done; echo through'`

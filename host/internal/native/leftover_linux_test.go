@@ -13,30 +13,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// away says its number and goes on for ever, in a session and a group of its own,
-// as a daemon does that a command has started; the command goes on as well.
+// away starts a process that prints its number and goes on for ever in a session and a
+// group of its own, as a daemon does. The command goes on as well. wiped also clears the
+// environment of that process.
 const (
 	away  = `/bin/sh -c 'setsid sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
 	wiped = `/bin/sh -c 'setsid env -i sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
-	// The command ends when the number was read.
+	// left: the command ends as soon as the number was read.
 	left = `/bin/sh -c '(setsid sh -c "echo \$\$; exec sleep 1000 2>/dev/null >&2" &) | head -n 1 >&2; exit 0'`
 )
 
-// grouped gives commands that have a control group, or none.
+// grouped returns Commands with control groups, or without.
 func grouped(t *testing.T, dir string, groups bool) *Commands {
 	t.Helper()
 	c := open(t, dir)
 	switch {
-	case !groups && c.own != "":
+	case !groups && c.parentGroup != "":
 		c.Close()
-		c.own = ""
-	case groups && c.own == "":
+		c.parentGroup = ""
+	case groups && c.parentGroup == "":
 		t.Skip("left out: this process may not make control groups of version 2")
 	}
 	return c
 }
 
-// begun runs a command, and gives the number that it says.
+// begun runs a command and returns the process number that it prints.
 func begun(t *testing.T, ctx context.Context, c *Commands, line string) (pid int, done <-chan job.Outcome) { //nolint:revive // t first
 	t.Helper()
 	log, done := startedBy(t, ctx, c, line, nil)
@@ -51,7 +52,7 @@ func begun(t *testing.T, ctx context.Context, c *Commands, line string) (pid int
 	return pid, done
 }
 
-// endAfter ends a process that the test has found to go on.
+// endAfter ends a process that still runs after a failed test.
 func endAfter(t *testing.T, pid int) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -66,7 +67,7 @@ func alive(pid int) bool {
 	return ok
 }
 
-// What leaves session and group is below the supervisor all the same.
+// A process that left session and group is still a descendant of the supervisor.
 func TestWhoLeftTheSessionIsEnded(t *testing.T) {
 	t.Parallel()
 	for _, groups := range []bool{false, true} {
@@ -94,11 +95,11 @@ func TestWhoLeftTheSessionIsEnded(t *testing.T) {
 	}
 }
 
-// A process is asked before it is ended, wherever it is.
+// Every process gets SIGTERM before it is killed, even outside of the group.
 func TestWhoLeftTheSessionIsAsked(t *testing.T) {
 	t.Parallel()
-	told := filepath.Join(t.TempDir(), "told")
-	line := `/bin/sh -c 'setsid sh -c "trap \"echo asked > ` + told + `; exit\" TERM; echo \$\$ >&2; while :; do sleep 0.01; done" & trap "wait; exit 4" TERM; wait; wait'`
+	file := filepath.Join(t.TempDir(), "asked")
+	line := `/bin/sh -c 'setsid sh -c "trap \"echo asked > ` + file + `; exit\" TERM; echo \$\$ >&2; while :; do sleep 0.01; done" & trap "wait; exit 4" TERM; wait; wait'`
 	ask := make(chan struct{})
 	log, done := startedBy(t, t.Context(), open(t, t.TempDir()), line, func(c *job.Call) {
 		c.Why = func() job.StopReason {
@@ -115,7 +116,7 @@ func TestWhoLeftTheSessionIsAsked(t *testing.T) {
 	if out := <-done; out.Code != 4 {
 		t.Errorf("%+v", out)
 	}
-	if text, err := os.ReadFile(told); err != nil || string(text) != "asked\n" {
+	if text, err := os.ReadFile(file); err != nil || string(text) != "asked\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -136,7 +137,7 @@ func supervisorOf(t *testing.T, c *Commands, pid int) int {
 	return 0
 }
 
-// The run of a supervisor that somebody ends does not go on without it.
+// A run ends when its supervisor is killed.
 func TestASupervisorIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -157,11 +158,11 @@ func TestASupervisorIsKilled(t *testing.T) {
 	}
 }
 
-// abandon starts a command and kills its supervisor; this server does nothing
-// about it, as if it had been killed as well.
+// abandon starts a command and kills its supervisor. The server does nothing about it, as
+// if it had been killed as well.
 func abandon(t *testing.T, c *Commands, line string) (pid int) {
 	t.Helper()
-	words, err := c.New(line)
+	command, err := c.New(line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func abandon(t *testing.T, c *Commands, line string) (pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := c.start(words.words, c.mark+".1.", 0, nil, io.Discard, w)
+	run, err := c.start(command.args, c.mark+".1.", 0, nil, io.Discard, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +186,17 @@ func abandon(t *testing.T, c *Commands, line string) (pid int) {
 	if err := run.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = run.cmd.Wait(); _ = run.hold.Close(); _ = run.said.Close(); _ = r.Close(); _ = w.Close() })
+	t.Cleanup(func() {
+		_ = run.cmd.Wait()
+		_ = run.control.Close()
+		_ = run.report.Close()
+		_ = r.Close()
+		_ = w.Close()
+	})
 	return pid
 }
 
-// Server and supervisors were killed. The next server finds what goes on.
+// After server and supervisors were killed, the next server ends the processes left.
 func TestTheNextServerEndsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -229,7 +236,7 @@ func TestNothingBeginsAfterEnd(t *testing.T) {
 	}
 }
 
-// Called by hand it says so, and runs nothing.
+// A supervisor that was started by hand says so and runs nothing.
 func TestSuperviseWithoutAServer(t *testing.T) {
 	t.Parallel()
 	var say strings.Builder
@@ -238,10 +245,10 @@ func TestSuperviseWithoutAServer(t *testing.T) {
 	}
 }
 
-// A server does not begin beside what does not end.
+// A process of an earlier server that does not end is an error, and names it.
 func TestWhatDoesNotEndIsAnError(t *testing.T) {
 	t.Parallel()
-	// It goes on as it was started, and so always shows its environment.
+	// It never execs, so it always shows its environment.
 	stays := `/bin/sh -c 'setsid sh -c "echo \$\$ >&2; while :; do sleep 1000; done 2>/dev/null >&2" & while :; do sleep 1000; done'`
 	pid := abandon(t, grouped(t, t.TempDir(), false), stays)
 	mark, ok := markOf(t, pid)

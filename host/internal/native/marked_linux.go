@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// supervisorsTurn is how long those that are found are waited for: they end what is
-	// below them, also what has another environment.
-	supervisorsTurn = 5 * time.Second
-	// unclearTurn is how long a process is looked at again that shows no environment. To
-	// become another program takes a moment, and so does an end; what does not come to
-	// its end for so long would be any process of the machine.
-	unclearTurn = 2 * time.Second
+	// supervisorTimeout is how long supervisors get to end the processes below them,
+	// which may have another environment, before they are killed.
+	supervisorTimeout = 5 * time.Second
+	// unclearTimeout is how long a process without an environment is examined again. An
+	// exec takes a moment, and so does an end. After that it is taken for a process
+	// that has nothing to do with the run.
+	unclearTimeout = 2 * time.Second
 )
 
-// endMarked ends all processes whose run has a name that begins like this, as their
-// environment says. It returns when they are gone, and whether there were any.
+// endMarked ends all processes whose environment names a run that begins with mark. It
+// returns when they are gone, and whether there were any.
 func endMarked(ctx context.Context, mark string) (there bool, err error) {
 	began := time.Now()
 	s := search{mark: mark, ours: map[int]owned{}}
@@ -33,10 +33,10 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 			return there, err
 		}
 		there = there || len(s.ours) > 0
-		if len(s.ours) == 0 && !s.awaits() {
+		if len(s.ours) == 0 && !s.undecided() {
 			return there, nil
 		}
-		if foreign := s.end(time.Since(began) >= supervisorsTurn); len(foreign) > 0 && len(foreign) == len(s.ours) {
+		if foreign := s.end(time.Since(began) >= supervisorTimeout); len(foreign) > 0 && len(foreign) == len(s.ours) {
 			return there, fmt.Errorf("%w: %v", errForeign, foreign)
 		}
 		wait := time.NewTimer(pauses.Next())
@@ -52,16 +52,15 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 	}
 }
 
-// search looks for processes by their environment, as often as it takes. A process
-// shows none while it becomes another program, and while it ends: then it still has
-// its files open.
+// search finds processes by their environment, in as many passes as necessary. A process
+// shows no environment during an exec, and while it ends and still has its files open.
 type search struct {
 	mark    string
-	ours    map[int]owned // that had the mark, and are not gone
+	ours    map[int]owned // processes that had the mark and are not gone
 	unclear map[int]unclear
 }
 
-// owned is a process that had the mark when it was looked at.
+// owned is a process that had the mark when it was examined.
 type owned struct {
 	start      string
 	supervises bool
@@ -73,8 +72,8 @@ type unclear struct {
 	since time.Time
 }
 
-// look looks at all processes once. One that had the mark counts until it is gone,
-// whatever it shows then.
+// look examines all processes once. A process that had the mark counts until it is gone,
+// whatever its environment shows later.
 func (s *search) look() error {
 	pids, err := numbers()
 	if err != nil {
@@ -89,24 +88,24 @@ func (s *search) look() error {
 	s.unclear = map[int]unclear{}
 	for _, pid := range pids {
 		if pid != os.Getpid() {
-			s.see(pid, before[pid])
+			s.examine(pid, before[pid])
 		}
 	}
 	return nil
 }
 
-// see looks at one process, which was unclear before, or not.
-func (s *search) see(pid int, was unclear) {
+// examine examines one process. was is zero if it was not unclear before.
+func (s *search) examine(pid int, was unclear) {
 	switch s.shows(pid) {
 	case theMark, theSupervisor:
 		s.keep(pid)
 	case nothing:
-		s.wonder(pid, was)
+		s.examineAgain(pid, was)
 	}
 }
 
-// keep counts a process that has the mark in. The mark is looked at on both sides of
-// its start: meanwhile it may have ended, and another one may have its number.
+// keep adds a process that has the mark. It reads the mark again after the start time,
+// because the process may have ended and another may have its number by then.
 func (s *search) keep(pid int) {
 	p, ok := look(pid)
 	if !ok {
@@ -116,12 +115,12 @@ func (s *search) keep(pid int) {
 	case theMark, theSupervisor:
 		s.ours[pid] = owned{p.start, shown == theSupervisor}
 	case nothing:
-		s.wonder(pid, unclear{})
+		s.examineAgain(pid, unclear{})
 	}
 }
 
-// wonder has a process looked at again that may have the mark.
-func (s *search) wonder(pid int, was unclear) {
+// examineAgain lets the next pass examine a process again that may have the mark.
+func (s *search) examineAgain(pid int, was unclear) {
 	p, ok := look(pid)
 	if _, known := s.ours[pid]; !ok || known || p.bare {
 		return
@@ -132,17 +131,18 @@ func (s *search) wonder(pid int, was unclear) {
 	s.unclear[pid] = was
 }
 
-// awaits tells whether a process is still to show whether it has the mark.
-func (s *search) awaits() bool {
+// undecided reports whether some process may still turn out to have the mark.
+func (s *search) undecided() bool {
 	for _, p := range s.unclear {
-		if time.Since(p.since) < unclearTurn {
+		if time.Since(p.since) < unclearTimeout {
 			return true
 		}
 	}
 	return false
 }
 
-// end ends what was found. It gives what belongs to other users.
+// end kills the processes found, supervisors only if asked to. It returns those of other
+// users, which it cannot kill.
 func (s *search) end(supervisors bool) (foreign []int) {
 	for pid, p := range s.ours {
 		if p.supervises && !supervisors {
@@ -155,24 +155,24 @@ func (s *search) end(supervisors bool) (foreign []int) {
 	return foreign
 }
 
-// is tells whether a process is there that began at a time.
+// is reports whether the process with that number is the one that began at start.
 func is(pid int, start string) bool {
 	p, ok := look(pid)
 	return ok && p.start == start
 }
 
-// shown is what the environment of a process tells.
+// shown is what the environment of a process shows.
 type shown int
 
 const (
 	another       shown = iota // it does not have the mark
 	theMark                    // the process belongs to the run
 	theSupervisor              // it is the supervisor of the run
-	nothing                    // there is no environment, or not now
+	nothing                    // there is no environment, at least now
 )
 
-// shows looks at the environment that a process was started with. That of other users'
-// processes cannot be read.
+// shows reads the environment that a process was started with. The environment of
+// another user's process cannot be read and counts as another.
 func (s *search) shows(pid int) shown {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if errors.Is(err, fs.ErrPermission) {
@@ -181,14 +181,14 @@ func (s *search) shows(pid int) shown {
 	if len(env) == 0 {
 		return nothing
 	}
-	tells := another
+	found := another
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		if bytes.HasPrefix(entry, []byte(superviseVar+"="+s.mark)) {
 			return theSupervisor
 		}
 		if bytes.HasPrefix(entry, []byte(belongVar+"="+s.mark)) {
-			tells = theMark
+			found = theMark
 		}
 	}
-	return tells
+	return found
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// program starts a shell that does what a text says, with the mark of a run, and gives
-// what it says first.
-func program(t *testing.T, mark, text string, args ...string) (cmd *exec.Cmd, said string) {
+// program starts a shell with a script and the mark of a run. It returns the first line
+// of output.
+func program(t *testing.T, mark, text string, args ...string) (cmd *exec.Cmd, line string) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
@@ -32,15 +32,15 @@ func program(t *testing.T, mark, text string, args ...string) (cmd *exec.Cmd, sa
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	said, err = bufio.NewReader(out).ReadString('\n')
+	line, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd, said
+	return cmd, line
 }
 
-// A process that becomes another program has no environment for a moment. One that does
-// so all the time is ended as well.
+// A process has no environment for a moment during an exec. A process that execs all the
+// time is ended as well.
 func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 	t.Parallel()
 	mark := "execs." + strconv.Itoa(os.Getpid()) + "."
@@ -48,7 +48,7 @@ func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 	pid := cmd.Process.Pid
 	for hidden, seen := 0, 0; hidden < 20 || seen < 20; {
 		s := search{mark: mark, ours: map[int]owned{}, unclear: map[int]unclear{}}
-		s.see(pid, unclear{})
+		s.examine(pid, unclear{})
 		_, is := s.ours[pid]
 		_, may := s.unclear[pid]
 		switch {
@@ -57,7 +57,7 @@ func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 		case may:
 			hidden++
 		default:
-			t.Fatalf("process %d is not found, after %d looks that found it and %d that could not tell", pid, seen, hidden)
+			t.Fatalf("process %d is not found, after %d looks that found it and %d that did not show it", pid, seen, hidden)
 		}
 	}
 	if there, err := endMarked(t.Context(), mark); err != nil || !there || alive(pid) {
@@ -65,7 +65,7 @@ func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 	}
 }
 
-// A process that shows nothing for too long is not waited for again at the next look.
+// A process that shows no environment for too long is not waited for at the next pass.
 func TestWhoStaysUnclearIsAwaitedOnce(t *testing.T) {
 	t.Parallel()
 	s := search{unclear: map[int]unclear{}}
@@ -73,19 +73,19 @@ func TestWhoStaysUnclearIsAwaitedOnce(t *testing.T) {
 	if !ok {
 		t.Fatal("this process is not found")
 	}
-	s.wonder(self.pid, unclear{})
-	if !s.awaits() {
+	s.examineAgain(self.pid, unclear{})
+	if !s.undecided() {
 		t.Error("it is not waited for at all")
 	}
-	long := unclear{self.start, time.Now().Add(-unclearTurn)}
-	s.wonder(self.pid, long)
-	if s.awaits() || s.unclear[self.pid] != long {
+	long := unclear{self.start, time.Now().Add(-unclearTimeout)}
+	s.examineAgain(self.pid, long)
+	if s.undecided() || s.unclear[self.pid] != long {
 		t.Errorf("it is waited for again, since %v; before, since %v", s.unclear[self.pid].since, long.since)
 	}
 }
 
-// A process that ends has no environment any more, and still holds its locks: the more
-// memory it has, the longer.
+// A process that ends has no environment any more, and still holds its locks, longer the
+// more memory it has.
 func TestWhatEndsCountsUntilItHoldsNothing(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")
@@ -100,11 +100,11 @@ func TestWhatEndsCountsUntilItHoldsNothing(t *testing.T) {
 	}
 	defer lock.Close()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		t.Errorf("it is held on: %v", err)
+		t.Errorf("it is still held: %v", err)
 	}
 }
 
-// A process that was started without an environment holds nobody up.
+// A process that was started without an environment delays nothing.
 func TestWhoHasNoEnvironmentIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/bin/sh", "-c", "echo; read end")
@@ -133,7 +133,7 @@ func TestWhoHasNoEnvironmentIsNotAwaited(t *testing.T) {
 	}
 }
 
-// holding is a pipe that nobody writes to as long as the test lasts.
+// holding is a pipe that stays silent as long as the test lasts.
 func holding(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -2,9 +2,9 @@
 // the operator allows that. It is not a sandbox: the command may do what the
 // server's user may do, with no limit of memory or instructions. The package
 // guarantees the end: when a run is over, so are its command and all processes that
-// it started. Not every system allows all of that: see docs/FAULTS.md.
+// it started. Some systems allow only a part of this: see docs/FAULTS.md.
 //
-// Flow: Open ends what an earlier server has left → New parses a command line → Run
+// Flow: Open ends processes of an earlier server → New parses a command line → Run
 // starts a supervisor (supervise_unix.go), which is this program under another
 // name, with the job's context as one more argument and an environment of its own →
 // the supervisor starts the command, whose standard error goes to the log and whose
@@ -34,10 +34,10 @@ const (
 	// behind it. It holds on every system, so that a job does not depend on where
 	// it runs.
 	maxContext = 128<<10 - 1
-	// askEvery is how often a run checks whether it should stop.
-	askEvery = 100 * time.Millisecond
-	// pipeDelay is how long output is awaited after the end of the command: a
-	// process that left the group may hold the pipe open for ever.
+	// checkEvery is the interval at which a run checks whether it should stop.
+	checkEvery = 100 * time.Millisecond
+	// pipeDelay is the wait for output after the end of the command: a process that
+	// left the group may hold the pipe open for ever.
 	pipeDelay = time.Second
 )
 
@@ -45,7 +45,7 @@ const (
 // once.
 type Command struct {
 	all    *Commands
-	words  []string
+	args   []string
 	logged lograte.Limiter // bounds the log lines of all its runs
 }
 
@@ -74,12 +74,12 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	defer k.all.ended()
 	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c, &k.logged)
-	run, err := k.all.start(append(slices.Clone(k.words), about), mark, leaseOf(c), environment(c), result, log)
+	run, err := k.all.start(append(slices.Clone(k.args), about), mark, leaseOf(c), environment(c), result, log)
 	if err != nil {
 		out.Verdict, out.Error, out.Took = job.Failure, fmt.Sprintf("start the command: %v", err), time.Since(began)
 		return out
 	}
-	w := &warden{run: run, call: c, ended: make(chan struct{})}
+	w := &watchdog{run: run, call: c, ended: make(chan struct{})}
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(ctx) })
 	how, err := run.wait(ctx)
@@ -89,7 +89,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	out.Took, out.PeakBytes = time.Since(began), how.Peak
 	out.Result = result.bytes()
 	out.Shown = visible(strings.TrimSpace(string(out.Result[:min(len(out.Result), shownResult)])), shownResult)
-	w.judge(&out, how, err)
+	w.fillIn(&out, how, err)
 	if how.Lapsed && c.Lease != nil {
 		c.Lease.Lapsed()
 	}
@@ -104,8 +104,8 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	return out
 }
 
-// environment returns the granted variables, and those that describe the run, so
-// that a command need not read JSON.
+// environment returns the granted variables, and those that describe the run for
+// commands that do not read JSON.
 func environment(c job.Call) []string {
 	env := []string{} // nil would be the server's own
 	for _, name := range slices.Sorted(maps.Keys(c.Config.Allow.Env)) {
@@ -117,8 +117,9 @@ func environment(c job.Call) []string {
 	return env
 }
 
-// warden ends a command at its deadline, when it has to stop, and with the server.
-type warden struct {
+// watchdog ends a command at its deadline, when its run has to stop, and when the server
+// stops.
+type watchdog struct {
 	run   *supervised
 	call  job.Call
 	ended chan struct{} // closed when the command has exited
@@ -126,18 +127,18 @@ type warden struct {
 	late, stopped bool // why it was ended; read after watch has returned
 }
 
-func (w *warden) watch(ctx context.Context) {
+func (w *watchdog) watch(ctx context.Context) {
 	grace := w.call.Config.Limits.Grace
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	deadline, end := stopped(), stopped()
+	deadline, end := stoppedTimer(), stoppedTimer()
 	defer deadline.Stop()
 	defer end.Stop()
 	if limit := w.call.Config.Timeout; limit > 0 {
 		deadline.Reset(limit)
 	}
-	look := time.NewTicker(askEvery)
+	look := time.NewTicker(checkEvery)
 	defer look.Stop()
 	asked := false
 	ask := func() {
@@ -174,15 +175,15 @@ func (w *warden) watch(ctx context.Context) {
 	}
 }
 
-func stopped() *time.Timer {
+func stoppedTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
 }
 
-// judge fills in how the run ended. After the deadline the verdict is Deadline,
-// whatever the exit code.
-func (w *warden) judge(out *job.Outcome, how ending, err error) {
+// fillIn fills in the outcome. After the deadline the verdict is Deadline, whatever the
+// exit code.
+func (w *watchdog) fillIn(out *job.Outcome, how ending, err error) {
 	switch {
 	case how.Fault != "":
 		out.Verdict, out.Error = job.Failure, "start the command: "+how.Fault

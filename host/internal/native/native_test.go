@@ -22,13 +22,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// TestMain lets a test start this binary as the supervisor.
+// TestMain lets tests start this binary as the supervisor.
 func TestMain(m *testing.M) {
 	nativetest.Serve(Supervise)
 	goleak.VerifyTestMain(m)
 }
 
-// open makes ready for commands in a directory.
+// open opens Commands on a directory.
 func open(t *testing.T, dir string) *Commands {
 	t.Helper()
 	lock, err := os.Create(filepath.Join(dir, "lock"))
@@ -65,7 +65,7 @@ func callOf(t *testing.T, all *Commands, line string) (*Command, job.Call) {
 	}
 }
 
-// lines is a log that hands over what it is told.
+// lines is a log handler that sends each message.
 type lines chan string
 
 func (l lines) Enabled(context.Context, slog.Level) bool { return true }
@@ -89,7 +89,7 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	}
 	got := strings.Fields(strings.TrimPrefix(string(out.Result), "a b||"+context1+"|"))
 	slices.Sort(got)
-	got = slices.DeleteFunc(got, func(s string) bool { // what the shell makes itself, and the mark, which has another number each time
+	got = slices.DeleteFunc(got, func(s string) bool { // the shell's own variables, and the mark, whose number varies
 		return strings.HasPrefix(s, belongVar+"=") || strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "OLDPWD=")
 	})
 	want := []string{"GRANTED=yes", "WASMJOB_ATTEMPT=2", "WASMJOB_FENCE=7", "WASMJOB_ITEM=1", "WASMJOB_ITEM_PARAM=it's", "WASMJOB_JOB=j", "WASMJOB_JOB_PARAM=", "WASMJOB_RUN_ID=j/1/5",
@@ -99,7 +99,7 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	}
 }
 
-// The system would say that the list of arguments is too long.
+// The system's own error would only say that the argument list is too long.
 func TestContextIsBounded(t *testing.T) {
 	t.Parallel()
 	k, c := call(t, "/bin/true")
@@ -161,8 +161,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// What stands for a broken byte is longer than that. The attempts of an item
-// share its lines.
+// The replacement of a broken byte is longer than the byte. The attempts of an item share
+// its log rate.
 func TestLinesAreCutAfterTheyAreMadeVisible(t *testing.T) {
 	t.Parallel()
 	k, c := call(t, `/bin/sh -c 'i=0; while [ $i -lt 200 ]; do printf "\\033\\377\\033\\377" >&2; i=$((i+1)); done; echo >&2; printf "one\\033 two\\n"; exit 1'`)
@@ -228,7 +228,7 @@ func TestTheWholeGroupIsEnded(t *testing.T) {
 
 func TestLeftoversAreEnded(t *testing.T) {
 	t.Parallel()
-	// The one in the background does not hold the output, so nobody waits for it.
+	// The process in the background does not hold the output, so the run does not wait.
 	log, done := started(t, t.Context(), `/bin/sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >&2; exit 0'`, nil)
 	pid, err := strconv.Atoi(<-log)
 	if err != nil {
@@ -240,8 +240,7 @@ func TestLeftoversAreEnded(t *testing.T) {
 	gone(pid)
 }
 
-// gone returns when nothing of the process is left but what whoever adopted it has
-// to bury.
+// gone returns when the process has ended, even if its parent has not reaped it yet.
 func gone(pid int) {
 	for syscall.Kill(pid, 0) == nil {
 		state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

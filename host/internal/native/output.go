@@ -111,11 +111,11 @@ func (j *journal) flush() {
 		j.dropped++
 		return
 	}
-	j.tellDropped()
+	j.logDropped()
 	j.log.Log(context.Background(), slog.LevelWarn, visible(line, j.line)) //nolint:sloglint,forbidigo // the text of the command, not ours
 }
 
-func (j *journal) tellDropped() {
+func (j *journal) logDropped() {
 	if j.dropped > 0 {
 		j.say("dropped log lines of the command: it logs faster than limits.log_rate", "lines", j.dropped)
 		j.dropped = 0
@@ -129,7 +129,7 @@ func (j *journal) say(text string, about ...any) {
 // finish logs the rest that has no line end.
 func (j *journal) finish() {
 	j.flush()
-	j.tellDropped()
+	j.logDropped()
 }
 
 // tail returns the last bytes of the command's standard error.

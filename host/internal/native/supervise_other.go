@@ -21,6 +21,6 @@ func identity(*os.File) (string, error) {
 	return "", errors.New("this system cannot do it")
 }
 
-func apart(*exec.Cmd) {}
+func inOwnSession(*exec.Cmd) {}
 
 func bootTime() int64 { return 0 }

@@ -27,15 +27,15 @@ const exitMisuse = 2
 // server, which may hang, has renewed it.
 func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 	var stat syscall.Stat_t
-	if len(args) < 2 || syscall.Fstat(sayFD, &stat) != nil {
+	if len(args) < 2 || syscall.Fstat(reportFD, &stat) != nil {
 		fmt.Fprintln(say, "this program is started by a server, not by hand")
 		return exitMisuse
 	}
 	// Terminals and service managers send these signals to every process they know.
-	// Here only the server decides.
+	// Only the server decides when the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	syscall.CloseOnExec(sayFD)
-	report := os.NewFile(sayFD, "report")
+	syscall.CloseOnExec(reportFD)
+	report := os.NewFile(reportFD, "report")
 	orders := listener{server: server}
 	if !orders.begin() {
 		return 0 // the server is gone before the command began
@@ -68,14 +68,14 @@ func supervise(args []string, orders *listener) ending {
 		return ending{Fault: err.Error()}
 	}
 	pid := p.Pid
-	go orders.obey(pid) // ends with the process
-	how := bury(pid)
+	go orders.carryOut(pid) // ends with the process
+	how := awaitLeader(pid)
 	how.Lapsed = how.Code < 0 && orders.lapsed.Load() // otherwise the command ended by itself just before
 	how.Left = endBelow(pid)
 	return how
 }
 
-// listener receives what the server writes.
+// listener receives the messages of the server.
 type listener struct {
 	server io.Reader
 	until  int64 // end of the lease that was received last; 0: no limit
@@ -85,20 +85,20 @@ type listener struct {
 // begin waits until the command may begin. It returns false if the server is gone.
 func (l *listener) begin() bool {
 	for {
-		if what, err := l.hear(); err != nil || what == toBegin {
+		if what, err := l.receive(); err != nil || what == toBegin {
 			return err == nil
 		}
 	}
 }
 
-// hear waits for the next message of the server.
-func (l *listener) hear() (what byte, err error) {
-	var word [lastSize]byte
+// receive waits for the next message of the server.
+func (l *listener) receive() (what byte, err error) {
+	var word [leaseSize]byte
 	if _, err := io.ReadFull(l.server, word[:1]); err != nil {
 		return 0, err
 	}
 	what = word[0]
-	if what == toLast {
+	if what == toLease {
 		if _, err := io.ReadFull(l.server, word[:]); err != nil {
 			return 0, err
 		}
@@ -107,9 +107,9 @@ func (l *listener) hear() (what byte, err error) {
 	return what, nil
 }
 
-// obey carries out the messages of the server until the pipe is closed. When the
+// carryOut carries out the messages of the server until the pipe is closed. When the
 // lease ends, it kills the command even if the server is silent.
-func (l *listener) obey(leader int) {
+func (l *listener) carryOut(leader int) {
 	end := func() { signalBelow(leader, syscall.SIGKILL) } // processes started meanwhile are ended once the leader has ended
 	alarm := newAlarm(func() {
 		l.lapsed.Store(true)
@@ -117,7 +117,7 @@ func (l *listener) obey(leader int) {
 	})
 	for {
 		alarm.set(l.until)
-		what, err := l.hear()
+		what, err := l.receive()
 		if err != nil {
 			end()
 			return
@@ -128,9 +128,8 @@ func (l *listener) obey(leader int) {
 	}
 }
 
-// bury waits for the end of the command, and meanwhile for its other processes that
-// end.
-func bury(leader int) ending {
+// awaitLeader waits for the end of the command. Meanwhile it reaps other children that end.
+func awaitLeader(leader int) ending {
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
@@ -168,7 +167,7 @@ func belonging(env []string) []string {
 	return env
 }
 
-// identity returns a text that tells an open file from every other.
+// identity returns a text that is different for every open file: device and inode.
 func identity(f *os.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {

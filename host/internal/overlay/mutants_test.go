@@ -69,6 +69,6 @@ func commandMutants() []mutant {
 	return []mutant{
 		{"command: left by another server", "what an earlier server has left is ended before a job begins", in("native.Open", `others, err := endMarked(ctx, mark+".")`, "others, err := false, error(nil)"), by("^TestTheNextServerEndsWhatIsLeft$/^by_environment$")},
 		{"command: without its supervisor", "what has lost its supervisor is ended with the run", in("native.supervised.wait", "_, fault := endMarked(ctx, s.mark)", "_, fault := false, error(nil)"), by("^TestASupervisorIsKilled$/^by_environment$")},
-		{"command: begins too late", "no command begins when the process is about to end", in("native.Commands.begin", "c.over", "false"), by("^TestNothingBeginsAfterEnd$")},
+		{"command: begins too late", "no command begins when the process is about to end", in("native.Commands.begin", "c.closed", "false"), by("^TestNothingBeginsAfterEnd$")},
 	}
 }

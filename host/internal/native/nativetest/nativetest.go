@@ -1,8 +1,8 @@
-// Package nativetest lets a test binary be the supervisor of the commands that its
-// tests run. It knows nothing of what a supervisor does.
+// Package nativetest makes a test binary the supervisor of the commands that its tests
+// run. It does not implement a supervisor.
 //
-// Flow: TestMain calls Serve → a test has a supervisor started by CommandLine → that
-// process is this binary again, where Serve does what it was given, and ends.
+// Flow: TestMain calls Serve → a test starts a supervisor with CommandLine → that process
+// is this binary again, where Serve calls the function that it was given, and exits.
 package nativetest
 
 import (
@@ -13,15 +13,16 @@ import (
 
 const verb = "supervise"
 
-// Serve returns at once, but in a process that was started by CommandLine: there it
-// supervises, and does not return.
+// Serve returns at once, except in a process started with CommandLine: there it calls
+// supervise and exits.
 func Serve(supervise func(args []string, server io.Reader, say io.Writer) (exit int)) {
 	if len(os.Args) > 1 && os.Args[1] == verb {
 		os.Exit(supervise(os.Args[2:], os.Stdin, os.Stderr))
 	}
 }
 
-// CommandLine is that of a supervisor. What it runs comes behind it.
+// CommandLine returns the command line of a supervisor. The command that it runs is
+// appended.
 func CommandLine(t testing.TB) []string {
 	t.Helper()
 	self, err := os.Executable()
