@@ -248,15 +248,15 @@ var themes = [][2]string{
 	{"Rows of what did not begin", "gap missed no"},
 	{"Catching up", "catch"},
 	{"Fires", "fire"},
-	{"Clocks and schedules", "clock skew cron"},
+	{"Clocks and schedules", "clock cron"},
 	{"Configuration and definitions", "config define"},
-	{"Another module", "swap"},
+	{"Another module", "switch"},
 	{"Operators", "ask unask"},
 	{"Answers and views", "answer refused unknown reconcile"},
 	{"Large jobs", "parts"},
 	{"Marks", "clear mark"},
 	{"Damaged nodes", "damaged"},
-	{"Beside foreign members", "foreign adopt accounted orphan guarantee tally"},
+	{"Beside foreign members", "foreign adopt accounted reclaim guarantee tally"},
 	{"Other", ""},
 }
 

@@ -6,7 +6,7 @@ func rareMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	return []mutant{
 		{"again: of a trigger", "what an operator asked for runs again after a doubt, also in a job that is paused", in("protocol.State.runsAgain", `!s.view.Paused || e.Trigger != ""`, "!s.view.Paused"), script("fence_trigger")},
-		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.evidence.ran, i)", "0"), script("accounted_java_twice")},
+		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.evidence.ran, i)", "0"), script("accounted_foreign_twice")},
 		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.clock.early.At != 0 || s.clock.dropped", "s.clock.early.At != 0"), script("clock_right_late")},
 		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("v21.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
 		{"retry: moved, undated", "what has moved waits until its owner knows the newest instant", in("protocol.beginning.moved", "s.undated()", "false"), script("retry_moved")},
@@ -20,7 +20,7 @@ func rareMutants() []mutant {
 		{"catch up: newcomers gone", "who comes when only such servers are there catches up", in("protocol.State.nobody", "slices.ContainsFunc(v.Members, v.attends)", "len(v.Members) > 0"), script("catch_up_newcomers")},
 		{"catch up: newcomers disabled", "a disabled server has no part in the items and is there", in("protocol.View.attends", "v.serverDisabled(m.ID.IP())", "false"), script("catch_up_newcomer_disabled")},
 		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
-		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
+		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_foreign_due")},
 		{"catch up: schedule gone", "what a schedule named that was changed while nobody was there is caught up", in("protocol.State.seePassed", "max(t, s.changedWhileAway())", "t"), script("catch_up_schedule_gone")},
 		{"rows: untold at the end", "a server that stops without the registry tells of the runs that it had", without("runner.generations.end", "l.storeCutOff()"), notice{"../runner", "^TestRowsOfAServerThatLostTheRegistry$"}},
 	}

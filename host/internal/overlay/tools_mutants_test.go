@@ -11,7 +11,7 @@ func toolMutants() []mutant {
 	return []mutant{
 		{"cron: unreadable", "a job goes on by the newest schedule that can be read", in("protocol.State.inForce", "s.reads(c.Cron)", "true"), script("cron_unreadable")},
 		{"cron: not kept", "who starts later knows the schedule by which the job goes on", in("protocol.account", "return s.keepSchedule(_)", "return nil"), script("cron_unreadable_kill")},
-		{"cron: beside Java", "nothing begins by a schedule that members of ElasticJob may not have", in("protocol.State.pausedByCron", "s.company.shared", "false"), script("cron_unreadable_java")},
+		{"cron: beside Java", "nothing begins by a schedule that members of ElasticJob may not have", in("protocol.State.pausedByCron", "s.company.shared", "false"), script("cron_unreadable_foreign")},
 		{"cron: not told", "a schedule that cannot be read is told, and when it can be again", in("protocol.State.unreadWhy", "*s.schedule.cron == c.Cron", "true"), script("cron_unreadable")},
 		{"class: members leave", "members stay whatever the class, where no member of ElasticJob is", in("admission.Verdict.decideClass", "!stays", "true"), runner("TestMembersStayWhateverTheClass")},
 		{"class: beside Java", "nobody stays in a job of another class beside a member of ElasticJob", in("admission.Verdict.decideClass", "case f.Foreign, _:", "case !stays && !f.Job.Overwrite:"), notice{"../admission", "^TestDecide$"}},

@@ -24,9 +24,9 @@ func namedMutants() []mutant {
 // unnoticed are rules and fences that have no mutant, and why.
 func unnoticed() map[string]string {
 	return map[string]string{
-		"unprocess":  "the next leader's reshard takes the mark away as well; what it does until then is in reshard_java_lead.txt",
+		"unprocess":  "the next leader's reshard takes the mark away as well; what it does until then is in reshard_foreign_lead_lost.txt",
 		"join-round": "no simulated job has listeners of ElasticJob's; guarantee.txt",
-		"tally":      "the ledger does not ask who took a run of ours; orphan_taken_java.txt, tally_unknown.txt",
+		"tally":      "the ledger does not ask who took a run of ours; tally_taken.txt, tally_unknown.txt",
 
 		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
 		"reclaim-foreign/epoch":   "who sets the assignment meanwhile also writes a record that is checked",
@@ -38,7 +38,7 @@ func unnoticed() map[string]string {
 		"owners/owner":            "only a leader writes owners: one of ours sets the assignment as well, one of ElasticJob takes the mark away",
 		"strip/owners":            "as owners/owner",
 		"clear-marks/own":         "no seed has seen it: a clearing without an answer has to be carried out after the next begin of the item",
-		"unpend/pending":          "seen once in ten thousand seeds, beside ElasticJob: a drop that comes after a new leader has named the run; drop_java_named.txt",
+		"unpend/pending":          "seen once in ten thousand seeds, beside ElasticJob: a drop that comes after a new leader has named the run; drop_foreign_named.txt",
 		"set-fires/own":           "who tells sets the node of fires, whose version set-fires/fires checks",
 		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsWhileNobodyComes",
 		"request-trigger/request": "a request that is written over another, or over none, is what the operator asked for",
