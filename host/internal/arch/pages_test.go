@@ -275,7 +275,7 @@ func scriptsPage(t *testing.T, p *project) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Scripts\n\n")
 	fmt.Fprintf(&b, generatedNote, "the first comment of each script in `"+dir+"`")
-	b.WriteString("A script tells what happens to one job, line by line. Below each line stands, indented, what the members decide.\n")
+	b.WriteString("A script is a list of events of one job. Indented lines below an event show what the members decide.\n")
 	for _, theme := range themes {
 		if names := byTheme[theme[0]]; len(names) > 0 {
 			fmt.Fprintf(&b, "\n## %s\n\n", theme[0])
