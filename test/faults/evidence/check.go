@@ -73,19 +73,19 @@ type Input struct {
 
 // Report is what Check found.
 type Report struct {
-	Runs     int // attempts that guests have told of
+	Runs     int // attempts that guests have reported
 	Instants int // that had to be accounted for, over all items
 	Findings []Finding
-	// Late are lines of guests that woke with their frozen server and wrote
-	// beside the one that came after them. Each has the older token, which is
-	// what a sink refuses it by.
+	// Late counts lines that a guest wrote when it woke with its frozen server,
+	// after the next guest of its item had started. Each has the older token, so a
+	// sink can refuse it.
 	Late int
-	// LateFor is how long after the waking the last of them came.
+	// LateFor is the time from the waking to the last of them.
 	LateFor time.Duration
-	// Orphans are runs that were going on when their server was hit; TookOver
-	// are the times from there to the start of their next attempt elsewhere.
-	// Those that had none have a row instead.
-	Orphans  int
+	// Open counts the runs that were open when their server was hit; TookOver are
+	// the times from there to the start of their next attempt elsewhere. Those
+	// without one have a row instead.
+	Open     int
 	TookOver []time.Duration
 	// Margin is the shortest time from the last sign of life of such a run to
 	// the start of the next run of its item elsewhere; negative: there was none.
@@ -197,7 +197,7 @@ func (c *checker) overlap(a, b *try) {
 // has lost: until the guest is next looked at.
 const wakeTime = time.Second
 
-// frozenAt tells when the server of a guest woke, if it was frozen at a time, and the
+// frozenAt returns when the server of a guest woke, if it was frozen at a time, and the
 // guest with it.
 func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
 	if slices.ContainsFunc(c.in.Jobs, func(j Job) bool { return j.Name == t.job && j.Command }) {
@@ -301,11 +301,11 @@ func instants(j Job, after, upTo int64, yield func(int64) bool) {
 	}
 }
 
-// agree: what guests told and what rows say is the same.
+// agree compares what guests reported with the rows.
 func (c *checker) agree(tries []*try) {
-	told := map[attempt]*try{}
+	reported := map[attempt]*try{}
 	for _, t := range tries {
-		told[t.attempt] = t
+		reported[t.attempt] = t
 		rows := c.rows[t.attempt]
 		if len(rows) == 0 && c.eras[t.era].last[t.item] != t {
 			c.found(Row, "%s has no row", t)
@@ -324,12 +324,12 @@ func (c *checker) agree(tries []*try) {
 		}
 	}
 	for a, rows := range c.rows {
-		if told[a] == nil && slices.ContainsFunc(rows, func(r trace.Row) bool { return r.State == trace.Succeeded }) {
-			c.found(Row, "%s succeeded by its row, and no guest has told of it", a)
+		if reported[a] == nil && slices.ContainsFunc(rows, func(r trace.Row) bool { return r.State == trace.Succeeded }) {
+			c.found(Row, "%s succeeded by its row, and no guest reported it", a)
 		}
 	}
 	for _, t := range tries {
-		if later := (attempt{t.run, t.n + 1}); c.succeeded(t.attempt) && told[later] != nil {
+		if later := (attempt{t.run, t.n + 1}); c.succeeded(t.attempt) && reported[later] != nil {
 			c.found(Row, "%s succeeded, and started once more", t)
 		}
 	}

@@ -201,8 +201,8 @@ func TestTakeover(t *testing.T) {
 	t.Parallel()
 	r := evidence.Check(evidence.Input{Lines: words(t, killed), Rows: killedRows(), Jobs: []evidence.Job{{Name: "j", Items: 1, Every: time.Second}},
 		To: 2000, Hit: []evidence.Moment{{Server: "10.0.0.1", At: 2100}}})
-	if r.Orphans != 1 || !slices.Equal(r.TookOver, []time.Duration{500 * time.Millisecond}) || r.Margin != 550*time.Millisecond {
-		t.Errorf("%d orphans, %v, margin %v", r.Orphans, r.TookOver, r.Margin)
+	if r.Open != 1 || !slices.Equal(r.TookOver, []time.Duration{500 * time.Millisecond}) || r.Margin != 550*time.Millisecond {
+		t.Errorf("%d open, %v, margin %v", r.Open, r.TookOver, r.Margin)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestElements(t *testing.T) {
 		want        string
 	}{
 		{"the next batch", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 2\nend 2 1 6 A 2020", trace.Succeeded, ""},
-		{"kept, but not told", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 2\nend 2 1 6 A 2020", trace.Interrupted, ""},
+		{"kept, but not reported", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 2\nend 2 1 6 A 2020", trace.Interrupted, ""},
 		{"not kept", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 0\nend 2 1 6 A 2020", trace.Failed, ""},
 		{"kept and forgotten", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 0\nend 2 1 6 A 2020", trace.Succeeded, "elements"},
 		{"one is left out", one + "start 2 1 6 A 2000\nelement 2 1 6 A 2010 3\nend 2 1 6 A 2020", trace.Succeeded, "elements"},
@@ -255,7 +255,7 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	err := evidence.Table(&out, 3*time.Second, []evidence.Named{
-		{Name: "kill", Report: evidence.Report{Runs: 7, Instants: 9, Orphans: 2, TookOver: []time.Duration{4 * time.Second, 3 * time.Second},
+		{Name: "kill", Report: evidence.Report{Runs: 7, Instants: 9, Open: 2, TookOver: []time.Duration{4 * time.Second, 3 * time.Second},
 			Margin: time.Second, Findings: []evidence.Finding{{Kind: evidence.Loss}}}},
 		{Name: "stop", Report: evidence.Report{Margin: -1}},
 	})
@@ -264,7 +264,7 @@ func TestTable(t *testing.T) {
 	}
 	rows := strings.Split(out.String(), "\n")
 	for i, want := range []string{
-		"fault instants runs overlaps losses doubles tokens rows elements forgot late orphans taken p50 max margin",
+		"fault instants runs overlaps losses doubles tokens rows elements forgot late open taken p50 max margin",
 		"kill 9 7 0 1 0 0 0 0 0 0 2 2 4s 4s 1s", "stop 0 0 0 0 0 0 0 0 0 0 0 0 - - -",
 	} {
 		if got := strings.Join(strings.Fields(rows[i]), " "); got != want {

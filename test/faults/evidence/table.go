@@ -18,11 +18,11 @@ type Named struct {
 // server counts as dead.
 func Table(w io.Writer, session time.Duration, reports []Named) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "fault\tinstants\truns\toverlaps\tlosses\tdoubles\ttokens\trows\telements\tforgot\tlate\torphans\ttaken\tp50\tmax\tmargin\t")
+	fmt.Fprintln(t, "fault\tinstants\truns\toverlaps\tlosses\tdoubles\ttokens\trows\telements\tforgot\tlate\topen\ttaken\tp50\tmax\tmargin\t")
 	for _, r := range reports {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t\n", r.Name, r.Instants, r.Runs,
 			r.Count(Overlap), r.Count(Loss), r.Count(Double), r.Count(Token), r.Count(Row), r.Count(Elements), r.Count(Forgot), r.Late,
-			r.Orphans, len(r.TookOver), seconds(r.TookOver, len(r.TookOver)/2), seconds(r.TookOver, len(r.TookOver)-1), margin(r.Margin))
+			r.Open, len(r.TookOver), seconds(r.TookOver, len(r.TookOver)/2), seconds(r.TookOver, len(r.TookOver)-1), margin(r.Margin))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)

@@ -36,7 +36,7 @@ func (a attempt) String() string {
 	return fmt.Sprintf("%s of %s, attempt %d", a.item, a.id, a.n)
 }
 
-// try is what one guest has told: an attempt on one server with one token.
+// try is what one guest has reported: an attempt on one server with one token.
 type try struct {
 	attempt
 	instant int64 // 0 if it was triggered
