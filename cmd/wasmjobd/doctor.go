@@ -28,10 +28,11 @@ func doctorCommand(term *terminal) *cobra.Command {
 		Use: "doctor --registry [JOB...]", Short: "Tell what keeps a server from joining the jobs of a namespace",
 		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them,\n" +
 			"and writes nothing there. An embedded registry is looked at through its server; while that\n" +
-			"does not run, opening the registry writes log and snapshot anew. For each it tells whose it is, who runs it, what has to be mended before such a server\n" +
-			"can run it, too (breaks), what the configuration has yet to say (needs), and what else to\n" +
-			"know. If anything breaks, it exits with 5. Of jobs that are neither named, nor in the\n" +
-			"configuration, nor ever run by a server of ours, all that is only noted.",
+			"does not run, opening the registry writes log and snapshot anew. For each job it tells whose it\n" +
+			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
+			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
+			"Of jobs that are neither named, nor in the configuration, nor ever run by a server of ours, all\n" +
+			"that is only noted.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)

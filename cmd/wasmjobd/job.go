@@ -30,6 +30,9 @@ func jobCommand(term *terminal) *cobra.Command {
 func jobList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show all jobs of the namespace", Args: cobra.NoArgs,
+		Long: "For each job: its state, items, servers, leader and findings, how its last run went, and failures\n" +
+			"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n" +
+			"is), running, resharding or idle.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				jobs, err := op.Jobs(ctx)
@@ -49,6 +52,8 @@ func jobList(o *operatorVerb) *cobra.Command {
 func jobShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show one job: its servers, its items, and what is wrong", Args: cobra.ExactArgs(1),
+		Long: "Show who owns and runs each item, since when, its last instant, and what is wrong. An item is\n" +
+			"running, pending (it waits for a server after a death), disabled, unassigned or idle.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])
@@ -83,11 +88,11 @@ func jobVerb(o *operatorVerb, name, short, asked string, do func(cluster, contex
 
 func jobTrigger(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
-	return jobVerb(o, "trigger", "Run all items of a job now", "asked to run now", cluster.Trigger)
+	return jobVerb(o, "trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", cluster.Trigger)
 }
 
 func jobPause(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed", "paused", cluster.Pause)
+	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause)
 }
 
 func jobResume(o *operatorVerb) *cobra.Command {
@@ -95,7 +100,7 @@ func jobResume(o *operatorVerb) *cobra.Command {
 }
 
 func jobReshard(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "reshard", "Assign the items of a job again", "asked to assign its items again", cluster.Reshard)
+	return jobVerb(o, "reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard)
 }
 
 func jobDisable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "disable", "disabled", true) }
@@ -175,8 +180,9 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	o.records = true
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
-		"that is read here. Rows of its runs stay in the histories; where the registry is inside the server, what\n" +
-		"the job has missed while no server ran it gets its row first. It is refused while an item runs."
+		"that is read here; files of servers that are down cannot be checked. It is refused while an item\n" +
+		"runs. Rows of its runs stay in the histories; where the registry is inside the server, what the\n" +
+		"job has missed while no server ran it gets its row first."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
 	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
 	remove := c.RunE
@@ -212,6 +218,7 @@ func serverCommand(term *terminal) *cobra.Command {
 func serverList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
+		Long: "For each address: its jobs, items and runs, and for how many jobs it is disabled.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				jobs, err := op.Jobs(ctx)

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+//go:generate go test -run ^TestCommandsPage$ -update .
+
+var update = flag.Bool("update", false, "write the page of commands anew")
+
+// TestCommandsPage: docs/COMMANDS.md is what the commands say of themselves.
+func TestCommandsPage(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/COMMANDS.md"
+	want := commandsPage()
+	if *update {
+		if err := os.WriteFile(page, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/COMMANDS.md is not what the commands say: run make generate (%v)", err)
+	}
+}
+
+func commandsPage() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Commands\n\nGenerated from the help of the commands by `make generate`; do not edit. [OPERATIONS](OPERATIONS.md) has exit codes, and\n" +
+		"what to use when. Every verb has `--help`; `-o json` prints data for programs.\n\n| | |\n|---|---|\n")
+	root := rootCommand(&terminal{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	all := verbsOf(root)
+	for _, c := range all {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", nameOf(c), strings.ReplaceAll(nameOf(c), " ", "-"), c.Short)
+	}
+	for _, c := range all {
+		writeVerb(&b, c)
+	}
+	return b.Bytes()
+}
+
+// verbsOf returns the commands that do something, or whose help has more to say
+// than which verbs they hold.
+func verbsOf(c *cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, sub := range c.Commands() {
+		if sub.Hidden || sub.Name() == "completion" || sub.Name() == "help" {
+			continue
+		}
+		if sub.Long != "" || !sub.HasSubCommands() {
+			all = append(all, sub)
+		}
+		all = append(all, verbsOf(sub)...)
+	}
+	return all
+}
+
+func nameOf(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), "wasmjobd ") }
+
+func writeVerb(b *bytes.Buffer, c *cobra.Command) {
+	fmt.Fprintf(b, "\n## %s\n\n", nameOf(c))
+	if !c.HasSubCommands() {
+		fmt.Fprintf(b, "    %s\n\n", strings.TrimSuffix(c.UseLine(), " [flags]"))
+	}
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	fmt.Fprintf(b, "```\n%s\n```\n", strings.TrimSpace(text))
+	if c.Example != "" {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
+	}
+	rows := 0
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		if rows++; rows == 1 {
+			b.WriteString("\n| flag | |\n|---|---|\n")
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", flagOf(f), strings.ReplaceAll(usageOf(f), "|", "\\|"))
+	})
+}
+
+func flagOf(f *pflag.Flag) string {
+	value, _ := pflag.UnquoteUsage(f)
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	return "`" + strings.TrimSpace(name+" "+strings.ReplaceAll(value, "|", ", ")) + "`"
+}
+
+func usageOf(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	switch f.DefValue {
+	case "", "false", "[]", "0", "0s":
+		return text
+	}
+	return text + " (default `" + f.DefValue + "`)"
+}
