@@ -108,6 +108,9 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 // SetServers calls SetServer for every job that knows the address. It returns the names
 // of those jobs, and of the jobs that it could not read and did not change.
 func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
+	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
+		return nil, nil, failf(host.Unavailable, err, "list the jobs of namespace %s", o.namespace)
+	}
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -234,7 +237,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 // editableView reads a job that is to be changed. It refuses one without a readable
 // configuration.
 func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	v, l, err := o.jobView(ctx, name)
+	v, l, err := o.presentView(ctx, what, name)
 	switch {
 	case err != nil:
 		return nil, l, err
@@ -244,6 +247,16 @@ func (o *Operator) editableView(ctx context.Context, what, name string) (*protoc
 		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
 	}
 	return v, l, nil
+}
+
+// presentView reads the job as the registry has it by now. What jobView reads may be older than
+// another operator's last change, since a server of ZooKeeper may lag behind the others; a verb
+// that takes that change back would then find nothing to do.
+func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, nil, readError(err, "%s job %s", what, name)
+	}
+	return o.jobView(ctx, name)
 }
 
 // jobView reads all watched nodes of a job as of one moment.

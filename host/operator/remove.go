@@ -61,7 +61,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		return err
 	}
 	for try := 1; ; try++ {
-		v, l, err := o.jobView(ctx, name)
+		v, l, err := o.presentView(ctx, what, name)
 		if err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func formatted(fn *ast.FuncDecl) (string, error) {
 func (o *Overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, error) {
 	pkg, function, _ := strings.Cut(name, ".")
 	var paths []string
-	for _, above := range []string{"..", filepath.Join("..", "layout"), filepath.Join("..", "..", "registry")} {
+	for _, above := range []string{"..", filepath.Join("..", "layout"), filepath.Join("..", ".."), filepath.Join("..", "..", "registry")} {
 		more, err := filepath.Glob(filepath.Join(above, pkg, "*.go"))
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("look for package %s: %w", pkg, err)
