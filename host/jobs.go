@@ -81,9 +81,7 @@ func takesNoWrites(reg registry.Registry) error {
 }
 
 // Trigger asks every member of the job to run its items now. It returns when
-// the request is written. It asks the members that this host sees: one that another
-// host has just become is asked if this one has heard of it, which Ready of the other
-// does not wait for.
+// the request is written.
 func (h *Host) Trigger(ctx context.Context, name string) error {
 	return h.ask(ctx, "trigger", name, protocol.AskTrigger{})
 }

@@ -50,6 +50,11 @@ func (l *Loop) State() *protocol.State { return l.state }
 // between Look and the Step that shows it the newest.
 func (l *Loop) View() *protocol.View { return l.view }
 
+// Current reports whether the core was shown a view that has all events received so far.
+func (l *Loop) Current() bool {
+	return !l.syncing && l.view != nil && l.view == l.state.View() && l.mirror.Settled()
+}
+
 // Doubt returns the health of the session that the core knows.
 func (l *Loop) Doubt() protocol.Doubt { return l.doubt }
 

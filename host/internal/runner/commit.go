@@ -52,8 +52,8 @@ func (m *member) readOnly(cause error) {
 	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }
 
-// sync syncs the session after a pause, however often that takes.
-func (m *member) sync(pause time.Duration) {
+// sync syncs the session after a pause, and repeats it until it succeeds. Then it puts the message.
+func (m *member) sync(pause time.Duration, then message) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
 			return
@@ -62,7 +62,7 @@ func (m *member) sync(pause time.Duration) {
 			err := m.session.Sync(m.life.ctx)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)
-				m.inbox.put(syncedMessage{})
+				m.inbox.put(then)
 				return
 			}
 			if m.life.ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {

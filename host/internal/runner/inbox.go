@@ -61,12 +61,14 @@ type (
 		err     error
 	}
 	syncedMessage       struct{}
-	wakeMessage         struct{}              // the time that the core asked for has come
-	drainTimeoutMessage struct{}              // a phase of the drain has used up its time
-	shutdownMessage     struct{ cause error } // the server shuts down
-	marksDueMessage     struct{}              // the wait before marks of runs are read is over
-	checkMessage        struct{}              // check the session and the clock, and send the reads that are due
-	redefineMessage     struct{}              // the server's own file was read again
+	askMessage          struct{ protocol.Asked }
+	asksSyncedMessage   struct{ asks []protocol.Asked } // a sync that was sent after these asks came has succeeded
+	wakeMessage         struct{}                        // the time that the core asked for has come
+	drainTimeoutMessage struct{}                        // a phase of the drain has used up its time
+	shutdownMessage     struct{ cause error }           // the server shuts down
+	marksDueMessage     struct{}                        // the wait before marks of runs are read is over
+	checkMessage        struct{}                        // check the session and the clock, and send the reads that are due
+	redefineMessage     struct{}                        // the server's own file was read again
 	inputMessage        struct{ protocol.Input }
 	endsMessage         struct{ ends protocol.Finished }
 )
@@ -76,6 +78,8 @@ func (replyMessage) message()        {}
 func (retryReadsMessage) message()   {}
 func (commitMessage) message()       {}
 func (syncedMessage) message()       {}
+func (askMessage) message()          {}
+func (asksSyncedMessage) message()   {}
 func (wakeMessage) message()         {}
 func (drainTimeoutMessage) message() {}
 func (shutdownMessage) message()     {}

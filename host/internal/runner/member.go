@@ -28,6 +28,7 @@ type member struct {
 	looking bool           // it reads all of its nodes for the first time, in one of Looks
 	denied  map[string]string
 
+	asks         freshAsks
 	toldReadOnly sync.Once
 	toldEnabled  bool // or there was no need to
 
@@ -100,6 +101,7 @@ func (m *member) turn() {
 		}
 		clear(messages)
 		m.handleViews()
+		m.passAsks()
 		if !m.exit.due {
 			m.fetch()
 		}
@@ -157,6 +159,10 @@ func (m *member) handle(l message) {
 		m.commitAnswered(l)
 	case syncedMessage:
 		m.loop.Synced()
+	case askMessage:
+		m.asked(l.Asked)
+	case asksSyncedMessage:
+		m.asksSynced(l.asks)
 	case wakeMessage:
 		m.alarm.rang()
 		m.step(protocol.Elapsed{})
@@ -271,7 +277,7 @@ func (m *member) advance(in protocol.Input) {
 		m.commit(plan)
 	}
 	if plan.Sync {
-		m.sync(plan.Pause)
+		m.sync(plan.Pause, syncedMessage{})
 	}
 	for _, e := range plan.Effects {
 		m.effect(in, e)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -61,7 +62,7 @@ func (q *requests) add(p *pendingAsk) (int64, error) {
 		q.asks = map[int64]*pendingAsk{}
 	}
 	q.asks[q.newest] = p
-	q.send(inputMessage{protocol.Asked{ID: q.newest, Ask: p.ask}})
+	q.send(askMessage{protocol.Asked{ID: q.newest, Ask: p.ask}})
 	return q.newest, nil
 }
 
@@ -104,9 +105,16 @@ func (q *requests) attach(inbox *inbox, known *job.Config) {
 	}
 	for id := int64(1); id <= q.newest; id++ {
 		if p := q.asks[id]; p != nil {
-			q.send(inputMessage{protocol.Asked{ID: id, Ask: p.ask}})
+			q.send(askMessage{protocol.Asked{ID: id, Ask: p.ask}})
 		}
 	}
+}
+
+// waiting returns the asks that a caller still waits for.
+func (q *requests) waiting(asks []protocol.Asked) []protocol.Asked {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.DeleteFunc(asks, func(a protocol.Asked) bool { return q.asks[a.ID] == nil })
 }
 
 // detach fails what the member left unanswered.

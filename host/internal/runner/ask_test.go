@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// Two operators ask two servers, one right after the other, and the second server
+// has not heard yet of what the first was asked for.
+func TestAskGoesByWhatTheRegistryHas(t *testing.T) {
+	t.Parallel()
+	const ip = "10.0.0.1"
+	for name, c := range map[string]struct {
+		first, second protocol.Ask
+		done          func(*protocol.View) bool
+	}{
+		"item enabled": {
+			protocol.AskItem{Item: 1, Disabled: true}, protocol.AskItem{Item: 1},
+			func(v *protocol.View) bool { return !v.Items[1].Disabled },
+		},
+		"server enabled": {
+			protocol.AskServer{IP: ip, Disabled: true}, protocol.AskServer{IP: ip},
+			func(v *protocol.View) bool { return !v.Servers[0].Disabled },
+		},
+		"resumed": {
+			protocol.AskPause{Paused: true}, protocol.AskPause{},
+			func(v *protocol.View) bool { return !v.Paused },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows := embedded.Memory(), &book{}
+				far := newNetwork(reg, 20*time.Second, rand.New(rand.NewPCG(1, 2)))
+				far.ended = func(*remote) {}
+				a := serve(t, reg, rows, ip, nil)
+				b := serve(t, far, rows, "10.0.0.2", nil)
+				<-a.Joined()
+				<-b.Joined()
+				time.Sleep(25 * time.Second)
+				far.change(func(n *network) { n.slowest = 3 * time.Second })
+				must(t, a.Ask(t.Context(), c.first))
+				must(t, b.Ask(t.Context(), c.second))
+				far.sound()
+				time.Sleep(10 * time.Second)
+				if !c.done(a.snapshot.Load().view) || !c.done(b.snapshot.Load().view) {
+					t.Error("what was asked for last is not done")
+				}
+				b.stop(t)
+				a.stop(t)
+				must(t, reg.Close())
+			})
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package runner
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// freshAsks are the asks that the core does not know yet. The core decides by its view,
+// which may be older than a change that another server has just made: it would find an
+// item enabled that was disabled there a moment ago, and an ask to enable it would do
+// nothing. So the member syncs the session after the ask came, and passes the ask to the
+// core with a view that has what the sync brought. maxAsks bounds each list.
+type freshAsks struct {
+	syncing bool             // for asks that came before; the message has them
+	came    []protocol.Asked // since
+	synced  []protocol.Asked
+}
+
+// asked handles an ask that came.
+func (m *member) asked(a protocol.Asked) {
+	m.asks.came = append(m.requests.waiting(m.asks.came), a)
+	m.syncAsks()
+}
+
+// syncAsks syncs the session for all asks that came. One sync is under way at a time.
+func (m *member) syncAsks() {
+	if a := &m.asks; !a.syncing && len(a.came) > 0 {
+		a.syncing = true
+		m.sync(0, asksSyncedMessage{a.came})
+		a.came = nil
+	}
+}
+
+// asksSynced handles the sync that was sent after the asks came.
+func (m *member) asksSynced(asks []protocol.Asked) {
+	m.asks.syncing = false
+	m.asks.synced = m.requests.waiting(append(m.asks.synced, asks...))
+	m.syncAsks()
+}
+
+// passAsks passes the asks to the core, once its view is as new as their sync.
+func (m *member) passAsks() {
+	if m.exit.due || len(m.asks.synced) == 0 || !m.loop.Current() {
+		return
+	}
+	asks := m.requests.waiting(m.asks.synced)
+	m.asks.synced = nil
+	for _, a := range asks {
+		m.step(a)
+	}
+}
