@@ -147,6 +147,8 @@ type Options struct {
 
 	commands *native.Commands // nil: none can run; see openCommands
 
+	// DataDir is the directory of this server alone. The registry inside, the modules and
+	// their machine code are kept there. Without Runner, a host that has none takes no job.
 	DataDir string
 	// Workers is how many guests compute at once, of all jobs; 0 is four for each
 	// processor. Those beyond it wait, and no job for another's to end. A Runner
@@ -216,6 +218,8 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
+const noDataDir = "data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go"
+
 // validate returns everything that is wrong, without looking at any file.
 func (o *Options) validate() error {
 	var faults []error
@@ -236,7 +240,7 @@ func (o *Options) validate() error {
 		add("time to drain: %v is set, and NoDrain as well; leave one of them out", o.DrainTimeout)
 	}
 	if o.Runner == nil && o.DataDir == "" && (len(o.Jobs) > 0 || o.Discover) {
-		add("data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go")
+		add(noDataDir)
 	}
 	if c, err := outbound.New(nil, outbound.Options{AllowPrivate: o.PrivateHosts}); err != nil {
 		add("private hosts: %w", err)

@@ -89,8 +89,11 @@ func (h *Host) notOwn(name string) error {
 // Invalid is a module, or a job with it, that cannot run here.
 func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	_, err := h.edit(ctx, "put module "+name, func(ctx context.Context, e *edit) error {
-		if e.files == nil {
+		switch {
+		case h.o.Runner != nil:
 			return failf(Invalid, nil, "Options.Runner runs all jobs, so the host has no modules")
+		case h.o.DataDir == "":
+			return failf(Invalid, nil, noDataDir)
 		}
 		e.put(name, m)
 		e.o.Jobs = e.users(name)

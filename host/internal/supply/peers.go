@@ -14,7 +14,7 @@ import (
 
 // Listen opens the address on which other servers get modules, if there is to be one.
 func (l *Store) Listen(ctx context.Context) (err error) {
-	if l.o.Listen == "" || l.o.Runner != nil {
+	if l.o.Listen == "" || l.engine == nil {
 		return nil // most servers of one machine
 	}
 	if l.listener, err = peer.Listen(ctx, l.o.Listen, l.o.Token); err != nil {

@@ -23,7 +23,7 @@ const fetchTimeout = 3 * time.Minute
 
 // Options say what a library has to work with.
 type Options struct {
-	DataDir string          // of the server; empty with a Runner
+	DataDir string          // of the server; empty: the store has no modules
 	Files   map[string]File // the modules of the server's own file, by the name that jobs use
 	// Runner runs the code of all jobs; nil: the sandbox does, and native commands.
 	Runner interface {
@@ -87,7 +87,7 @@ type Peers func(context.Context) ([]string, error)
 // Open opens the store of a server. The caller must close it.
 func Open(o Options) (*Store, error) {
 	l := &Store{o: o, held: map[string]*compiled{}, files: newCatalog(nil, o.Files)}
-	if o.Runner != nil {
+	if o.Runner != nil || o.DataDir == "" { // without a data directory no job comes that has a module
 		return l, nil
 	}
 	dir := Dir(o.DataDir)
