@@ -118,8 +118,10 @@ func (j *Job) faults(v *protocol.View) []reason.Reason {
 		add(reason.NobodyLeads)
 	}
 	for i := range v.Runs {
-		if id := v.Runs[i].ID; !present(v, id) && !member(v, id) {
-			add(reason.NotTakenOver, string(id))
+		r := &v.Runs[i]
+		owes := len(r.Open)+len(r.Retries)+len(r.Triggers) > 0
+		if alone := len(j.Members) == 0; (owes || !alone) && !present(v, r.ID) && !member(v, r.ID) {
+			add(reason.NotTakenOver, string(r.ID)) // the last one leaves a record when it has nothing to be taken over, too
 		}
 	}
 	return faults

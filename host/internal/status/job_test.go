@@ -27,6 +27,10 @@ func TestStateOfAJob(t *testing.T) {
 		}, Disabled, nil},
 		{"no server", func(v *protocol.View) { v.Leader, v.Instances, v.Members, v.Runs = "", nil, nil, nil }, Down, []reason.Reason{reason.Of(reason.NoServer)}},
 		{"a record is left", func(v *protocol.View) { v.Instances, v.Members = v.Instances[:1], v.Members[:1] }, Idle, []reason.Reason{reason.Of(reason.NotTakenOver, string(other))}},
+		{"the last one has left", func(v *protocol.View) { v.Leader, v.Instances, v.Members = "", nil, nil }, Down, []reason.Reason{reason.Of(reason.NoServer)}},
+		{"the last one has died", func(v *protocol.View) {
+			v.Leader, v.Instances, v.Members, v.Runs[0].Open = "", nil, nil, []protocol.Entry{{Item: 1}}
+		}, Down, []reason.Reason{reason.Of(reason.NoServer), reason.Of(reason.NotTakenOver, string(me))}},
 		{"no configuration", func(v *protocol.View) { v.Config = nil }, Unreadable, []reason.Reason{reason.Of(reason.ConfigGone)}},
 		{"a bad configuration", func(v *protocol.View) { v.ConfigFault = "bad" }, Unreadable, nil},
 	} {
