@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ func (m *member) defineAnswered(fault string) {
 	o := &m.defining
 	o.asked, o.fault = false, fault
 	o.done = fault == "" || o.tries >= defineTries
+	if o.done && fault != "" {
+		m.undefined(fmt.Errorf("given up after %d tries: %s; have the file read again", o.tries, fault))
+	}
 	if fault == "" && m.Defined != nil {
 		m.Defined(o.said)
 	}
