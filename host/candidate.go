@@ -283,7 +283,7 @@ func (c *candidate) show(config job.Config) {
 		return
 	}
 	c.job = &hosted{config: &config, found: true, code: h.store.NewCode(nil)}
-	c.job.code.AskPeers(c.d.peersOf(c.name))
+	c.job.code.SetPeers(c.d.peersOf(c.name))
 	own := h.owned()
 	at, _ := slices.BinarySearchFunc(h.jobs[own:], c.name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
 	h.jobs = slices.Insert(h.jobs, own+at, c.job)
@@ -304,7 +304,7 @@ func (c *candidate) hide() {
 
 // prefetch gets what a changed job needs before the next run does.
 func (h *Host) prefetch(j *hosted, c job.Config) {
-	if j.code.Holds(c) {
+	if j.code.Ready(c) {
 		return
 	}
 	h.discovery.alongside(func() {

@@ -102,7 +102,7 @@ func (h *Host) newEdit() *edit {
 	e.o.Jobs, e.o.Modules = nil, maps.Clone(h.o.Modules)
 	if h.o.Runner == nil {
 		e.files, e.o.Modules = h.store.Catalog(), map[string]Module{}
-		for name, f := range e.files.All() {
+		for name, f := range e.files.Files() {
 			e.o.Modules[name] = Module(f)
 		}
 	}
@@ -223,7 +223,7 @@ func (j *hosted) same(h *Host, c *job.Config) bool {
 // why no run of it could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := e.h.store.NewCode(c)
-	k.AskPeers(e.h.discovery.peersOf(c.Name))
+	k.SetPeers(e.h.discovery.peersOf(c.Name))
 	e.tried = append(e.tried, k)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if e.files == nil || name == "" || digest != "" {
@@ -385,6 +385,6 @@ func (h *Host) change(j *hosted, to *job.Config) {
 		r.Redefine(to) // else it begins with that
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
-		h.discovery.alongside(func() { j.code.Try(j.ctx, *to) })
+		h.discovery.alongside(func() { j.code.CheckStrategy(j.ctx, *to) })
 	}
 }

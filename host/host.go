@@ -374,7 +374,7 @@ func (h *Host) beginOwn(j *hosted) {
 	h.mu.Lock()
 	file := j.config // nobody changes it any more; another may take its place
 	last := file     // of the job's loop
-	j.code.AskPeers(h.discovery.peersOf(file.Name))
+	j.code.SetPeers(h.discovery.peersOf(file.Name))
 	j.runner = h.runnerOf(j, func(c *job.Config) {
 		if c == nil || h.o.Runner != nil || supply.SameCode(c, last) {
 			return
@@ -387,7 +387,7 @@ func (h *Host) beginOwn(j *hosted) {
 		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
 	}
 	if file.StrategyModule != "" {
-		h.deals.Go(func() { j.code.Try(j.ctx, *file) })
+		h.deals.Go(func() { j.code.CheckStrategy(j.ctx, *file) })
 	}
 	if err := h.begin(j.ctx, j, func() { close(j.left) }); err != nil {
 		close(j.left)

@@ -42,6 +42,7 @@ var worded = []string{
 	"host/internal/wasm",
 	"host/internal/protocol",
 	"host/internal/status",
+	"host/internal/supply",
 	"host/internal/workers",
 	"host/job",
 	"host/operator",
@@ -92,6 +93,7 @@ var retiredWords = []retiredWord{
 	{forms: "orphan orphans orphaned", meaning: "pending run, abandoned mark"},
 	{forms: "tell tells told hear hears heard", meaning: "publish, notify, receive, report"},
 
+	{forms: "wants", meaning: "what prepared code depends on: key", only: []string{"host/internal/supply"}},
 	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
 	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
 	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},

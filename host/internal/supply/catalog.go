@@ -10,13 +10,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// File says where a module of the sandbox is.
+// File is a module in a file of the server.
 type File struct {
 	Path   string
-	SHA256 string // the digest that it must have, hex; empty: any
+	SHA256 string // the digest that it must have, in hex; empty: any
 }
 
-// pin is the digest that a module must have; empty: any.
+// pin returns the digest that the module must have, or "" if any will do.
 func (f File) pin() string {
 	pin := strings.TrimPrefix(f.SHA256, "sha256:")
 	if module.CheckDigest(pin) != nil {
@@ -25,75 +25,76 @@ func (f File) pin() string {
 	return pin
 }
 
-// Catalog are the modules of the server's own file, by name.
+// Catalog names the modules of the server's configuration. It reads the file of a
+// module once. Put and Remove must not run beside other methods.
 type Catalog struct {
-	bytes *module.Store
+	disk  *module.Store
 	files map[string]File
 
-	mu    sync.Mutex       // guards what follows
-	names map[string]named // of files, as far as they were read
+	mu   sync.Mutex      // guards read
+	read map[string]read // by name
 }
 
-// named is what the server's own file calls a module.
-type named struct {
+// read is the result of reading a file.
+type read struct {
 	digest string
 	err    error
 }
 
-func newCatalog(bytes *module.Store, files map[string]File) *Catalog {
-	return &Catalog{bytes: bytes, files: files, names: map[string]named{}}
+func newCatalog(disk *module.Store, files map[string]File) *Catalog {
+	return &Catalog{disk: disk, files: files, read: map[string]read{}}
 }
 
-// clone has those of the names that were read without fault.
+// clone returns a copy that reads again the files that could not be read.
 func (c *Catalog) clone() *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := newCatalog(c.bytes, map[string]File{})
-	maps.Copy(o.files, c.files)
-	for name, n := range c.names {
-		if n.err == nil {
-			o.names[name] = n
+	to := newCatalog(c.disk, map[string]File{})
+	maps.Copy(to.files, c.files)
+	for name, r := range c.read {
+		if r.err == nil {
+			to.read[name] = r
 		}
 	}
-	return o
+	return to
 }
 
-// Put adds a module, or has it read anew.
+// Put adds a module or replaces one. Its file is read again, also if it is the same.
 func (c *Catalog) Put(name string, f File) {
 	c.files[name] = f
-	delete(c.names, name)
+	delete(c.read, name)
 }
 
-// Remove takes a module away.
+// Remove removes a module.
 func (c *Catalog) Remove(name string) {
 	delete(c.files, name)
-	delete(c.names, name)
+	delete(c.read, name)
 }
 
-// All are the modules, which the caller does not change.
-func (c *Catalog) All() map[string]File { return c.files }
+// Files returns the modules by name. The caller must not change the map.
+func (c *Catalog) Files() map[string]File { return c.files }
 
-// Digest reads a module, once, and tells its digest.
+// Digest reads the file of a module, stores its bytes, and returns their digest.
 func (c *Catalog) Digest(name string) (digest string, err error) {
 	c.mu.Lock()
-	n, known := c.names[name]
+	r, known := c.read[name]
 	c.mu.Unlock()
 	if known {
-		return n.digest, n.err
+		return r.digest, r.err
 	}
 	if f, ok := c.files[name]; !ok {
-		n.err = fmt.Errorf("this server has no module %q", name)
-	} else if n.digest, _, n.err = c.bytes.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); n.err != nil {
-		n.err = fmt.Errorf("module %s: %w", name, n.err)
+		r.err = fmt.Errorf("this server has no module %q", name)
+	} else if r.digest, _, r.err = c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); r.err != nil {
+		r.err = fmt.Errorf("module %s: %w", name, r.err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.names[name] = n
-	return n.digest, n.err
+	c.read[name] = r
+	return r.digest, r.err
 }
 
-// Expected is the digest of a module as far as it can be told: if the file is not
-// there, by what it must have; else empty.
+// Expected returns the digest of a module. If the file cannot be read, it returns the
+// digest pinned in the configuration, or "" if there is none.
 func (c *Catalog) Expected(name string) string {
 	if digest, err := c.Digest(name); err == nil {
 		return digest
@@ -101,11 +102,12 @@ func (c *Catalog) Expected(name string) string {
 	return c.files[name].pin()
 }
 
-// has puts a module into the store if it is in one of the files.
-func (c *Catalog) has(digest string) bool {
+// storeFrom stores the bytes of a module if one of the files has them, and reports
+// whether one has.
+func (c *Catalog) storeFrom(digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		if f := c.files[name]; f.SHA256 == "" || f.SHA256 == digest {
-			if got, _, err := c.bytes.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); err == nil && got == digest {
+			if got, _, err := c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); err == nil && got == digest {
 				return true
 			}
 		}

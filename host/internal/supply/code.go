@@ -12,237 +12,236 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Code is what one job runs. It follows the job's configuration: what is in the
-// call decides, and a run that has begun keeps what it began with.
+// Code is what one job runs. It follows the job's configuration: each run uses the
+// code of the configuration in its call, and keeps that until it ends.
 type Code struct {
-	library *Store
+	store *Store
 
-	turn chan struct{} // Holds one: who has put it in assembles what is to be now
+	preparing chan struct{} // holds a value while one caller prepares code
 
-	mu     sync.Mutex  // guards what follows
-	peers  Peers       // nil: nobody else is asked for modules
-	file   *job.Config // the job in the server's own file, which nobody changes; nil: it is not there
-	fault  string      // why the newest configuration cannot be run; empty: it can
-	now    *gear       // nil: nothing was equipped yet
-	next   *gear       // the module that is to come; nil: none was asked for
-	closed bool        // what comes later is not kept
+	mu     sync.Mutex  // guards the fields below
+	peers  Peers       // nil: the job's modules are not fetched
+	file   *job.Config // the job in the server's own file, not changed; nil: the file does not have it
+	fault  string      // why the newest configuration cannot run; empty: it can
+	now    *prepared   // nil: none yet
+	next   *prepared   // leases the module that is to be switched to; nil: none
+	closed bool        // nothing is kept any more
 
-	started, completed bool // the listeners of fires that now has
+	started, completed bool // which listeners of fires now has
 }
 
-// NewCode is that of a job; file is the job in the server's own file, nil if it is not
-// there.
-func (l *Store) NewCode(file *job.Config) *Code {
-	return &Code{library: l, file: file, turn: make(chan struct{}, 1)}
+// NewCode returns the code of a job. file is the job in the server's own file, nil if
+// the file does not have it. The caller must close the Code.
+func (s *Store) NewCode(file *job.Config) *Code {
+	return &Code{store: s, file: file, preparing: make(chan struct{}, 1)}
 }
 
-// AskPeers names those who may have the job's modules.
-func (c *Code) AskPeers(from Peers) {
+// SetPeers sets where modules are fetched that this server does not have.
+func (c *Code) SetPeers(peers Peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.peers = from
+	c.peers = peers
 }
 
-// Load gets what a configuration needs, which may take as long as a module takes to
-// come, and keeps it for the runs to come.
-func (c *Code) Load(ctx context.Context, j job.Config) error {
-	k, err := c.equip(ctx, j)
-	if err == nil {
-		k.release()
-	}
-	return err
-}
-
-// Check loads what a configuration runs, and tells why no run of it could begin.
-func (c *Code) Check(ctx context.Context, j job.Config) error {
-	k, err := c.equip(ctx, j)
-	if err != nil {
-		return err
-	}
-	defer k.release()
-	if g, ok := k.run.(equipped); ok {
-		if w, ok := g.guests.(wasmGuests); ok {
-			return w.engine.Fits(ctx, w.module, j)
-		}
-	}
-	return nil
-}
-
-// Redefine has the server's own file say something else.
+// Redefine sets the job in the server's own file.
 func (c *Code) Redefine(file *job.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.file = file
 }
 
-// equip gives the gear for a configuration, which may take as long as a module
-// takes to come. Whoever gets a gear releases it.
-func (c *Code) equip(ctx context.Context, j job.Config) (*gear, error) {
-	if k := c.fitting(j); k != nil {
-		return k, nil
+// Load prepares the code for a configuration and keeps it for later runs. It may
+// take as long as it takes to fetch and compile a module.
+func (c *Code) Load(ctx context.Context, j job.Config) error {
+	p, err := c.lease(ctx, j)
+	if err == nil {
+		p.end()
 	}
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if k := c.fitting(j); k != nil { // somebody else had the turn before
-		return k, nil
-	}
-	k, err := c.assemble(ctx, j)
+	return err
+}
+
+// Check is Load, and returns an error as well if no run of the module could begin.
+func (c *Code) Check(ctx context.Context, j job.Config) error {
+	p, err := c.lease(ctx, j)
 	if err != nil {
-		if ctx.Err() == nil { // else it is nobody's fault
-			c.tell(err)
+		return err
+	}
+	defer p.end()
+	if g, ok := p.guests.(granted); ok {
+		if m, ok := g.guests.(moduleGuests); ok {
+			return m.engine.Fits(ctx, m.module, j)
 		}
-		return nil, err
 	}
-	started, completed := listens(k.run)
-	old := k // which the code itself does not use once it is closed
-	c.mu.Lock()
-	c.fault = ""
-	k.users++
-	if !c.closed {
-		old, c.now = c.now, k
-		c.started, c.completed = started, completed
-	}
-	c.mu.Unlock()
-	if old != nil {
-		old.release()
-	}
-	return k, nil
+	return nil
 }
 
-// fitting gives the gear that is there if it is for a configuration, else nil.
-func (c *Code) fitting(j job.Config) *gear {
-	wants := wantsOf(&j)
+// Ready reports whether the code for j, the newest configuration, is prepared.
+func (c *Code) Ready(j job.Config) bool {
+	wanted := keyOf(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil || !c.now.wants.equal(&wants) {
-		return nil
-	}
-	c.fault = ""
-	c.now.users++
-	return c.now
-}
-
-// Holds tells whether what a configuration, which is now the newest, needs is there,
-// without waiting.
-func (c *Code) Holds(j job.Config) bool {
-	wants := wantsOf(&j)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now == nil || !c.now.wants.equal(&wants) {
+	if c.now == nil || !c.now.key.equal(&wanted) {
 		return false
 	}
 	c.fault = ""
 	return true
 }
 
-func (c *Code) tell(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fault = err.Error()
-}
-
-// Fault is why the newest configuration cannot be run here; empty if it can.
+// Fault returns why the newest configuration cannot run here, or "" if it can.
 func (c *Code) Fault() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fault
 }
 
-// assemble makes a gear, which the code itself uses.
-func (c *Code) assemble(ctx context.Context, j job.Config) (k *gear, err error) {
-	if err := c.may(j); err != nil {
+// lease returns the code for a configuration, which it prepares if necessary. The
+// caller ends the lease.
+func (c *Code) lease(ctx context.Context, j job.Config) (*prepared, error) {
+	if p := c.leasePrepared(j); p != nil {
+		return p, nil
+	}
+	select {
+	case c.preparing <- struct{}{}:
+		defer func() { <-c.preparing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p := c.leasePrepared(j); p != nil { // another caller has just prepared it
+		return p, nil
+	}
+	p, err := c.prepare(ctx, j)
+	if err != nil {
+		if ctx.Err() == nil { // otherwise it was cancelled and did not fail
+			c.setFault(err)
+		}
 		return nil, err
 	}
-	k = &gear{wants: wantsOf(&j), users: 1, guardian: c}
-	defer func() {
-		if err != nil {
-			k.release()
-			k = nil
-		}
-	}()
-	if k.run, err = c.runner(ctx, j, k); err != nil {
-		return k, err
+	started, completed := listens(p.guests)
+	replaced := p // once c is closed, p stays with the caller alone
+	c.mu.Lock()
+	c.fault = ""
+	p.leases++
+	if !c.closed {
+		replaced, c.now = c.now, p
+		c.started, c.completed = started, completed
 	}
-	if err := c.strategist(ctx, j, k); err != nil {
-		return k, err
+	c.mu.Unlock()
+	if replaced != nil {
+		replaced.end()
 	}
-	e := equipped{guests: k.run, o: &c.library.o, allow: &k.wants.Allow}
-	if len(j.Allow.HTTP) > 0 {
-		client, err := outbound.New(j.Allow.HTTP, outbound.Options{AllowPrivate: c.library.o.PrivateHosts})
-		if err != nil {
-			return k, fmt.Errorf("grants of http: %w", err)
-		}
-		k.give = append(k.give, client.Close)
-		e.http = client
-	}
-	k.run = e
-	return k, nil
+	return p, nil
 }
 
-// may tells why this server must not run the job as it is.
-func (c *Code) may(j job.Config) error {
+// leasePrepared returns the prepared code if it is for the configuration, or nil.
+func (c *Code) leasePrepared(j job.Config) *prepared {
+	wanted := keyOf(&j)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now == nil || !c.now.key.equal(&wanted) {
+		return nil
+	}
+	c.fault = ""
+	c.now.leases++
+	return c.now
+}
+
+func (c *Code) setFault(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = err.Error()
+}
+
+// prepare returns new code with one lease.
+func (c *Code) prepare(ctx context.Context, j job.Config) (p *prepared, err error) {
+	if err := c.refuse(j); err != nil {
+		return nil, err
+	}
+	p = &prepared{key: keyOf(&j), leases: 1, code: c}
+	defer func() {
+		if err != nil {
+			p.end()
+			p = nil
+		}
+	}()
+	if p.guests, err = c.guestsFor(ctx, j, p); err != nil {
+		return p, err
+	}
+	if err := c.prepareStrategy(ctx, j, p); err != nil {
+		return p, err
+	}
+	g := granted{guests: p.guests, o: &c.store.o, allow: &p.key.Allow}
+	if len(j.Allow.HTTP) > 0 {
+		client, err := outbound.New(j.Allow.HTTP, outbound.Options{AllowPrivate: c.store.o.PrivateHosts})
+		if err != nil {
+			return p, fmt.Errorf("grants of http: %w", err)
+		}
+		p.release = append(p.release, client.Close)
+		g.http = client
+	}
+	p.guests = g
+	return p, nil
+}
+
+// refuse returns why this server must not run the job with this configuration.
+func (c *Code) refuse(j job.Config) error {
 	c.mu.Lock()
 	file := c.file
 	c.mu.Unlock()
-	return c.library.o.Refuse(j, file)
+	return c.store.o.Refuse(j, file)
 }
 
-// runner gives what executes the job's code.
-func (c *Code) runner(ctx context.Context, j job.Config, k *gear) (guests, error) {
+// guestsFor returns what runs the job's code.
+func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests, error) {
 	switch {
-	case c.library.o.Runner != nil:
-		return c.library.o.Runner, nil
+	case c.store.o.Runner != nil:
+		return c.store.o.Runner, nil
 	case j.Command != "":
-		command, err := c.library.o.Commands.New(j.Command)
+		command, err := c.store.o.Commands.New(j.Command)
 		if err != nil {
 			return nil, err
 		}
 		return command, nil
 	}
-	m, err := c.module(ctx, j.Module, j.ModuleDigest, string(j.Kind), k)
+	m, err := c.leaseModule(ctx, j.Module, j.ModuleDigest, string(j.Kind), p)
 	if err != nil {
 		return nil, err
 	}
-	return wasmGuests{c.library.engine, m}, nil
+	return moduleGuests{c.store.engine, m}, nil
 }
 
-// strategist finds what asks the job's strategy, if that is a module.
-func (c *Code) strategist(ctx context.Context, j job.Config, k *gear) error {
-	if j.StrategyModule == "" || c.library.o.Runner != nil {
+// prepareStrategy prepares the strategy of the job if that is a module.
+func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) error {
+	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return nil
 	}
-	m, err := c.module(ctx, j.StrategyModule, j.StrategyDigest, "strategy", k)
+	m, err := c.leaseModule(ctx, j.StrategyModule, j.StrategyDigest, "strategy", p)
 	if err != nil {
 		return err
 	}
-	k.deal = func(ctx context.Context, call job.ShardCall) ([]int, error) {
-		return c.library.engine.Shard(ctx, m, call)
+	p.assign = func(ctx context.Context, call job.ShardCall) ([]int, error) {
+		return c.store.engine.Shard(ctx, m, call)
 	}
 	return nil
 }
 
-// module takes a module for a gear, by its digest or, where nobody has told that
-// yet, by the name that the server's own file has for it.
-func (c *Code) module(ctx context.Context, name, digest, kind string, k *gear) (m *sandbox.Module, err error) {
+// leaseModule leases a module for p by its digest. If the configuration has no digest,
+// it is the module of that name in the server's own file.
+func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *prepared) (m *sandbox.Module, err error) {
 	if digest == "" {
-		if digest, err = c.library.current().Digest(name); err != nil {
+		if digest, err = c.store.current().Digest(name); err != nil {
 			return nil, err
 		}
 	}
 	c.mu.Lock()
-	from := c.peers
+	peers := c.peers
 	c.mu.Unlock()
-	if m, err = c.library.take(ctx, digest, from); err != nil {
-		if _, own := c.library.current().Digest(name); own != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("%w; %w", own, err) // why the server's own file does not do
+	if m, err = c.store.lease(ctx, digest, peers); err != nil {
+		if _, own := c.store.current().Digest(name); own != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w; %w", own, err) // own: why the server's own file does not help
 		}
 		return nil, fmt.Errorf("module %s: %w", name, err)
 	}
-	k.give = append(k.give, func() { c.library.give(digest) })
+	p.release = append(p.release, func() { c.store.release(digest) })
 	if kinds := m.Report().Kinds; !slices.Contains(kinds, kind) {
 		return nil, fmt.Errorf("module %s is of the kinds %v, not %s", name, kinds, kind)
 	}
@@ -251,10 +250,10 @@ func (c *Code) module(ctx context.Context, name, digest, kind string, k *gear) (
 
 // Run implements runner.Guests.
 func (c *Code) Run(ctx context.Context, call job.Call) job.Outcome {
-	k := c.fitting(call.Config)
+	p := c.leasePrepared(call.Config)
 	var err error
-	if k == nil {
-		k, err = c.await(ctx, call)
+	if p == nil {
+		p, err = c.leaseForRun(ctx, call)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -262,24 +261,24 @@ func (c *Code) Run(ctx context.Context, call job.Call) job.Outcome {
 	case err != nil:
 		return job.Outcome{Verdict: job.Failure, Error: "this server does not run the job: " + err.Error()}
 	}
-	defer k.release()
-	return k.run.Run(ctx, call)
+	defer p.end()
+	return p.guests.Run(ctx, call)
 }
 
-// await is equip for a run: others get its worker while the module comes and is
-// compiled.
-func (c *Code) await(ctx context.Context, call job.Call) (*gear, error) {
+// leaseForRun is lease, and gives the worker of the run to others while a module is
+// fetched and compiled.
+func (c *Code) leaseForRun(ctx context.Context, call job.Call) (*prepared, error) {
 	if call.Worker == nil {
-		return c.equip(ctx, call.Config)
+		return c.lease(ctx, call.Config)
 	}
 	call.Worker.Release()
-	k, err := c.equip(ctx, call.Config)
+	p, err := c.lease(ctx, call.Config)
 	if err == nil {
 		if err = call.Worker.Acquire(ctx); err != nil {
-			k.release()
+			p.end()
 		}
 	}
-	return k, err
+	return p, err
 }
 
 // Listens implements runner.Listener.
@@ -289,83 +288,74 @@ func (c *Code) Listens() (started, completed bool) {
 	return c.started, c.completed
 }
 
-// listens asks what runs a job for its listeners.
-func listens(r guests) (started, completed bool) {
-	if l, ok := r.(fireListener); ok {
-		return l.Listens()
-	}
-	return false, false
-}
-
-// Shard asks the job's strategy, which is a module.
+// Shard asks the module that is the job's strategy for an assignment.
 func (c *Code) Shard(ctx context.Context, call job.ShardCall) ([]int, error) {
-	k, err := c.equip(ctx, call.Config)
+	p, err := c.lease(ctx, call.Config)
 	if err != nil {
 		return nil, err
 	}
-	defer k.release()
-	if k.deal == nil {
+	defer p.end()
+	if p.assign == nil {
 		return nil, errors.New("this server runs no modules")
 	}
-	return k.deal(ctx, call)
+	return p.assign(ctx, call)
 }
 
-// Try tells of a strategy's module that deals badly before it matters. One may
-// need labels that a trial does not have, so this refuses no job.
-func (c *Code) Try(ctx context.Context, j job.Config) {
-	if j.StrategyModule == "" || c.library.o.Runner != nil {
+// CheckStrategy logs a warning if the module that is the job's strategy fails a
+// trial. The trial has no labels, which a good strategy may need, so the job is not
+// refused.
+func (c *Code) CheckStrategy(ctx context.Context, j job.Config) {
+	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return
 	}
-	var k gear
-	k.guardian = c
-	m, err := c.module(ctx, j.StrategyModule, j.StrategyDigest, "strategy", &k)
+	p := prepared{code: c}
+	m, err := c.leaseModule(ctx, j.StrategyModule, j.StrategyDigest, "strategy", &p)
 	if err == nil {
-		err = c.library.engine.CheckStrategy(ctx, m, j)
+		err = c.store.engine.CheckStrategy(ctx, m, j)
 	}
-	for _, give := range k.give {
-		give()
-	}
+	p.releaseAll()
 	if err != nil && ctx.Err() == nil {
-		c.library.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
+		c.store.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
 	}
 }
 
-// Prepare implements runner.Preparer.
+// Prepare implements runner.Preparer. It leases the module of the configuration to
+// which the job will be switched.
 func (c *Code) Prepare(ctx context.Context, j job.Config) error {
-	if c.library.o.Runner != nil || j.Command != "" {
+	if c.store.o.Runner != nil || j.Command != "" {
 		return nil
 	}
-	k := &gear{users: 1, guardian: c}
-	_, err := c.module(ctx, j.Module, j.ModuleDigest, string(j.Kind), k)
+	p := &prepared{leases: 1, code: c}
+	_, err := c.leaseModule(ctx, j.Module, j.ModuleDigest, string(j.Kind), p)
 	if err == nil {
-		err = ctx.Err() // something else is wanted meanwhile
+		err = ctx.Err() // the job will be switched to another module
 	}
 	if err != nil {
-		k.release()
+		p.end()
 		return err
 	}
-	old := k
+	replaced := p
 	c.mu.Lock()
 	if !c.closed {
-		old, c.next = c.next, k
+		replaced, c.next = c.next, p
 	}
 	c.mu.Unlock()
-	if old != nil {
-		old.release()
+	if replaced != nil {
+		replaced.end()
 	}
 	return nil
 }
 
-// Close gives up what the job holds; its runs have ended. A module that still
-// comes is given back when it does.
+// Close releases what the job leases. All its runs must have ended. Code that is still
+// being prepared is released when it is ready.
 func (c *Code) Close() {
 	c.mu.Lock()
-	held := [...]*gear{c.now, c.next}
+	kept := [...]*prepared{c.now, c.next}
 	c.now, c.next, c.closed = nil, nil, true
 	c.mu.Unlock()
-	for _, k := range held {
-		if k != nil {
-			k.release()
+	for _, p := range kept {
+		if p != nil {
+			p.end()
 		}
 	}
 }

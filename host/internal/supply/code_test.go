@@ -20,44 +20,44 @@ type fine struct{}
 
 func (fine) Run(context.Context, job.Call) job.Outcome { return job.Outcome{Verdict: job.OK} }
 
-// counted is a worker that counts.
+// counted is a worker that counts its calls.
 type counted struct{ released, acquired int }
 
 func (w *counted) Release()                      { w.released++ }
 func (w *counted) Acquire(context.Context) error { w.acquired++; return nil }
 func (w *counted) Fork() job.Worker              { return w }
 
-func TestARunWhoseModuleIsToComeHasNoWorker(t *testing.T) {
+func TestRunThatWaitsForItsModuleHasNoWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l, err := Open(Options{Runner: fine{}, Refuse: never})
+		s, err := Open(Options{Runner: fine{}, Refuse: never})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, w := l.NewCode(nil), &counted{}
-		c.turn <- struct{}{} // somebody loads it
+		c, w := s.NewCode(nil), &counted{}
+		c.preparing <- struct{}{} // another caller loads it
 		done := make(chan job.Outcome)
 		go func() { done <- c.Run(t.Context(), job.Call{Worker: w}) }()
 		synctest.Wait()
 		if w.released != 1 || w.acquired != 0 {
-			t.Errorf("released %d times, acquired %d times; it waits", w.released, w.acquired)
+			t.Errorf("released %d times, acquired %d times while it waits", w.released, w.acquired)
 		}
-		<-c.turn
+		<-c.preparing
 		if out := <-done; out.Verdict != job.OK || w.acquired != 1 {
 			t.Errorf("%s (%s), acquired %d times", out.Verdict, out.Error, w.acquired)
 		}
 		if c.Run(t.Context(), job.Call{Worker: w}); w.released != 1 {
-			t.Error("it is there, and the run gave its worker away")
+			t.Error("the code was ready, and the run released its worker")
 		}
 		c.Close()
 	})
 }
 
-// Whatever a gear depends on tells one from another, also what is added later.
-func TestWantsDiffer(t *testing.T) {
+// Every field of a key makes a difference, also one that is added later.
+func TestKeysDiffer(t *testing.T) {
 	t.Parallel()
-	full := func() wants {
-		return wants{
+	full := func() key {
+		return key{
 			job.Script, "module", "digest", "command", "strategy", "its digest", job.Allow{
 				Dirs: []job.Dir{{Host: "/d"}}, Env: map[string]string{"a": "b"}, Clock: "real", Random: true, State: true,
 				Secrets: []string{"s"}, HTTP: []string{"https://example.org"},
@@ -68,7 +68,7 @@ func TestWantsDiffer(t *testing.T) {
 	if !of.equal(&same) {
 		t.Error("it differs from the same")
 	}
-	differs := func(name string, field func(*wants) reflect.Value) {
+	differs := func(name string, field func(*key) reflect.Value) {
 		other := full()
 		f := field(&other)
 		if f.IsZero() {
@@ -79,18 +79,18 @@ func TestWantsDiffer(t *testing.T) {
 			t.Errorf("%s makes no difference", name)
 		}
 	}
-	for k := range reflect.TypeFor[wants]().NumField() - 1 {
-		differs(reflect.TypeFor[wants]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(w).Elem().Field(k) })
+	for i := range reflect.TypeFor[key]().NumField() - 1 {
+		differs(reflect.TypeFor[key]().Field(i).Name, func(k *key) reflect.Value { return reflect.ValueOf(k).Elem().Field(i) })
 	}
-	for k := range reflect.TypeFor[job.Allow]().NumField() {
-		differs(reflect.TypeFor[job.Allow]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(&w.Allow).Elem().Field(k) })
+	for i := range reflect.TypeFor[job.Allow]().NumField() {
+		differs(reflect.TypeFor[job.Allow]().Field(i).Name, func(k *key) reflect.Value { return reflect.ValueOf(&k.Allow).Elem().Field(i) })
 	}
 }
 
 // smallest is a module that does nothing.
 const smallest = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a0d020401007f0b0601047f41000b"
 
-// A module listens if it has the export.
+// A module listens if it exports the listener.
 func TestModulesThatListen(t *testing.T) {
 	t.Parallel()
 	listening := strings.Replace(smallest, "072d03", "073f04"+"0f"+hex.EncodeToString([]byte("wasmjob_started"))+"0001", 1)
@@ -107,7 +107,7 @@ func TestModulesThatListen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		started, completed := equipped{guests: wasmGuests{e, m}}.Listens()
+		started, completed := granted{guests: moduleGuests{e, m}}.Listens()
 		if started != want || completed {
 			t.Errorf("it listens: %v, %v; want %v", started, completed, want)
 		}

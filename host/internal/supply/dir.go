@@ -8,29 +8,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 )
 
-// Dir is the data directory of a server, which may run meanwhile.
+// Dir is the data directory of a server. Its methods may be called while that server
+// runs.
 type Dir string
 
 func (d Dir) open() (*module.Store, error) {
 	return module.Open(filepath.Join(string(d), "modules"))
 }
 
-// cache is where compiled modules are.
+// cache is the directory of compiled modules.
 func (d Dir) cache() string { return filepath.Join(string(d), "cache") }
 
-// Keep puts the bytes of a module into the store. Bytes that do not have the digest
-// are refused, and so are more than a module may have.
+// Keep stores the bytes of a module. It refuses bytes with another digest and
+// more bytes than a module may have.
 func (d Dir) Keep(r io.Reader, digest string) error {
-	store, err := d.open()
+	disk, err := d.open()
 	if err != nil {
 		return err
 	}
-	return store.PutAs(r, digest, module.MaxSize)
+	return disk.PutAs(r, digest, module.MaxSize)
 }
 
-// Refused are the modules, by digest, that the server does not compile any more
-// because that ended processes, each with the reason.
+// Refused returns the modules that the server no longer compiles, because compiling
+// them ended processes: the reasons, by digest.
 func (d Dir) Refused() (map[string]string, error) { return sandbox.RefusedModules(d.cache()) }
 
-// Retry has the server compile a module again that it refuses.
+// Retry makes the server compile a refused module again.
 func (d Dir) Retry(digest string) error { return sandbox.RetryModule(d.cache(), digest) }

@@ -1,14 +1,13 @@
-// Package supply supplies the jobs of a server with the code that they run: modules,
-// compiled once for all jobs, and beside them commands of the operating system and
-// the Runner of an embedder.
+// Package supply gives the jobs of a server the code that they run. It finds modules,
+// compiles each once for all jobs, and joins them with what a job is granted. Commands
+// of the operating system and the Runner of an embedder come the same way.
 //
-// It decides nothing about jobs: the host says which configuration is in force and
-// whether the server may run it, and a runner says when. It knows no registry; where
-// other servers have a module it is told.
+// It does not decide which jobs there are or whether this server may run one: the host
+// does. It does not read the registry: the host names the addresses of other servers.
 //
-// Flow: Open → NewCode for each job → Load gets a module by its digest, from the
-// directory of the server, a file of its configuration or another server, and
-// prepares what a run needs → Run → Close of the Code gives the module back, and the
-// last one who has it closes it. Meanwhile Serve gives other servers the modules that
-// jobs hold here.
+// Flow: Open → NewCode for each job → Load prepares the code for a configuration: it
+// leases the modules, by digest, from the data directory, a file of the server's
+// configuration or another server → each run leases the prepared code → Close of the
+// Code ends its leases, and the last lease of a module closes it. Meanwhile Serve sends
+// leased modules to other servers.
 package supply

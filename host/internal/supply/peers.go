@@ -12,54 +12,56 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 )
 
-// Listen opens the address on which other servers get modules, if there is to be one.
-func (l *Store) Listen(ctx context.Context) (err error) {
-	if l.o.Listen == "" || l.engine == nil {
-		return nil // most servers of one machine
+// Listen opens the address of Options.Listen, unless that is empty or a Runner runs
+// all jobs.
+func (s *Store) Listen(ctx context.Context) (err error) {
+	if s.o.Listen == "" || s.engine == nil {
+		return nil
 	}
-	if l.listener, err = peer.Listen(ctx, l.o.Listen, l.o.Token); err != nil {
+	if s.listener, err = peer.Listen(ctx, s.o.Listen, s.o.Token); err != nil {
 		return err
 	}
-	l.address = cmp.Or(l.o.Address, l.reachable(l.listener.Addr()))
-	l.o.Log.Info("modules are given to other servers", "address", l.address)
+	s.address = cmp.Or(s.o.Address, s.reachable(s.listener.Addr()))
+	s.o.Log.Info("modules are given to other servers", "address", s.address)
 	return nil
 }
 
-// Address is where other servers get modules; empty: nowhere.
-func (l *Store) Address() string { return l.address }
+// Address is where other servers reach this one; empty: they do not.
+func (s *Store) Address() string { return s.address }
 
-// Serve gives modules to other servers until ctx ends, on the address that was
-// opened.
-func (l *Store) Serve(ctx context.Context) error {
-	if l.listener == nil {
+// Serve sends modules to other servers until ctx ends. It returns at once if Listen
+// opened nothing.
+func (s *Store) Serve(ctx context.Context) error {
+	if s.listener == nil {
 		return nil
 	}
 	server := peer.NewServer(peer.ServerOptions{
-		Address: l.address, Token: l.o.Token, Modules: shelf{l}, Store: l.bytes, Limit: module.MaxSize, Log: l.o.Log,
+		Address: s.address, Token: s.o.Token, Modules: offered{s}, Store: s.disk, Limit: module.MaxSize, Log: s.o.Log,
 	})
-	return server.Serve(ctx, l.listener)
+	return server.Serve(ctx, s.listener)
 }
 
-// reachable is how others reach an address of this server.
-func (l *Store) reachable(a net.Addr) string {
+// reachable returns the address at which other servers reach a.
+func (s *Store) reachable(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil || !at.Addr().IsUnspecified() {
 		return a.String()
 	}
 	_, port, _ := net.SplitHostPort(a.String())
-	return net.JoinHostPort(l.o.IP, port)
+	return net.JoinHostPort(s.o.IP, port)
 }
 
-// shelf is what other servers may have: the modules that jobs hold here.
-type shelf struct{ *Store }
+// offered are the modules that other servers may have: those that a job of this
+// server has leased.
+type offered struct{ s *Store }
 
 // Open implements peer.ModuleReader.
-func (s shelf) Open(digest string) (io.ReadCloser, int64, error) {
-	s.mu.Lock()
-	c := s.held[digest]
-	s.mu.Unlock()
-	if c == nil {
+func (o offered) Open(digest string) (io.ReadCloser, int64, error) {
+	o.s.mu.Lock()
+	m := o.s.modules[digest]
+	o.s.mu.Unlock()
+	if m == nil {
 		return nil, 0, fmt.Errorf("%w: no job holds module %s", module.ErrNotFound, digest)
 	}
-	return s.bytes.Open(digest)
+	return o.s.disk.Open(digest)
 }

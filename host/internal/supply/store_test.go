@@ -16,24 +16,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// shelves is a library in a directory of its own.
-func shelves(t *testing.T) *Store {
+// newStore is a store in a directory of its own.
+func newStore(t *testing.T) *Store {
 	t.Helper()
-	l, err := Open(Options{
+	s, err := Open(Options{
 		DataDir: t.TempDir(), Refuse: never, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return s
 }
 
-// Two jobs want the same module, and the first one's members cannot give it: the
-// second one's are asked.
-func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
+// Two jobs wait for the same module. The members of the first cannot send it, so those
+// of the second are asked.
+func TestPeersOfAllWhoWaitAreAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := shelves(t)
+		s := newStore(t)
 		let := make(chan struct{})
 		offering := func(who string, wait <-chan struct{}) Peers {
 			return func(context.Context) ([]string, error) {
@@ -44,9 +44,9 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 			}
 		}
 		var waiting sync.WaitGroup
-		take := func(from Peers) {
+		lease := func(peers Peers) {
 			waiting.Go(func() {
-				_, err := l.take(t.Context(), strings.Repeat("0", 64), from)
+				_, err := s.lease(t.Context(), strings.Repeat("0", 64), peers)
 				if _, elsewhere := errors.AsType[*FetchError](err); !elsewhere {
 					t.Errorf("%v", err)
 				}
@@ -57,29 +57,29 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 				}
 			})
 		}
-		take(offering("the first", let))
+		lease(offering("the first", let))
 		synctest.Wait()
-		take(offering("the second", nil))
-		take(nil)
+		lease(offering("the second", nil))
+		lease(nil)
 		synctest.Wait()
 		close(let)
 		waiting.Wait()
-		if len(l.held) != 0 {
-			t.Errorf("held: %v", l.held)
+		if len(s.modules) != 0 {
+			t.Errorf("leased: %v", s.modules)
 		}
-		if err := l.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// slowShelf gives modules only when it is let.
-type slowShelf struct {
+// slowPeer sends a module only after let is closed.
+type slowPeer struct {
 	*module.Store
 	asked, let chan struct{}
 }
 
-func (s slowShelf) Open(digest string) (io.ReadCloser, int64, error) {
+func (s slowPeer) Open(digest string) (io.ReadCloser, int64, error) {
 	close(s.asked)
 	<-s.let
 	return s.Store.Open(digest)
@@ -92,11 +92,11 @@ func simpleJob(digest string) job.Config {
 	return job.Config{Name: "j", Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: digest}
 }
 
-// A job goes while its module is on its way: the module is not held.
-func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
+// The job ends while its module is being fetched: the module is released.
+func TestCodeThatIsClosedWhileItsModuleIsFetched(t *testing.T) {
 	t.Parallel()
-	there, here := shelves(t), shelves(t)
-	digest, _, err := there.bytes.LoadSource("file:"+kitFile, "", "", module.MaxSize)
+	there, here := newStore(t), newStore(t)
+	digest, _, err := there.disk.LoadSource("file:"+kitFile, "", "", module.MaxSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,38 +105,38 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	shelf := slowShelf{there.bytes, make(chan struct{}), make(chan struct{})}
+	offered := slowPeer{there.disk, make(chan struct{}), make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := peer.NewServer(peer.ServerOptions{Address: address, Modules: shelf, Log: slog.New(slog.DiscardHandler)}).Serve(ctx, listener); err != nil {
+		if err := peer.NewServer(peer.ServerOptions{Address: address, Modules: offered, Log: slog.New(slog.DiscardHandler)}).Serve(ctx, listener); err != nil {
 			t.Error(err)
 		}
 	})
 	c := here.NewCode(nil)
-	c.AskPeers(func(context.Context) ([]string, error) { return []string{address}, nil })
-	equipped := make(chan *gear)
+	c.SetPeers(func(context.Context) ([]string, error) { return []string{address}, nil })
+	loaded := make(chan *prepared)
 	work.Go(func() {
-		k, err := c.equip(ctx, simpleJob(digest))
+		p, err := c.lease(ctx, simpleJob(digest))
 		if err != nil {
 			t.Error(err)
 		}
-		equipped <- k
+		loaded <- p
 	})
-	<-shelf.asked
+	<-offered.asked
 	c.Close()
-	close(shelf.let)
-	if k := <-equipped; k != nil {
-		if len(here.held) != 1 {
-			t.Errorf("in use: %v", here.held)
+	close(offered.let)
+	if p := <-loaded; p != nil {
+		if len(here.modules) != 1 {
+			t.Errorf("leased: %v", here.modules)
 		}
-		k.release()
+		p.end()
 	}
-	if len(here.held) != 0 {
-		t.Errorf("held for ever: %v", here.held)
+	if len(here.modules) != 0 {
+		t.Errorf("leased for ever: %v", here.modules)
 	}
-	if err := c.Prepare(ctx, simpleJob(digest)); err != nil || len(here.held) != 0 {
-		t.Errorf("prepared for nobody: %v, %v", here.held, err)
+	if err := c.Prepare(ctx, simpleJob(digest)); err != nil || len(here.modules) != 0 {
+		t.Errorf("prepared for nobody: %v, %v", here.modules, err)
 	}
 	stop()
 	work.Wait()

@@ -1,0 +1,190 @@
+package supply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+)
+
+// fetchTimeout bounds the time in which all peers together must send one module.
+const fetchTimeout = 3 * time.Minute
+
+// leased is a module with at least one lease, or one that is being loaded.
+type leased struct {
+	ready chan struct{} // closed when module, err and cancelled are final
+
+	// Guarded by the store's mu:
+
+	module    *sandbox.Module
+	err       error
+	cancelled bool // the context of the caller that loaded it ended
+	leases    int
+	sources   []Peers // of callers that wait for it, not asked yet
+}
+
+// Peers returns the addresses at which the members of a job offer modules.
+type Peers func(context.Context) ([]string, error)
+
+// lease returns the module with the digest, compiled. One caller at a time loads a
+// module, and the others wait for it. If this server does not have the module, the
+// caller that loads it asks the peers of all who wait; peers may be nil. For each
+// lease the caller calls release.
+func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox.Module, error) {
+	for {
+		s.mu.Lock()
+		m, known := s.modules[digest]
+		if !known {
+			m = &leased{ready: make(chan struct{})}
+			s.modules[digest] = m
+		}
+		m.leases++
+		if peers != nil && m.module == nil {
+			m.sources = append(m.sources, peers)
+		}
+		s.mu.Unlock()
+		if !known {
+			return s.loadForAll(ctx, digest, m)
+		}
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			s.releaseModule(digest, m)
+			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
+		}
+		if !m.cancelled {
+			return m.module, m.err
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
+		}
+	}
+}
+
+// loadForAll loads a module for every caller that waits for it.
+func (s *Store) loadForAll(ctx context.Context, digest string, m *leased) (*sandbox.Module, error) {
+	loaded, err := s.load(ctx, digest, m)
+	s.mu.Lock()
+	m.module, m.err, m.cancelled, m.sources = loaded, err, err != nil && ctx.Err() != nil, nil
+	if err != nil {
+		s.forget(digest, m)
+	}
+	s.mu.Unlock()
+	close(m.ready)
+	return loaded, err
+}
+
+// forget makes the next caller load the module again. The caller holds mu.
+func (s *Store) forget(digest string, m *leased) {
+	if s.modules[digest] == m {
+		delete(s.modules, digest)
+	}
+}
+
+// release ends a lease.
+func (s *Store) release(digest string) {
+	s.mu.Lock()
+	m := s.modules[digest]
+	s.mu.Unlock()
+	if m != nil {
+		s.releaseModule(digest, m)
+	}
+}
+
+func (s *Store) releaseModule(digest string, m *leased) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.leases--; m.leases > 0 || m.module == nil {
+		return
+	}
+	m.module.Close()
+	s.forget(digest, m)
+}
+
+// FetchError reports that this server does not have a module and could not fetch it.
+// A later attempt may succeed.
+type FetchError struct{ err error }
+
+// Error is the text of the cause.
+func (e *FetchError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *FetchError) Unwrap() error { return e.err }
+
+// load compiles a module from the disk, a file of the catalog or another server.
+func (s *Store) load(ctx context.Context, digest string, m *leased) (*sandbox.Module, error) {
+	compiled, err := s.compile(ctx, digest)
+	if !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
+		return compiled, err
+	}
+	if !s.current().storeFrom(digest) {
+		if err := s.fetch(ctx, digest, m); err != nil {
+			return nil, &FetchError{err}
+		}
+	}
+	return s.compile(ctx, digest)
+}
+
+// compile compiles a module from the disk.
+func (s *Store) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
+	size, err := s.disk.Size(digest)
+	if err != nil {
+		return nil, err
+	}
+	read := func() ([]byte, error) { return s.disk.Get(digest) }
+	return s.engine.LoadFrom(ctx, sandbox.Source{Digest: digest, Size: size, Read: read})
+}
+
+// fetch stores a module that a peer of one of the waiting callers has. It asks no
+// address twice.
+func (s *Store) fetch(ctx context.Context, digest string, m *leased) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	asked := map[string]bool{}
+	var faults []error
+	for {
+		peers := s.nextPeers(digest, m)
+		if peers == nil {
+			break
+		}
+		addresses, err := peers(ctx)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("module %s: ask who offers it: %w", digest, err))
+			continue
+		}
+		addresses = slices.DeleteFunc(addresses, func(a string) bool { return asked[a] })
+		if len(addresses) == 0 {
+			continue
+		}
+		for _, a := range addresses {
+			asked[a] = true
+		}
+		if err = s.client.Fetch(ctx, digest, addresses); err == nil {
+			return nil
+		}
+		faults = append(faults, err)
+	}
+	if len(faults) == 0 {
+		return s.client.Fetch(ctx, digest, nil) // returns peer.ErrNoPeer
+	}
+	return errors.Join(faults...)
+}
+
+// nextPeers returns the peers of a caller that waits for the module. It returns nil
+// after the last one. From then on a caller that wants the module loads it again, as
+// its peers would not be asked.
+func (s *Store) nextPeers(digest string, m *leased) Peers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(m.sources) == 0 {
+		s.forget(digest, m)
+		return nil
+	}
+	next := m.sources[0]
+	m.sources = m.sources[1:]
+	return next
+}
