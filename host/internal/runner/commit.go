@@ -21,22 +21,9 @@ func (m *member) commit(p follow.Plan) {
 
 func (m *member) commitAnswered(l commitMessage) {
 	in, outcome := m.loop.Answered(l.plan, l.receipt, m.session.ID(), l.err)
-	switch outcome {
-	case follow.Applied:
-		m.troubles.clear(troubleCommit)
-	case follow.Conflict:
-		m.Log.Debug("commit refused", "mutation", l.name, "error", l.err)
-	case follow.TooLarge:
-		m.troubles.set(troubleCommit, l.err.Error())
-		m.Log.Error("a transaction is larger than the registry takes", "mutation", l.name, "error", l.err)
-	case follow.Denied:
-		m.troubles.set(troubleCommit, l.err.Error())
-		m.Log.Error("the registry does not permit a transaction; it is tried again until it does", "mutation", l.name, "error", l.err)
-	case follow.ReadOnly:
+	m.report.commit(outcome, l.name, l.err)
+	if outcome == follow.ReadOnly {
 		m.readOnly(l.err)
-	case follow.Unknown:
-		m.Log.Warn("the outcome of a commit is unknown", "mutation", l.name, "error", l.err)
-	case follow.Ended:
 	}
 	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly {
 		m.markJoined()
@@ -44,12 +31,11 @@ func (m *member) commitAnswered(l commitMessage) {
 	m.step(in)
 }
 
-// readOnly tells, once in a session, that nothing can be written any more. The core
-// hears of it each time: it says so of the instants that pass.
+// readOnly reports that nothing can be written. The core receives each such answer:
+// it gives the instants that pass a row.
 func (m *member) readOnly(cause error) {
 	m.inbox.put(inputMessage{protocol.ReadOnly{}})
-	m.troubles.set(troubleReadOnly, cause.Error())
-	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
+	m.report.readOnly(cause)
 }
 
 // sync syncs the session after a pause, and repeats it until it succeeds. Then it puts the message.

@@ -86,16 +86,7 @@ func (m *member) storeAnsweredElsewhere() {
 			return !ok
 		})
 		s := m.loop.State().Elsewhere(c.by, c.runs)
-		s.Rows = slices.DeleteFunc(s.Rows, func(r protocol.Row) bool { return m.storedElsewhere[attemptKeyOf(r.Entry)] })
-		for i := range s.Rows {
-			if m.storedElsewhere == nil {
-				m.storedElsewhere = map[attemptKey]bool{}
-			}
-			m.storedElsewhere[attemptKeyOf(s.Rows[i].Entry)] = true
-		}
-		if len(s.Rows) > 0 {
-			m.history.add(batch{s.Rows, s.Schedules})
-		}
+		m.history.addOnce(batch{s.Rows, s.Schedules})
 	}
 }
 

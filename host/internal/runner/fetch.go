@@ -2,9 +2,6 @@ package runner
 
 import (
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -26,49 +23,16 @@ func (m *member) fetch() {
 // readAnswered takes the answer to a read.
 func (m *member) readAnswered(l replyMessage) {
 	if l.err == nil {
-		m.allow(l.read.Path)
+		m.report.readAllowed(l.read.Path)
 		m.loop.Reply(l.read, l.node)
 		return
 	}
 	if errors.Is(l.err, registry.ErrDenied) {
-		m.deny(l.read.Path, l.err)
+		m.report.readDenied(l.read.Path, l.err)
 	}
 	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
-	m.endInitialRead() // it may take long
+	m.initialRead.release() // the next attempt may be long in coming
 	if pause := m.loop.Failed(l.read); pause > 0 {
 		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}
-}
-
-// deny keeps a path that may not be read, for whoever asks why the job does
-// nothing.
-func (m *member) deny(path string, cause error) {
-	if _, known := m.denied[path]; known {
-		return
-	}
-	if m.denied == nil {
-		m.denied = map[string]string{}
-	}
-	m.denied[path] = cause.Error()
-	m.Log.Error("a node of the job may not be read, nothing begins; it is tried again until it may", "error", cause)
-	m.tellDenied()
-}
-
-func (m *member) allow(path string) {
-	if _, known := m.denied[path]; known {
-		delete(m.denied, path)
-		m.tellDenied()
-	}
-}
-
-// allowAll: every path could be read, or is of no account any more.
-func (m *member) allowAll() {
-	if len(m.denied) > 0 {
-		m.denied = nil
-		m.tellDenied()
-	}
-}
-
-func (m *member) tellDenied() {
-	m.troubles.set(troubleRead, strings.Join(slices.Sorted(maps.Values(m.denied)), "; "))
 }

@@ -78,7 +78,7 @@ func (l *generations) openMember() (*member, error) {
 		l.closeSession(js)
 		return nil, fmt.Errorf("%w: %w", errConfig, err)
 	}
-	m.looking = l.Looks.take(l.stop)
+	m.initialRead = l.Looks.take(l.stop)
 	l.troubles.clear(troubleLoop)
 	return m, nil
 }

@@ -26,6 +26,7 @@ type batch struct {
 // while there is something to write.
 type history struct {
 	member *member
+	once   map[attemptKey]bool // the rows that addOnce has added; the loop's
 
 	mu      sync.Mutex // guards the fields below
 	waiting []batch    // bounded by what the member's record holds
@@ -43,6 +44,22 @@ func (h *history) add(b batch) {
 		h.writing = true
 		h.member.life.start(func() { h.run(h.member.life.ctx) })
 	}
+}
+
+// addOnce adds rows of runs that another member has reclaimed, unless they were added
+// before.
+func (h *history) addOnce(b batch) {
+	b.rows = slices.DeleteFunc(b.rows, func(r protocol.Row) bool { return h.once[attemptKeyOf(r.Entry)] })
+	if len(b.rows) == 0 {
+		return
+	}
+	if h.once == nil {
+		h.once = map[attemptKey]bool{}
+	}
+	for i := range b.rows {
+		h.once[attemptKeyOf(b.rows[i].Entry)] = true
+	}
+	h.add(b)
 }
 
 func (h *history) takeWaiting() []batch {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
@@ -13,37 +12,53 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// member is the job's life on one line of the registry. Everything in it belongs
-// to the turn that reads its inbox, save what is marked; others send messages.
+// member is this server's membership in the job on one job session. Everything in it
+// belongs to the turn that handles its inbox, save what is marked; others send
+// messages.
 type member struct {
 	*generations
-	inbox           *inbox // shared
-	session         *session.Job
-	life            lifetime
-	history         history
-	storedElsewhere map[attemptKey]bool // what elsewhere gave it
+	inbox   *inbox // shared
+	session *session.Job
+	life    lifetime
+	history history
 
-	loop    follow.Loop
-	self    job.InstanceID // "" until the registry shows that it joined
-	looking bool           // it reads all of its nodes for the first time, in one of Looks
-	denied  map[string]string
-
-	asks         freshAsks
-	toldReadOnly sync.Once
-	toldEnabled  bool // or there was no need to
+	loop        follow.Loop
+	sent        sentInputs
+	self        job.InstanceID // "" until the registry shows that it joined
+	initialRead slot           // of Looks, while it reads all of its nodes for the first time
+	report      reporter
+	asks        freshAsks
 
 	effective *effective
-	fresh     bool                // it has not been held against this server's file yet
-	ruled     protocol.Configured // what the core was told of it
-	skew      int64               // ms that the clock is ahead of the registry's, as the core was told
 	cron      string
 	guests    guestSet
 	calls     calls
-	told      protocol.Ready // what was logged of it last
 
 	alarm alarm // on which the core is asked again
 	drain drain
 	exit  exit
+}
+
+// sentInputs are what the core was told of newest.
+type sentInputs struct {
+	settings protocol.Configured
+	skew     int64 // ms by which this server's clock is ahead of the registry's
+}
+
+// newSettings records settings, and reports whether the core does not have them yet.
+func (s *sentInputs) newSettings(in protocol.Configured) bool {
+	isNew := in != s.settings
+	s.settings = in
+	return isNew
+}
+
+// newSkew is newSettings for a skew. Small differences do not count.
+func (s *sentInputs) newSkew(skew int64) bool {
+	isNew := skewIsNews(s.skew, skew)
+	if isNew {
+		s.skew = skew
+	}
+	return isNew
 }
 
 func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
@@ -55,7 +70,7 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	}
 	rules := r.coreSettings(r.file)
 	m := &member{
-		generations: l, inbox: inbox, session: js,
+		generations: l, inbox: inbox, session: js, report: reporter{log: r.Log, troubles: &r.troubles},
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(js.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
@@ -66,7 +81,7 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
-	m.effective, m.ruled = &effective{job: r.file}, rules
+	m.effective, m.sent.settings = &effective{job: r.file}, rules
 	inbox.fence.setFinish(rules.Finish)
 	r.Clock.Use(*r.file)
 	m.history.member = m
@@ -109,19 +124,10 @@ func (m *member) turn() {
 	m.finish()
 }
 
-// endInitialRead gives the member's place among those that read all of their nodes to
-// another one.
-func (m *member) endInitialRead() {
-	if m.looking {
-		m.looking = false
-		<-m.Looks
-	}
-}
-
 // finish ends a life: with it end its guests, and whatever it has under way.
 func (m *member) finish() {
 	m.inbox.close()
-	m.endInitialRead()
+	m.initialRead.release()
 	m.Clock.Remove()
 	m.life.end()
 	m.guests.kill() // their context has ended; kill also watches whether they return
@@ -183,7 +189,7 @@ func (m *member) handle(l message) {
 		m.step(protocol.Elapsed{}) // a clock may have been set
 	case inputMessage:
 		if p, ok := l.Input.(protocol.Prepared); ok {
-			m.prepared(p.Ready)
+			m.report.module(p.Ready)
 		}
 		m.step(l.Input)
 	}
@@ -203,15 +209,15 @@ func (m *member) event(e registry.Event) {
 // handleViews shows the core what is new, once it knows the settings of the job.
 func (m *member) handleViews() {
 	for !m.exit.due && m.loop.Look() {
-		m.endInitialRead()
-		m.allowAll()
-		m.fresh = m.configure() || m.fresh
+		m.initialRead.release()
+		m.report.viewComplete()
+		m.defining.fresh = m.configure() || m.defining.fresh
 		m.decideAdmission()
 		m.sendSettings() // a module comes when it comes
 		m.step(protocol.Observed{View: m.loop.View()})
 		m.storeAnsweredElsewhere()
 		m.publishSnapshot()
-		if m.fresh || !m.defining.done {
+		if m.defining.fresh || !m.defining.done {
 			m.define()
 		}
 		m.joinUnlessDefining()
@@ -315,24 +321,10 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		}
 		m.requests.answer(e.ID, e.Fault)
 	case protocol.Note:
-		m.note(e)
+		m.report.note(e, m.loop.State().Self())
 	case protocol.Stop:
 		m.exit.leave(e.Rejoin)
 		m.setRemoved(e.Rejoin && e.Removed)
 	case protocol.Sync, protocol.Reread: // the loop's own
-	}
-}
-
-// note writes a line into the log. What keeps the job from going on is an error,
-// since nothing else says so.
-func (m *member) note(n protocol.Note) {
-	log := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", m.loop.State().Self()}
-	switch {
-	case n.Goes:
-		m.Log.Error("the job does not go on as it should", log...)
-	case n.Wrong:
-		m.Log.Error("the job cannot go on", log...)
-	default:
-		m.Log.Info(n.Why.Event(), log...) //nolint:sloglint // it is one for each code
 	}
 }

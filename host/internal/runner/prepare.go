@@ -37,19 +37,6 @@ func (m *member) prepare(e protocol.Prepare) {
 	})
 }
 
-// prepared tells of it, once.
-func (m *member) prepared(r protocol.Ready) {
-	if r == m.told {
-		return
-	}
-	m.told = r
-	if r.Fault != "" {
-		m.Log.Error("the next module cannot run here, so no server switches to it", "module", r.Digest, "error", r.Fault)
-		return
-	}
-	m.Log.Info("the next module is ready here", "module", r.Digest)
-}
-
 // nextModuleAwaited tells for whom the next module waits.
 func nextModuleAwaited(v *protocol.View) []reason.Reason {
 	if v.Next == "" {

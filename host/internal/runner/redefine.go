@@ -4,7 +4,7 @@ package runner
 // registry if it is another one.
 func (r *Runner) takeFile() {
 	o := &r.defining
-	o.asked, o.again, o.tries = false, false, 0
+	o.fresh, o.asked, o.again, o.tries = false, false, false, 0
 	if file := r.requests.newestFile(); file != r.file {
 		r.file, o.done = file, false
 	}
@@ -18,7 +18,7 @@ func (m *member) redefine() {
 		return
 	}
 	m.takeFile()
-	if m.fresh = true; m.loop.View() == nil {
+	if m.defining.fresh = true; m.loop.View() == nil {
 		return // the first one is held against it
 	}
 	if len(m.defining.disputed) == 0 {

@@ -102,17 +102,27 @@ func NewSlots(n int) Slots {
 	return make(Slots, n)
 }
 
-// take takes a slot if there is a bound, and ctx does not end before; it tells
-// whether it has.
-func (s Slots) take(ctx context.Context) bool {
+// take waits for a slot. It returns none if there is no bound, or ctx ended first.
+func (s Slots) take(ctx context.Context) slot {
 	if s == nil {
-		return false
+		return slot{}
 	}
 	select {
 	case s <- struct{}{}:
-		return true
+		return slot{s}
 	case <-ctx.Done():
-		return false
+		return slot{}
+	}
+}
+
+// slot is one of Slots, or none.
+type slot struct{ of Slots }
+
+// release gives the slot back, once.
+func (s *slot) release() {
+	if s.of != nil {
+		<-s.of
+		s.of = nil
 	}
 }
 

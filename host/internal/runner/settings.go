@@ -90,8 +90,7 @@ func (m *member) applySettings(old *job.Config) {
 func (m *member) sendSettings() {
 	in := m.coreSettings(m.effective.job)
 	in.Barred = m.isBarred()
-	if in != m.ruled {
-		m.ruled = in
+	if m.sent.newSettings(in) {
 		m.inbox.fence.setFinish(in.Finish)
 		m.step(in)
 	}
@@ -141,6 +140,7 @@ const defineAsk = -1
 // once for each time that it was read: what is changed later is somebody's will.
 type defining struct {
 	done     bool
+	fresh    bool // the registry has a definition that was not compared with the file yet
 	asked    bool // the answer is awaited
 	again    bool // the file was read again meanwhile
 	tries    int
@@ -157,7 +157,7 @@ func (m *member) defineAnswered(fault string) {
 	o.asked, o.fault = false, fault
 	o.done = fault == "" || o.tries >= defineTries
 	if o.done && fault != "" {
-		m.undefined(fmt.Errorf("given up after %d tries: %s; have the file read again", o.tries, fault))
+		m.defineFailed(fmt.Errorf("given up after %d tries: %s; have the file read again", o.tries, fault))
 	}
 	if fault == "" && m.Defined != nil {
 		m.Defined(o.said)
@@ -177,8 +177,8 @@ func (m *member) define() {
 	if m.Define == nil || o.asked || m.exit.due || m.self == "" || m.admitted.Barred() || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
-	m.fresh = false
-	m.reportEnabled()
+	o.fresh = false
+	m.report.enabled(m.file, v, m.self)
 	config, module := m.Layout.Defined(v)
 	if config == nil {
 		return
@@ -237,21 +237,6 @@ func (m *member) reportDisputes(keys []definition.Dispute) {
 		lines[i] = d.String() + "; the registry is followed until they agree, or the file says overwrite"
 	}
 	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))
-}
-
-// reportEnabled tells, once in a session, that a job is not disabled here although
-// the server's own file says so: that counts when the server is new to the job,
-// later an operator's word does.
-func (m *member) reportEnabled() {
-	if !m.file.Disabled || m.toldEnabled {
-		return
-	}
-	m.toldEnabled = true
-	for _, s := range m.loop.View().Servers {
-		if s.IP == m.self.IP() && !s.Disabled {
-			m.Log.Warn("disabled = true has no effect: the registry knows this server for the job, as enabled; disable it there", "server", s.IP)
-		}
-	}
 }
 
 // initial is what the server's own file makes of a job that is not there; empty if

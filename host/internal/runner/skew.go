@@ -9,10 +9,9 @@ const skewNoise = 10
 // that is news.
 func (m *member) checkSkew() {
 	skew := m.session.Skew()
-	if !skewIsNews(m.skew, skew) {
+	if !m.sent.newSkew(skew) {
 		return
 	}
-	m.skew = skew
 	m.advance(protocol.Measured{Skew: skew})
 	if m.loop.View() != nil {
 		m.publishSnapshot() // it may be a trouble

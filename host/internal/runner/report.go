@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/follow"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// reporter logs what operators have to know of a member, keeps the troubles of the
+// job up to date, and repeats nothing.
+type reporter struct {
+	log      *slog.Logger
+	troubles *troubles
+
+	readOnlyOnce  sync.Once
+	deniedReads   map[string]string // by path, why the node may not be read
+	nextModule    protocol.Ready    // what was reported last
+	enabledPassed bool              // enabled has nothing to report any more
+}
+
+// readOnly reports that nothing can be written. Any goroutine may call it.
+func (r *reporter) readOnly(cause error) {
+	r.troubles.set(troubleReadOnly, cause.Error())
+	r.readOnlyOnce.Do(func() { r.log.Error("the registry takes no writes, nothing begins", "error", cause) })
+}
+
+// readDenied reports a node that may not be read. Its path stays among the troubles,
+// for operators who ask why the job does nothing.
+func (r *reporter) readDenied(path string, cause error) {
+	if _, known := r.deniedReads[path]; known {
+		return
+	}
+	if r.deniedReads == nil {
+		r.deniedReads = map[string]string{}
+	}
+	r.deniedReads[path] = cause.Error()
+	r.log.Error("a node of the job may not be read, nothing begins; it is tried again until it may", "error", cause)
+	r.setDeniedReads()
+}
+
+// readAllowed takes a node that was read out of the troubles.
+func (r *reporter) readAllowed(path string) {
+	if _, known := r.deniedReads[path]; known {
+		delete(r.deniedReads, path)
+		r.setDeniedReads()
+	}
+}
+
+// viewComplete takes all nodes out of the troubles: each was read, or is not needed
+// any more.
+func (r *reporter) viewComplete() {
+	if len(r.deniedReads) > 0 {
+		r.deniedReads = nil
+		r.setDeniedReads()
+	}
+}
+
+func (r *reporter) setDeniedReads() {
+	r.troubles.set(troubleRead, strings.Join(slices.Sorted(maps.Values(r.deniedReads)), "; "))
+}
+
+// commit reports the outcome of a transaction, except that nothing can be written.
+func (r *reporter) commit(outcome follow.Outcome, mutation string, err error) {
+	switch outcome {
+	case follow.Applied:
+		r.troubles.clear(troubleCommit)
+	case follow.Conflict:
+		r.log.Debug("commit refused", "mutation", mutation, "error", err)
+	case follow.TooLarge:
+		r.troubles.set(troubleCommit, err.Error())
+		r.log.Error("a transaction is larger than the registry takes", "mutation", mutation, "error", err)
+	case follow.Denied:
+		r.troubles.set(troubleCommit, err.Error())
+		r.log.Error("the registry does not permit a transaction; it is tried again until it does", "mutation", mutation, "error", err)
+	case follow.Unknown:
+		r.log.Warn("the outcome of a commit is unknown", "mutation", mutation, "error", err)
+	case follow.ReadOnly, follow.Ended:
+	}
+}
+
+// module reports whether the next module is ready on this server.
+func (r *reporter) module(ready protocol.Ready) {
+	if ready == r.nextModule {
+		return
+	}
+	r.nextModule = ready
+	if ready.Fault != "" {
+		r.log.Error("the next module cannot run here, so no server switches to it", "module", ready.Digest, "error", ready.Fault)
+		return
+	}
+	r.log.Info("the next module is ready here", "module", ready.Digest)
+}
+
+// enabled reports that a job is not disabled on this server although the server's own
+// file says so: that counts when the server is new to the job, later an operator's
+// word does.
+func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.InstanceID) {
+	if !file.Disabled || r.enabledPassed {
+		return
+	}
+	r.enabledPassed = true
+	for _, s := range v.Servers {
+		if s.IP == self.IP() && !s.Disabled {
+			r.log.Warn("disabled = true has no effect: the registry knows this server for the job, as enabled; disable it there", "server", s.IP)
+		}
+	}
+}
+
+// note writes what the core has to say into the log. What keeps the job from going on
+// is an error, since nothing else shows it.
+func (r *reporter) note(n protocol.Note, self job.InstanceID) {
+	attrs := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", self}
+	switch {
+	case n.Goes:
+		r.log.Error("the job does not go on as it should", attrs...)
+	case n.Wrong:
+		r.log.Error("the job cannot go on", attrs...)
+	default:
+		r.log.Info(n.Why.Event(), attrs...) //nolint:sloglint // it is one for each code
+	}
+}
