@@ -25,7 +25,7 @@ func runnerMutants() []mutant {
 		{"end: guests go on", "guests end with the session, without the loop", without("runner.inbox.Event", "b.fence.close(_)"), by("TestGuestsEndWithTheSessionWithoutTheLoop")},
 		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.life.wait()"), by("TestSessionOutlivesItsGuests")},
 		{"rows: before the disk", "no row is stored before the registry has on its disk what it tells of", in("runner.history.write", "h.member.session.Persist(_)", "error(nil)"), by("TestRowsWaitForTheDiskOfTheRegistry")},
-		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.place", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasAskedToStopDoesNotBegin")},
+		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.awaitPlace", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasAskedToStopDoesNotBegin")},
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// admitted is whether this server may be in the job, and what that was decided by.
+// admitted is whether this server may be in the job, and the facts that decided it.
 type admitted struct {
 	definition      protocol.Definition
 	foreign, member bool
 	admission.Verdict
 }
 
-// decideAdmission finds out whether this server may be in the job that the view
-// shows. If it may not, each reason is reported, and nothing of the job is written
-// but what a member needs to leave.
+// decideAdmission decides whether this server may be in the job that the view shows.
+// If it may not, it reports each blocker, and the member writes only what it needs to
+// leave.
 func (m *member) decideAdmission() {
 	v, old := m.loop.View(), m.admitted
 	if v.ConfigFault != "" {
-		return // the core takes care
+		return // the core reports it and begins nothing
 	}
 	now := admitted{definition: v.Definition, foreign: v.Shared(), member: m.isMember()}
 	if now.definition.Same(old.definition) && now.foreign == old.foreign && now.member == old.member {
@@ -38,8 +38,8 @@ func (m *member) decideAdmission() {
 	m.troubles.because(troubleShared, now.Warnings)
 }
 
-// admission asks whether the server may be in the job. Of strategies that it does not
-// know the core tells.
+// admission asks whether the server may be in the job. The core reports strategies
+// that the server does not know.
 func (m *member) admission() admission.Verdict {
 	config, module := m.Layout.Defined(m.loop.View())
 	file := m.file
@@ -54,12 +54,13 @@ func (m *member) admission() admission.Verdict {
 	return admission.Decide(&f)
 }
 
-// isMember: the server is in the job, or was until its session ended.
+// isMember reports whether the server is in the job, or was until its session ended.
 func (m *member) isMember() bool {
 	return m.self != "" || m.admitted.member && !m.admitted.Barred()
 }
 
-// isBarred also counts what cannot be read, of which the core tells.
+// isBarred reports whether the server must not be in the job, also because the
+// definition cannot be read, which the core reports.
 func (m *member) isBarred() bool {
 	if m.admitted.Barred() {
 		return true
@@ -72,7 +73,7 @@ func (m *member) isBarred() bool {
 	return unreadable.Barred()
 }
 
-// reportBlockers reports what has changed.
+// reportBlockers reports the blockers if they have changed.
 func (m *member) reportBlockers(was []reason.Reason) {
 	all := m.admitted.Blockers
 	if slices.Equal(all, was) {
@@ -86,7 +87,7 @@ func (m *member) reportBlockers(was []reason.Reason) {
 	for _, why := range all {
 		m.Log.Error("this server must not run the job", "reason", why.String(), "reason_code", why.Code)
 	}
-	m.defining.disputed = nil // that is for members
+	m.defining.disputed = nil // only members report disputes
 	m.troubles.clear(troubleDefinition)
 	m.joined.give()
 }

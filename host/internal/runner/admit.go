@@ -9,12 +9,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// guestsPerWorker bounds the guests of a job that says nothing of parallel. Those
-// that wait for something outside need no worker, but each has an instance, whose
-// memory nobody else gets, and perhaps files and connections.
+// guestsPerWorker bounds the guests of a job that does not set parallel. Guests that
+// wait for something outside need no worker, but each keeps an instance with its
+// memory, and perhaps files and connections.
 const guestsPerWorker = 4
 
-// maxBegun is how many guests of the job may have begun at once; 0: any number.
+// maxBegun returns how many guests of the job may have begun at once; 0: any number.
 func (r *Runner) maxBegun(c *job.Config) int {
 	if c.Parallel > 0 {
 		return c.Parallel
@@ -22,13 +22,13 @@ func (r *Runner) maxBegun(c *job.Config) int {
 	return guestsPerWorker * r.Workers.Size()
 }
 
-// poolShares is what the job has of the workers of its server; the loop's. Most jobs
-// are at rest, so it is made when a guest begins.
+// poolShares are the job's shares of the server's pools. They are made when a guest
+// begins, since most jobs are idle.
 type poolShares struct{ guests, commands *workers.Job }
 
-// newWorker is for a guest that is to begin; nil if nothing bounds how many run. A
-// command of the operating system takes no processor from guests, but it is to be
-// counted all the same, so it has one of another pool.
+// newWorker returns the worker of a guest that is about to begin; nil if nothing
+// bounds how many run. A command of the operating system computes outside this
+// process, so it has a worker of another pool.
 func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 	of, pool := &r.shares.guests, r.Workers
 	if c.Command != "" {
@@ -43,28 +43,27 @@ func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 	return (*of).Worker()
 }
 
-// admit waits until the guest may begin: until fewer guests of its job have begun
-// than may at once, for a worker, and until the session is beyond doubt. Leave
-// gives both back.
+// admit waits until the guest may begin: for a place among the guests of its job, for
+// a worker, and until the session is trusted. leave gives place and worker back.
 func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 	for {
-		if !g.trusted(ctx) {
+		if !g.awaitTrusted(ctx) {
 			return nil, false
 		}
-		if leave, ok = g.place(ctx); !ok || g.member.session.Health() == session.Trusted {
+		if leave, ok = g.awaitPlace(ctx); !ok || g.member.session.Health() == session.Trusted {
 			return leave, ok
 		}
-		leave() // it came late; those that run may need it meanwhile
+		leave() // the session became doubtful during the wait; guests that run may need the place
 	}
 }
 
-// lookAgain is how often a guest looks whether the session is beyond doubt.
+// lookAgain is how often a waiting guest checks whether the session is trusted.
 const lookAgain = 100 * time.Millisecond
 
-// trusted waits until the session is beyond doubt. The core sees to that for runs
-// that it begins, but the wait for a place can outlast the session, and a job that
-// lets its guests finish does not end those that wait.
-func (g *guest) trusted(ctx context.Context) bool {
+// awaitTrusted waits until the session is trusted. The core begins no run otherwise,
+// but the wait for a place can outlast the session, and a job that lets its guests
+// finish does not end those that wait.
+func (g *guest) awaitTrusted(ctx context.Context) bool {
 	for g.member.session.Health() != session.Trusted {
 		again := time.NewTimer(lookAgain)
 		select {
@@ -80,8 +79,8 @@ func (g *guest) trusted(ctx context.Context) bool {
 	return true
 }
 
-// place waits for what bounds how many guests run.
-func (g *guest) place(ctx context.Context) (leave func(), ok bool) {
+// awaitPlace waits for a place among the guests of the job, and for a worker.
+func (g *guest) awaitPlace(ctx context.Context) (leave func(), ok bool) {
 	if g.parallel != nil {
 		select {
 		case g.parallel <- struct{}{}:

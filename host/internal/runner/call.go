@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// fire is what the guests that began together share.
+// fire is what the guests of one fire share.
 type fire struct {
 	items  []int
 	taskID string
@@ -65,9 +65,9 @@ func (m *member) fireOf(items []int) fire {
 	return f
 }
 
-// stopQuery is what a guest hears when it asks whether to stop. A streaming job
-// is also told of what is no reason to end a batch, but one to begin no other; nobody
-// ends it if it does not heed that.
+// stopQuery returns the function by which a guest asks whether to stop. For a
+// streaming job it also returns reasons to take no further batch; a guest that goes
+// on despite one of these is not ended.
 func (m *member) stopQuery(g *guest) func() job.StopReason {
 	return func() job.StopReason {
 		stop := g.stopReason()
@@ -78,7 +78,7 @@ func (m *member) stopQuery(g *guest) func() job.StopReason {
 	}
 }
 
-// pauseReason tells why a streaming job should take no further batch.
+// pauseReason returns why a streaming job should take no further batch.
 func (r *Runner) pauseReason(item int) job.StopReason {
 	s := r.snapshot.Load()
 	if s == nil {
@@ -86,7 +86,7 @@ func (r *Runner) pauseReason(item int) job.StopReason {
 	}
 	v := s.view
 	switch {
-	case v.Necessary || v.Processing, r.leaving.Load(): // the items of who goes are dealt out to others
+	case v.Necessary || v.Processing, r.leaving.Load(): // the items of a leaving server go to others
 		return job.StopResharding
 	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
 		return job.StopDisabled

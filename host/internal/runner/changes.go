@@ -6,7 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/status"
 )
 
-// logChanges tells what became of the job since was, which may be of an earlier life.
+// logChanges logs what has changed in the job since was, which may be an earlier
+// member's.
 func (m *member) logChanges(was *snapshot) {
 	if was == nil || was.view == nil || was.view == m.loop.View() || m.self == "" {
 		return
@@ -17,7 +18,7 @@ func (m *member) logChanges(was *snapshot) {
 			level = slog.LevelWarn
 		}
 		attrs := []slog.Attr{slog.String("reason", n.Why.String()), slog.String("reason_code", string(n.Why.Code))}
-		for name, value := range n.Why.Params() { // none has two
+		for name, value := range n.Why.Params() { // no reason has more than one
 			attrs = append(attrs, slog.String(name, value))
 		}
 		m.Log.LogAttrs(m.life.ctx, level, n.Why.Event(), attrs...) //nolint:sloglint // it is one for each code

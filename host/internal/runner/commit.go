@@ -19,6 +19,7 @@ func (m *member) commit(p follow.Plan) {
 	})
 }
 
+// commitAnswered handles the answer to a transaction.
 func (m *member) commitAnswered(l commitMessage) {
 	in, outcome := m.loop.Answered(l.plan, l.receipt, m.session.ID(), l.err)
 	m.report.commit(outcome, l.name, l.err)
@@ -31,14 +32,14 @@ func (m *member) commitAnswered(l commitMessage) {
 	m.step(in)
 }
 
-// readOnly reports that nothing can be written. The core receives each such answer:
-// it gives the instants that pass a row.
+// readOnly reports that nothing can be written. The core receives each such answer,
+// since the rows of the instants that pass name it.
 func (m *member) readOnly(cause error) {
 	m.inbox.put(inputMessage{protocol.ReadOnly{}})
 	m.report.readOnly(cause)
 }
 
-// sync syncs the session after a pause, and repeats it until it succeeds. Then it puts the message.
+// sync syncs the session after a pause, and retries until that succeeds. Then it puts the message.
 func (m *member) sync(pause time.Duration, then message) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
@@ -52,7 +53,7 @@ func (m *member) sync(pause time.Duration, then message) {
 				return
 			}
 			if m.life.ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {
-				return // the last event of the session follows, or has been read
+				return // the last event of the session follows, or was handled already
 			}
 			if errors.Is(err, registry.ErrReadOnly) {
 				m.readOnly(err)

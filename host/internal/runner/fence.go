@@ -9,26 +9,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// fence ends what a member has running when its session can be over elsewhere,
-// whatever the member's loop does. The session's watcher calls it. The loop
-// learns of it with its next step, before it reads what came of it.
+// fence ends what a member has running when other members may consider its session
+// over, whatever the member's loop does. The session's watcher calls it. The loop
+// learns of it at its next step, before it handles what came of it.
 type fence struct {
-	mu      sync.Mutex // guards what follows: watcher, loop and guests meet here
+	mu      sync.Mutex // guards the fields below: watcher, loop and guests use them
 	running map[*fenced]struct{}
 	finish  bool   // the job lets its guests finish
-	struck  bool   // and the loop has not learnt of it
-	closed  bool   // for good: the job session is over
-	idle    func() // called when nothing runs any more; nil: nobody waits for that
+	struck  bool   // strike was called, and the loop does not know yet
+	closed  bool   // the job session is over
+	onIdle  func() // called when nothing runs any more; may be nil
 }
 
-// fenced is what runs.
+// fenced is something that runs.
 type fenced struct {
 	end   func()
-	spare bool // if the job lets its guests finish
+	spare bool // it may go on if the job lets its guests finish
 }
 
-// add lets end be called when the time has come, until leave is. If it has come
-// already, and the loop does not know yet, that is now.
+// add has w ended when the fence strikes or closes before leave is called. If it has
+// struck already, and the loop does not know yet, it ends w at once.
 func (f *fence) add(w *fenced) (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,23 +50,23 @@ func (f *fence) remove(w *fenced) {
 	idle()
 }
 
-// takeIdle is what is to be called because nothing runs any more. mu is held, as in
-// end.
+// takeIdle returns what to call because nothing runs any more. mu is held.
 func (f *fence) takeIdle() (idle func()) {
-	if f.idle == nil || len(f.running) > 0 {
+	if f.onIdle == nil || len(f.running) > 0 {
 		return func() {}
 	}
-	idle, f.idle = f.idle, nil
+	idle, f.onIdle = f.onIdle, nil
 	return idle
 }
 
+// endOne ends w unless it may go on. mu is held.
 func (f *fence) endOne(w *fenced) {
 	if f.closed || !f.finish || !w.spare {
 		w.end()
 	}
 }
 
-// strike ends what must not outlive the session.
+// strike ends what must not go on without a session.
 func (f *fence) strike() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,10 +76,10 @@ func (f *fence) strike() {
 	}
 }
 
-// close ends all that runs, and calls done when that is over.
+// close ends all that runs, and calls done when nothing runs any more.
 func (f *fence) close(done func()) {
 	f.mu.Lock()
-	f.closed, f.idle = true, done
+	f.closed, f.onIdle = true, done
 	for w := range f.running {
 		f.endOne(w)
 	}
@@ -88,7 +88,8 @@ func (f *fence) close(done func()) {
 	idle()
 }
 
-// takeStrike tells the loop whether the fence has struck since it asked last.
+// takeStrike reports whether the fence has struck since the last call. The loop calls
+// it.
 func (f *fence) takeStrike() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,28 +98,28 @@ func (f *fence) takeStrike() bool {
 	return struck
 }
 
-// setFinish says whether the job lets its guests finish.
+// setFinish sets whether the job lets its guests finish.
 func (f *fence) setFinish(finish bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.finish = finish
 }
 
-// finishes tells whether the job lets its guests finish.
+// finishes reports whether guests may finish although the session is lost.
 func (f *fence) finishes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.finish && !f.closed
 }
 
-// lease is that of a run which goes on beside this process: it lasts until the fence
-// would strike.
+// lease is the lease of a run in a process of its own. It lasts until the fence would
+// strike.
 type lease struct {
 	inbox   *inbox
 	session *session.Job
 }
 
-// Left is part of job.Lease.
+// Left implements job.Lease.
 func (l lease) Left() (left time.Duration, bounded bool) {
 	if l.inbox.fence.finishes() {
 		return 0, false
@@ -126,12 +127,12 @@ func (l lease) Left() (left time.Duration, bounded bool) {
 	return l.session.Left()
 }
 
-// Lapsed is part of job.Lease. This process was late: what the fence would have
-// ended has ended.
+// Lapsed implements job.Lease. The run has ended by itself because this process was
+// late; the fence strikes, so that the loop learns of it.
 func (l lease) Lapsed() { l.inbox.HealthChanged(session.Lost) }
 
-// Doubted is part of session.Listener. The loop is to look how far the session
-// can be trusted; guests do not wait for that when it is lost.
+// HealthChanged implements session.Listener. The loop checks the session's health.
+// When the session is lost, guests are ended without waiting for the loop.
 func (b *inbox) HealthChanged(now session.Health) {
 	if now == session.Lost {
 		b.fence.strike()
@@ -139,20 +140,20 @@ func (b *inbox) HealthChanged(now session.Health) {
 	b.put(checkMessage{})
 }
 
-// Cut is part of session.Loop.
+// Cut implements session.Loop.
 func (b *inbox) Cut(done func()) {
 	b.troubles.set(troubleLoop, "the loop of the job stands still; its guests were ended, and its items left to other servers")
 	b.fence.close(done)
 }
 
-// Turns is part of session.Loop.
+// Turns implements session.Loop.
 func (b *inbox) Turns() (n uint64, waits bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.turns, b.turn != nil && (len(b.messages) > 0 || b.tick.At != 0)
 }
 
-// fenceGuest lets the fence end a guest, as the core would.
+// fenceGuest has the fence end a guest as the core would.
 func (m *member) fenceGuest(g *guest) (leave func()) {
 	return m.inbox.fence.add(&fenced{spare: true, end: func() {
 		g.askToStop(job.StopSessionLost, reason.Of(reason.SessionDoubtful))

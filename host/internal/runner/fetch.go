@@ -20,7 +20,7 @@ func (m *member) fetch() {
 	}
 }
 
-// readAnswered takes the answer to a read.
+// readAnswered handles the answer to a read.
 func (m *member) readAnswered(l replyMessage) {
 	if l.err == nil {
 		m.report.readAllowed(l.read.Path)

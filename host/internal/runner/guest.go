@@ -19,16 +19,16 @@ import (
 const (
 	// defaultGrace is how long a guest that was asked to stop may take.
 	defaultGrace = 2 * time.Second
-	// deadlineSlack comes on top of it at a deadline: what runs the guest
-	// watches that, too, and can say better what was cut short.
+	// deadlineSlack is added to the grace at a deadline: what runs the guest
+	// watches the deadline, too, and knows better what was cut short.
 	deadlineSlack = time.Second
 )
 
-// guest is one attempt that runs, or waits until it may.
+// guest is an attempt that runs, or waits until it may.
 type guest struct {
 	member *member
 	call   job.Call
-	lines  *runLines // that it logs
+	lines  *runLines // that it has logged
 	entry  protocol.Entry
 	end    context.CancelFunc
 	grace  time.Duration
@@ -38,20 +38,20 @@ type guest struct {
 	parallel Slots           // of the job, when it began
 	worker   *workers.Worker // nil: nothing bounds how many run
 
-	// mu guards what follows: loop, deadline and guest meet here.
+	// mu guards the fields up to watch: loop, deadline and guest use them.
 	mu       sync.Mutex
 	why      reason.Reason
 	timer    *time.Timer // kills when the grace is over
 	done     bool
-	returned bool        // it has returned, and Observe as well
+	returned bool        // its code has returned, and so has Observe
 	watch    *time.Timer // reports it if it goes on after its end; nil: it was not ended
 
-	reporting sync.Mutex // held during that report; guards reported
-	reported  time.Time  // when it was ended, if that was reported
+	overstaying    sync.Mutex // held during that report; guards overstaysSince
+	overstaysSince time.Time  // when it was ended; zero: not reported
 }
 
-// askToStop asks the guest to stop, and ends it when it does not. The first reason
-// is the one that is recorded.
+// askToStop asks the guest to stop, and ends it if it goes on for longer than its
+// grace. The first reason is recorded.
 func (g *guest) askToStop(stop job.StopReason, why reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +68,7 @@ func (g *guest) askToStop(stop job.StopReason, why reason.Reason) {
 	g.timer = time.AfterFunc(wait, g.kill)
 }
 
-// finish ends the timers and says why it was asked to stop.
+// finish stops the timer and returns why the guest was asked to stop.
 func (g *guest) finish() (job.StopReason, reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *guest) finish() (job.StopReason, reason.Reason) {
 
 func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Load()) }
 
-// startGuest begins the guest of an entry, in a goroutine of its own.
+// startGuest starts the guest of an entry in a goroutine of its own.
 func (m *member) startGuest(e protocol.Run) {
 	call := m.call(e)
 	if m.parallel == nil {
@@ -108,9 +108,9 @@ func (m *member) startGuest(e protocol.Run) {
 	})
 }
 
-// stretch makes the stack of a new goroutine as large as a turn or a guest needs at
-// least. It would become so anyway, but step by step, and each time all that is on
-// it is moved: when a hundred guests start at once, that is a fifth of the work.
+// stretch grows the stack of a new goroutine to what a turn or a guest needs at
+// least. Otherwise it would grow step by step and be copied at each: when a hundred
+// guests start at once, that is a fifth of the work.
 //
 //go:noinline
 func stretch() {
@@ -118,7 +118,7 @@ func stretch() {
 	runtime.KeepAlive(&room)
 }
 
-// stopReasonOf is what a guest is told when the core cancels it because of in.
+// stopReasonOf returns why a guest has to stop that the core cancels because of in.
 func stopReasonOf(in protocol.Input) job.StopReason {
 	_, doubted := in.(protocol.Doubted)
 	_, lost := in.(protocol.SessionLost)
@@ -128,8 +128,8 @@ func stopReasonOf(in protocol.Input) job.StopReason {
 	return job.StopShutdown
 }
 
-// attempt waits until the guest may begin, runs it, tells the observer, and keeps
-// the texts for the row.
+// attempt waits until the guest may begin, runs it, reports start and end to Observe,
+// and puts the texts for the row into results.
 func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	in := protocol.End{Entry: g.entry}
 	leave, ok := g.admit(ctx)
@@ -139,7 +139,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 		m.results.put(g.entry, resultText{taskID: g.call.TaskID, fence: g.call.Fence, end: time.Now().UnixMilli()}) // it never started
 		return in
 	}
-	stretch() // not before: those that wait may be very many
+	stretch() // not before: very many guests may be waiting
 	began := time.Now()
 	g.lines.began = began
 	m.observe(g, began, nil, nil)
@@ -165,7 +165,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	return in
 }
 
-// guarded keeps a job written in Go from ending the server with a panic.
+// guarded runs a guest. A panic of a job written in Go becomes its outcome.
 func (m *member) guarded(ctx context.Context, c *job.Call) (out job.Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -175,8 +175,8 @@ func (m *member) guarded(ctx context.Context, c *job.Call) (out job.Outcome) {
 	return m.Guests.Run(ctx, *c)
 }
 
-// stateOf judges an end. A guest that was asked to stop and did not succeed
-// all the same was stopped, whatever it says.
+// stateOf returns the state of a row. A guest that was asked to stop and did not
+// succeed counts as stopped, whatever its verdict.
 func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	switch {
 	case v == job.Deadline, asked == job.StopDeadline:
@@ -191,8 +191,8 @@ func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	return protocol.Failed
 }
 
-// observe tells the observer that the guest starts, or, with how and out, that it
-// has ended.
+// observe reports to Observe that the guest starts, or, with how and out, that it has
+// ended.
 func (m *member) observe(g *guest, at time.Time, how *protocol.End, out *job.Outcome) {
 	if m.Observe == nil {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// guestSet are the guests of a member that have not ended, as far as its loop knows.
+// guestSet holds the guests of a member whose end its loop has not handled.
 type guestSet struct {
 	byItem map[int]*guest
-	fire   fire // of the newest
+	fire   fire // of the guest that was started last
 }
 
 func (s *guestSet) add(g *guest) {
@@ -22,14 +22,14 @@ func (s *guestSet) add(g *guest) {
 	s.byItem[g.entry.Item] = g
 }
 
-// remove removes the guest of an entry; not the one that runs the item by now.
+// remove removes the guest of an entry, but not a newer guest of the same item.
 func (s *guestSet) remove(e protocol.Entry) {
 	if g := s.byItem[e.Item]; g != nil && g.entry.Same(e) {
 		delete(s.byItem, e.Item)
 	}
 }
 
-// cancel stops the guest of an item as the core says.
+// cancel asks the guest of an item to stop, or ends it at once.
 func (s *guestSet) cancel(e protocol.Cancel, stop job.StopReason) {
 	g := s.byItem[e.Item]
 	if g == nil {
@@ -56,13 +56,13 @@ func (s *guestSet) kill() {
 	}
 }
 
-// calls are what a member calls besides guests of items.
+// calls are the calls of a member that are no runs of items.
 type calls struct{ listener, preparation, strategy underway }
 
 // underway is a call that can be ended.
-type underway struct{ cancel context.CancelFunc } // nil: there was none yet
+type underway struct{ cancel context.CancelFunc } // nil: none was begun
 
-// begin begins a call, and ends the one before.
+// begin returns the context of a new call, and ends the call before it.
 func (u *underway) begin(parent context.Context) (ctx context.Context, end context.CancelFunc) {
 	u.end()
 	ctx, u.cancel = context.WithCancel(parent)

@@ -12,12 +12,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Whoever runs a server learns from its log at once what did not go well: each row
-// of such an end is a line, written when the core hands it out, since the history may
-// be what cannot be written.
+// Runs that did not end well also appear in the log, as soon as the core has a row of
+// them: the history may be what cannot be written.
 
-// rowLevel is how loud a row of a state is; without a message it is none for the log,
-// or has its line by other means.
+// rowLevel is how rows of a state are logged. Rows without a message are not logged, or
+// elsewhere.
 type rowLevel struct {
 	level   slog.Level
 	message string
@@ -34,7 +33,7 @@ var rowLevels = map[trace.State]rowLevel{
 	trace.Cancelled:   {slog.LevelWarn, "a run was cancelled"},
 }
 
-// logRows writes a line for each row that somebody should know of.
+// logRows logs the rows of runs that did not end well.
 func (m *member) logRows(rows []protocol.Row, schedules []protocol.Schedule) {
 	for i := range rows {
 		if rowLevels[trace.State(rows[i].State)].message == "" {
@@ -46,7 +45,7 @@ func (m *member) logRows(rows []protocol.Row, schedules []protocol.Schedule) {
 	}
 }
 
-// LogRow writes a line for a row that somebody should know of.
+// LogRow logs a row, if it is of a run that did not end well.
 func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
 	how := rowLevels[row.State]
 	if how.message == "" {
@@ -58,7 +57,7 @@ func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
-// isOrdered: somebody wants it to be so.
+// isOrdered reports whether a reason is the wish of an operator or of the job.
 func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,

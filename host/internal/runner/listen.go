@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// listen calls the listener of a fire: once for all servers, and beside the
-// items, so it takes no slot. What comes of it is logged and changes nothing.
+// listen calls the listener of a fire. One server of all does that, and the call is no
+// run of an item, so it takes no place. A failure is logged and changes nothing.
 func (m *member) listen(e protocol.Listen) {
 	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{

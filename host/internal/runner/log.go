@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// guestLog is where guests write; the sandbox adds job and item.
+// guestLog returns the log of guests. The sandbox adds job and item.
 func (r *Runner) guestLog() *slog.Logger { return r.serverLog.With("source", "guest") }
 
-// ofJob names the job in every line of a log. It does what Logger.With would,
-// but each of many jobs keeps nothing more than its name.
+// ofJob adds the job to every line of a log, as Logger.With does, but keeps only the
+// name for each of many jobs.
 type ofJob struct {
 	slog.Handler
 	name string
@@ -22,13 +22,13 @@ func (h ofJob) Handle(ctx context.Context, r slog.Record) error {
 		named.AddAttrs(a)
 		return true
 	})
-	return h.Handler.Handle(ctx, named) //nolint:wrapcheck // it does what the handler would
+	return h.Handler.Handle(ctx, named) //nolint:wrapcheck // it stands for the handler
 }
 
-// WithAttrs and WithGroup give what Logger.With would have given.
+// WithAttrs implements slog.Handler.
 func (h ofJob) WithAttrs(attrs []slog.Attr) slog.Handler { return h.named().WithAttrs(attrs) }
 
-// WithGroup see WithAttrs.
+// WithGroup implements slog.Handler.
 func (h ofJob) WithGroup(name string) slog.Handler { return h.named().WithGroup(name) }
 
 func (h ofJob) named() slog.Handler {

@@ -12,12 +12,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// member is this server's membership in the job on one job session. Everything in it
-// belongs to the turn that handles its inbox, save what is marked; others send
-// messages.
+// member is this server's membership in the job during one job session. Only the turn
+// that handles its inbox uses its fields, except where a comment says so; other
+// goroutines send messages.
 type member struct {
 	*generations
-	inbox   *inbox // shared
+	inbox   *inbox // any goroutine puts messages
 	session *session.Job
 	life    lifetime
 	history history
@@ -39,13 +39,13 @@ type member struct {
 	exit  exit
 }
 
-// sentInputs are what the core was told of newest.
+// sentInputs are the newest settings and skew that the core has received.
 type sentInputs struct {
 	settings protocol.Configured
 	skew     int64 // ms by which this server's clock is ahead of the registry's
 }
 
-// newSettings records settings, and reports whether the core does not have them yet.
+// newSettings records settings, and reports whether they differ from those before.
 func (s *sentInputs) newSettings(in protocol.Configured) bool {
 	isNew := in != s.settings
 	s.settings = in
@@ -88,17 +88,17 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	return m, nil
 }
 
-// begin starts the member's loop, which handles messages until its life is over. The
-// end of stop asks it to leave.
+// begin starts the member's loop, which handles messages until the member ends. When
+// stop ends, the server shuts down, and the member leaves.
 func (m *member) begin(stop context.Context) {
 	m.life.begin(stop, func() { m.inbox.put(shutdownMessage{context.Cause(stop)}) })
 	m.requests.attach(m.inbox, m.file)
-	m.inbox.put(checkMessage{}) // the first is for what is to be read
+	m.inbox.put(checkMessage{}) // the first turn sends the first reads
 	m.inbox.open(m.turn)
 }
 
 // turn is the loop: it handles messages until none is left, and the next message
-// starts another turn. The last turn of a life also finishes it.
+// starts another turn. The last turn also finishes the member.
 func (m *member) turn() {
 	stretch()
 	var messages []message
@@ -124,7 +124,8 @@ func (m *member) turn() {
 	m.finish()
 }
 
-// finish ends a life: with it end its guests, and whatever it has under way.
+// finish ends the member with its guests and all that it has under way, and starts the
+// next one.
 func (m *member) finish() {
 	m.inbox.close()
 	m.initialRead.release()
@@ -134,11 +135,11 @@ func (m *member) finish() {
 	m.life.wait()
 	m.alarm.stop()
 	m.drain.stop()
-	if m.removed && m.exit.again { // a tool that is at it gives up when nodes go by themselves
+	if m.removed && m.exit.again { // a tool that is removing nodes gives up if others vanish meanwhile
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
 	runs, schedules := m.loop.State().Open()
-	was := memberEnd{again: m.exit.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.exit.err}
+	was := memberEnd{again: m.exit.again, joined: m.self != "", recordOpen: m.recordOpen(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.exit.err}
 	m.requests.detach()
 	m.closeSession(m.session)
 	if m.awaitNext(was) {
@@ -146,9 +147,9 @@ func (m *member) finish() {
 	}
 }
 
-// open tells whether the member's record had something in it when it was seen
+// recordOpen reports whether the member's record had something in it when it was seen
 // last, or was being written.
-func (m *member) open() bool {
+func (m *member) recordOpen() bool {
 	return len(m.guests.byItem) > 0 || m.loop.State().Owes()
 }
 
@@ -195,8 +196,8 @@ func (m *member) handle(l message) {
 	}
 }
 
-// event takes an event of the line. Of those of the whole session the server
-// tells, not each job.
+// event handles an event of the job session. The server's session logs those that
+// concern all jobs.
 func (m *member) event(e registry.Event) {
 	m.loop.Event(e)
 	if e.Kind == registry.Ended {
@@ -206,14 +207,14 @@ func (m *member) event(e registry.Event) {
 	}
 }
 
-// handleViews shows the core what is new, once it knows the settings of the job.
+// handleViews passes each new view to the core, after the settings that it shows.
 func (m *member) handleViews() {
 	for !m.exit.due && m.loop.Look() {
 		m.initialRead.release()
 		m.report.viewComplete()
 		m.defining.fresh = m.configure() || m.defining.fresh
 		m.decideAdmission()
-		m.sendSettings() // a module comes when it comes
+		m.sendSettings() // listeners are known only when the module is loaded
 		m.step(protocol.Observed{View: m.loop.View()})
 		m.storeAnsweredElsewhere()
 		m.publishSnapshot()
@@ -224,22 +225,24 @@ func (m *member) handleViews() {
 	}
 }
 
-// joinUnlessDefining tells that the job has joined. The server's own file is in the registry by
-// then: who starts a server, and then asks what a job is, is not told what it was.
+// joinUnlessDefining gives the signal that the job has joined, but not before the
+// server's own file is in the registry: an operator who starts a server and then asks
+// for the job gets the definition of that file.
 func (m *member) joinUnlessDefining() {
 	if !m.defining.asked {
 		m.markJoined()
 	}
 }
 
-// markJoined: what is tried for ever keeps no server from being ready.
+// markJoined gives the signal that the job has joined. It does not wait for what is
+// retried for ever, since the server would never be ready.
 func (m *member) markJoined() {
 	if m.self != "" {
 		m.joined.give()
 	}
 }
 
-// publishSnapshot lets others see where the member stands.
+// publishSnapshot makes the state of the member visible to other goroutines.
 func (m *member) publishSnapshot() {
 	if self := m.loop.State().Self(); self != m.self {
 		m.self = self
@@ -251,17 +254,16 @@ func (m *member) publishSnapshot() {
 	m.snapshot.Store(&snapshot{view: m.loop.View(), self: m.self, effective: m.effective, troubles: m.loop.State().Troubles()})
 }
 
-// step asks the core, after a look at the clock: a process that was frozen must
-// not begin anything because of messages from before.
+// step checks the session and the clock, and then passes in to the core: a process
+// that was frozen must not begin anything because of messages from before.
 func (m *member) step(in protocol.Input) {
 	m.checkHealth()
 	m.advance(in)
 }
 
-// checkHealth tells the core when the session is to be trusted more, or less, than
-// before.
+// checkHealth passes the health of the session to the core when it has changed.
 func (m *member) checkHealth() {
-	ended := m.inbox.fence.takeStrike() // the session may have come to be trusted again since
+	ended := m.inbox.fence.takeStrike() // the session may be trusted again since
 	level := protocol.Trusted
 	switch m.session.Health() {
 	case session.Trusted:
@@ -276,7 +278,7 @@ func (m *member) checkHealth() {
 	m.checkSkew()
 }
 
-// advance asks the core and carries out what it says.
+// advance passes in to the core and carries out its plan.
 func (m *member) advance(in protocol.Input) {
 	plan := m.loop.Step(time.Now().UnixMilli(), in)
 	if plan.Commit != nil {
@@ -290,6 +292,7 @@ func (m *member) advance(in protocol.Input) {
 	}
 }
 
+// effect carries out one effect of a plan.
 func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:
@@ -325,6 +328,6 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Stop:
 		m.exit.leave(e.Rejoin)
 		m.setRemoved(e.Rejoin && e.Removed)
-	case protocol.Sync, protocol.Reread: // the loop's own
+	case protocol.Sync, protocol.Reread: // follow.Loop carries these out
 	}
 }

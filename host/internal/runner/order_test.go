@@ -28,7 +28,7 @@ func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 			places, pool := NewSlots(1), workers.New(1).Job()
 			g := waiting(places, pool.Worker())
 			g.askToStop(job.StopShutdown, reason.Reason{})
-			if _, ok := g.place(t.Context()); ok {
+			if _, ok := g.awaitPlace(t.Context()); ok {
 				t.Fatal("it begins")
 			}
 			if len(places) != 0 || !pool.Worker().AcquireFirst(t.Context(), nil) {
@@ -43,7 +43,7 @@ func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 		for _, g := range []*guest{waiting(places, nil), waiting(nil, pool.Worker())} {
 			done := make(chan bool, 1)
 			go func() {
-				_, ok := g.place(t.Context())
+				_, ok := g.awaitPlace(t.Context())
 				done <- ok
 			}()
 			synctest.Wait()

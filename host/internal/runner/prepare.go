@@ -10,17 +10,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Preparer is what Guests are whose code has to come from somewhere.
+// Preparer is implemented by Guests that have to get the code of a job first.
 type Preparer interface {
-	// Prepare makes ready what c runs, and keeps it so until it is asked for
-	// something else.
+	// Prepare gets the code that c runs ready to run, and keeps it ready until the
+	// next call.
 	Prepare(ctx context.Context, c job.Config) error
 }
 
-// maxFault bounds what a member tells of a module that it cannot have.
+// maxFault bounds the text in the registry that says why a module is not ready.
 const maxFault = 500
 
-// prepare gets the next module ready. A newer wish ends an older one.
+// prepare gets the next module ready. A newer call ends the one before.
 func (m *member) prepare(e protocol.Prepare) {
 	ctx, end := m.calls.preparation.begin(m.life.ctx)
 	c := *m.effective.job
@@ -37,7 +37,7 @@ func (m *member) prepare(e protocol.Prepare) {
 	})
 }
 
-// nextModuleAwaited tells for whom the next module waits.
+// nextModuleAwaited returns the members for which the next module waits.
 func nextModuleAwaited(v *protocol.View) []reason.Reason {
 	if v.Next == "" {
 		return nil

@@ -1,7 +1,7 @@
 package runner
 
-// takeFile has the loop go by the newest file, which is to be brought into the
-// registry if it is another one.
+// takeFile makes the newest file the one that the loop uses. If it is another one, it
+// has to be brought into the registry.
 func (r *Runner) takeFile() {
 	o := &r.defining
 	o.fresh, o.asked, o.again, o.tries = false, false, false, 0
@@ -11,15 +11,15 @@ func (r *Runner) takeFile() {
 }
 
 // redefine brings a file that was read again into the registry, as at the start of
-// the server. What the file alone can say is in force at once.
+// the server. Settings that only the file has take effect at once.
 func (m *member) redefine() {
 	if m.defining.asked {
-		m.defining.again = true // one after the other
+		m.defining.again = true // when the file before is in the registry
 		return
 	}
 	m.takeFile()
 	if m.defining.fresh = true; m.loop.View() == nil {
-		return // the first one is held against it
+		return // the first view is compared with it
 	}
 	if len(m.defining.disputed) == 0 {
 		m.troubles.clear(troubleDefinition)

@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	// keptLog bounds what is kept of the lines of an attempt, in bytes.
+	// keptLog bounds the lines of an attempt that its row gets, in bytes.
 	keptLog = 8 << 10
 	// keptLine bounds one of them.
 	keptLine = 2 << 10
-	// cutLog stands before the first line that is kept, if there were more.
+	// cutLog stands before the first line if there were more.
 	cutLog = "… earlier lines are in the log of the server\n"
 )
 
-// runLog is the log of one attempt: every line in the log of the server names the run,
-// and the last of them are kept for its row.
+// runLog is the log of one attempt. It adds the run to every line in the log of the
+// server, and keeps the last lines for the row.
 type runLog struct {
 	slog.Handler
 	of    *runLines
-	named bool // the handler writes the run already
+	named bool // the handler adds the run already
 }
 
-// runLines are what is kept.
+// runLines are the lines that are kept.
 type runLines struct {
 	run     string
 	attempt int
 	began   time.Time
 
-	mu   sync.Mutex // guards what follows: parts of a run log side by side
+	mu   sync.Mutex // guards the fields below: parts of a run log concurrently
 	text []byte
 	cut  bool
 }
 
-// logOf makes the log of an attempt; to is the log of all guests.
+// logOf returns the log of an attempt. to is the log of all guests.
 func logOf(to *slog.Logger, run string, attempt int) (*slog.Logger, *runLines) {
 	of := &runLines{run: run, attempt: attempt, began: time.Now()}
 	return slog.New(runLog{Handler: to.Handler(), of: of}), of
@@ -55,8 +55,8 @@ func (h runLog) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r) //nolint:wrapcheck // it stands for that one
 }
 
-// WithAttrs implements slog.Handler. The run comes behind the job, which whoever runs
-// the guest adds.
+// WithAttrs implements slog.Handler. The run comes after the job, which is the first
+// thing that is added.
 func (h runLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if !h.named {
 		attrs, h.named = slices.Concat(attrs, h.of.attrs()), true
@@ -78,7 +78,7 @@ func (l *runLines) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("run", l.run), slog.Int("attempt", l.attempt)}
 }
 
-// add keeps a line: how long after the begin of the attempt, the level, the words.
+// add keeps a line: the time since the attempt began, the level, message and attributes.
 func (l *runLines) add(r *slog.Record) {
 	level := strings.ToLower(r.Level.String())
 	if r.Level < slog.LevelDebug {
@@ -101,12 +101,12 @@ func (l *runLines) add(r *slog.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(append(l.text, line...), '\n')
-	if len(l.text) > 2*keptLog { // not with each line
+	if len(l.text) > 2*keptLog { // seldom, since the text is copied
 		l.shorten()
 	}
 }
 
-// shorten drops the first lines until what is left has room. l.mu is held.
+// shorten drops the first lines until the rest is within the bound. l.mu is held.
 func (l *runLines) shorten() {
 	over := len(l.text) - (keptLog - len(cutLog))
 	if over <= 0 {
@@ -116,7 +116,7 @@ func (l *runLines) shorten() {
 	l.text, l.cut = append(l.text[:0], l.text[end:]...), true
 }
 
-// kept are the last lines.
+// kept returns the last lines.
 func (l *runLines) kept() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,10 +20,10 @@ func (m *member) reschedule(cron string) {
 		m.troubles.clear(troubleSchedule)
 		return
 	}
-	// One moment for both: what is not after it is told here, all else ticks.
+	// One moment for both: instants up to it are passed below, later ones tick.
 	now := time.Now()
 	switch err := m.Clock.Set(cron, now, m.inbox.due); {
-	case errors.Is(err, ErrOver): // what came before may still want a row
+	case errors.Is(err, ErrOver): // instants before may still need a row
 		m.Clock.Remove()
 		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
@@ -38,9 +38,9 @@ func (m *member) reschedule(cron string) {
 	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now)}})
 }
 
-// newestInstant is the last instant of the schedule that is not after now; 0 if there
-// was none for years. Schedules only search forward, so ever longer stretches of
-// the past are tried.
+// newestInstant returns the last instant of the schedule that is not after now; 0 if
+// there was none for years. Schedules only search forward, so it searches ever longer
+// stretches of the past.
 func (m *member) newestInstant(cron string, now time.Time) int64 {
 	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
 		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)

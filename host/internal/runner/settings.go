@@ -11,17 +11,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// effective is the job's configuration as it is in force: what the registry
-// says over what the server's own file says.
+// effective is the job's configuration in force: the server's own, with the values of
+// the registry over it.
 type effective struct {
-	definition protocol.Definition // the registry's that it was made of
-	job        *job.Config         // nobody changes it
+	definition protocol.Definition // of the registry, from which it was made
+	job        *job.Config         // never changed
 	params     map[int]string      // nil before the first run; the loop's
 }
 
-// configure follows the view. A text that cannot be read changes nothing here;
-// the core reports it and begins nothing. It tells whether there is something
-// new.
+// configure makes the definition that the view shows the one in force, and reports
+// whether it is a new one. A text that cannot be read changes nothing here; the core
+// reports it and begins nothing.
 func (m *member) configure() bool {
 	v, old := m.loop.View(), m.effective
 	if v.ConfigFault != "" {
@@ -52,8 +52,8 @@ func (m *member) configure() bool {
 	return true
 }
 
-// params are the parameters of the items. A view of a text in which they cannot
-// be read has no configuration, so nothing runs by it.
+// params returns the parameters of the items. If they cannot be read, the view has no
+// configuration, so nothing runs by them.
 func (m *member) params() map[int]string {
 	e := m.effective
 	if e.params == nil {
@@ -62,8 +62,8 @@ func (m *member) params() map[int]string {
 	return e.params
 }
 
-// intern is the server's own configuration if c says the same. Most do, and a
-// server may have thousands.
+// intern returns the server's own configuration if c equals it. That saves memory,
+// since most do, and a server may have thousands of jobs.
 func (r *Runner) intern(c job.Config) *job.Config {
 	if reflect.DeepEqual(c, *r.file) {
 		return r.file
@@ -71,11 +71,11 @@ func (r *Runner) intern(c job.Config) *job.Config {
 	return &c
 }
 
-// applySettings applies what is not looked up each time it is needed.
+// applySettings applies changed settings that are not looked up at each use.
 func (m *member) applySettings(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
-		m.parallel = nil // there will be others; those that run give their slots back where they took them
+		m.parallel = nil // the next guest makes new ones; guests that run give theirs back to the old ones
 	}
 	m.sendSettings()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
@@ -86,7 +86,7 @@ func (m *member) applySettings(old *job.Config) {
 	}
 }
 
-// sendSettings tells the core what is otherwise, if anything is.
+// sendSettings passes the settings to the core if they have changed.
 func (m *member) sendSettings() {
 	in := m.coreSettings(m.effective.job)
 	in.Barred = m.isBarred()
@@ -96,13 +96,13 @@ func (m *member) sendSettings() {
 	}
 }
 
-// readsCron tells whether a cron can be read.
+// readsCron reports whether a cron can be read.
 func (r *Runner) readsCron(cron string) bool {
 	_, _, _, err := r.Clock.Between(cron, 0, 1)
 	return err == nil
 }
 
-// coreSettings are what the core is told of a job's settings.
+// coreSettings returns the settings of a job that the core needs.
 func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	slots := c.Parallel
 	if all := r.Workers.Size(); slots == 0 || all > 0 && all < slots {
@@ -121,7 +121,7 @@ func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	}
 }
 
-// catchUp is how many of the instants that an item missed begin late.
+// catchUp returns how many of the instants that an item missed begin late.
 func catchUp(c job.CatchUp) int {
 	switch c {
 	case job.CatchUpLast:
@@ -133,11 +133,11 @@ func catchUp(c job.CatchUp) int {
 	return 0
 }
 
-// defineAsk is the id of the runner's own wish; callers' ids are positive.
+// defineAsk is the id of the runner's own ask. The ids of callers are positive.
 const defineAsk = -1
 
-// defining is how far the server's own file got into the registry. That is done
-// once for each time that it was read: what is changed later is somebody's will.
+// defining is how far the server's own file has come into the registry. It is brought
+// there once each time it is read: later changes of the registry are wanted.
 type defining struct {
 	done     bool
 	fresh    bool // the registry has a definition that was not compared with the file yet
@@ -145,13 +145,13 @@ type defining struct {
 	again    bool // the file was read again meanwhile
 	tries    int
 	fault    string
-	disputed []definition.Dispute // as was told last
-	said     []byte               // what is to be remembered when it is done
+	disputed []definition.Dispute // as reported last
+	said     []byte               // what Defined receives when it is done
 }
 
 const defineTries = 5
 
-// defineAnswered tells what became of it.
+// defineAnswered handles the answer to the ask of define.
 func (m *member) defineAnswered(fault string) {
 	o := &m.defining
 	o.asked, o.fault = false, fault
@@ -169,8 +169,8 @@ func (m *member) defineAnswered(fault string) {
 	m.joinUnlessDefining()
 }
 
-// define brings the server's own file into the registry, by the rule of
-// definition.Merge, and tells of the keys in which the two go on to differ.
+// define brings the server's own file into the registry by the rule of
+// definition.Merge, and reports the keys in which the two go on to differ.
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
@@ -214,14 +214,15 @@ func (m *member) define() {
 	m.step(protocol.Asked{ID: defineAsk, Ask: ask})
 }
 
+// defineFailed reports a file that cannot be brought into the registry.
 func (m *member) defineFailed(err error) {
 	m.defining.done = true
 	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)
 	m.troubles.set(troubleDefinition, err.Error())
 }
 
-// reportDisputes tells of keys that the registry and this server's file have changed to
-// different values.
+// reportDisputes reports the keys that the registry and this server's file have changed
+// to different values.
 func (m *member) reportDisputes(keys []definition.Dispute) {
 	if slices.Equal(keys, m.defining.disputed) {
 		return
@@ -239,9 +240,9 @@ func (m *member) reportDisputes(keys []definition.Dispute) {
 	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))
 }
 
-// initial is what the server's own file makes of a job that is not there; empty if
-// it does not know the job, or somebody has removed that: it is not for a server
-// that goes on to bring it back.
+// initial returns the definition that the server's own file gives a job that is not in
+// the registry. It is empty if the file does not have the job, or if the job was
+// removed: a running server must not bring it back.
 func (l *generations) initial() (protocol.Definition, error) {
 	r := l.Runner
 	if r.Define == nil || l.removed {

@@ -7,22 +7,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// sinkWait is how long the end of a life waits for a write that is under way.
+// sinkWait is how long the end of a member waits for a write that is under way.
 const sinkWait = time.Second
 
-// sink lets one life after the other write rows. A write that does not heed its
-// context, as one to a disk that hangs, must keep neither a life from ending nor
-// its items from others. It holds the write that is under way.
+// sink lets one member after another write rows. A write that ignores its context, as
+// to a disk that hangs, must not keep a member from ending, or its items from other
+// servers. The channel holds one element while a write is under way.
 type sink chan struct{}
 
-// Write is to.Write for whoever writes once. When ctx ends it returns soon, also if the
+// Write is to.Write for a single write. When ctx ends it returns soon, even if the
 // write goes on.
 func Write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
 	return make(sink, 1).write(ctx, to, rows)
 }
 
-// write is to.Write. When ctx ends it returns soon, also if the write goes on; the
-// next one waits for that.
+// write is to.Write. When ctx ends it returns soon, even if the write goes on; the
+// next write waits for that one.
 func (s sink) write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
 	select {
 	case s <- struct{}{}:

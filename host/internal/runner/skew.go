@@ -2,11 +2,11 @@ package runner
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// skewNoise, in ms, is no news to the core.
+// skewNoise, in ms, is the smallest change of the skew that the core receives.
 const skewNoise = 10
 
-// checkSkew tells the core by how much the clock differs from the registry's, when
-// that is news.
+// checkSkew passes to the core by how much this server's clock is ahead of the
+// registry's, when that has changed.
 func (m *member) checkSkew() {
 	skew := m.session.Skew()
 	if !m.sent.newSkew(skew) {
@@ -14,11 +14,12 @@ func (m *member) checkSkew() {
 	}
 	m.advance(protocol.Measured{Skew: skew})
 	if m.loop.View() != nil {
-		m.publishSnapshot() // it may be a trouble
+		m.publishSnapshot() // the core may report a trouble
 	}
 }
 
-// skewIsNews: the clocks differ otherwise than was told, or not at all any more.
+// skewIsNews reports whether a skew differs notably from the known one, or is 0 for the
+// first time.
 func skewIsNews(known, skew int64) bool {
 	return max(skew-known, known-skew) >= skewNoise || skew == 0 && known != 0
 }

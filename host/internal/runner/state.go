@@ -12,29 +12,29 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// ErrMoved: the state was not saved, because it is not this run's any more.
+// ErrMoved: the state was not saved, because the item has another owner by now.
 var ErrMoved = errors.New("the item has passed to another member, or its state was changed by somebody else; nothing was saved")
 
-// itemState keeps the values of one item in the registry, for one run. It goes
-// by the session in which the run began: what comes late from a life that is
-// over finds the session ended, or the member's record gone. A run uses it from
-// one goroutine.
+// itemState reads and writes the state of one item in the registry, for one run. It
+// uses the job session in which the run began: a late save of a member that has ended
+// finds the session ended, or the member's record gone. A run uses it from one
+// goroutine.
 type itemState struct {
 	layout  layout.Layout
 	session registry.Requests
 	self    job.InstanceID
 	item    int
 
-	known bool          // node was read, or written
-	node  registry.Node // as it was then
+	known bool          // node is set
+	node  registry.Node // as it was read or written last
 }
 
 func newItemState(m *member, item int) *itemState {
 	return &itemState{layout: m.Layout, session: m.session, self: m.loop.State().Self(), item: item}
 }
 
-// Load implements job.State. It needs no sync: the begin of the run was written
-// through the same session, after all that others had saved.
+// Load implements job.State. It needs no sync: the begin of the run was written in the
+// same session, after everything that other members had saved.
 func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, fmt.Errorf("load the state of item %d: %w", s.item, err)
@@ -92,7 +92,7 @@ func (s *itemState) read(ctx context.Context) error {
 	return nil
 }
 
-// createParents makes the nodes above the state, which other items share.
+// createParents creates the nodes above the state, which other items share.
 func (s *itemState) createParents(ctx context.Context) error {
 	above, _ := s.layout.StateOf(s.item)
 	for _, path := range above {
@@ -111,7 +111,7 @@ func (s *itemState) createParents(ctx context.Context) error {
 	return nil
 }
 
-// recordSave notes how the node is after a save.
+// recordSave updates node after a save.
 func (s *itemState) recordSave(data []byte) {
 	if s.node.Exists {
 		s.node.Stat.Version++
@@ -119,7 +119,7 @@ func (s *itemState) recordSave(data []byte) {
 	s.node.Exists, s.node.Data = true, data
 }
 
-// settleSave finds out what became of a save whose answer was lost.
+// settleSave finds out whether a save was applied whose answer was lost.
 func (s *itemState) settleSave(ctx context.Context, data []byte) error {
 	want := int32(0)
 	if s.node.Exists {

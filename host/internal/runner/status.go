@@ -13,15 +13,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// snapshot is where a member stands; nothing in it changes.
+// snapshot is the state of a member at one moment. It never changes.
 type snapshot struct {
 	view      *protocol.View
 	self      job.InstanceID
 	effective *effective
-	troubles  []reason.Reason // what the core says
+	troubles  []reason.Reason // that the core reports
 }
 
-// Status is what the runner knows at this moment. It blocks nobody.
+// Status returns what the runner knows at this moment. It does not wait for the loop.
 func (r *Runner) Status() job.Status {
 	s := job.Status{Config: *r.requests.newestFile(), Troubles: r.troubles.list()}
 	now := r.snapshot.Load()
@@ -53,7 +53,7 @@ func moment(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// trouble names what can go wrong while the job runs, in the order in which it is told.
+// trouble is something that can go wrong while the job runs, in the order of reports.
 type trouble uint8
 
 const (
@@ -74,7 +74,7 @@ const (
 	troubleLoop
 )
 
-// code is the reason by which a trouble is told whose text is that of an error.
+// code returns the reason of a trouble whose text is that of an error.
 func (t trouble) code() reason.Code {
 	return [...]reason.Code{
 		troubleReadOnly: reason.RegistryFailed, troubleRead: reason.RegistryUnread, troubleCommit: reason.RegistryUnwritten,
@@ -84,13 +84,13 @@ func (t trouble) code() reason.Code {
 	}[t]
 }
 
-// troubles are what goes wrong at present, one or more reasons each.
+// troubles are what is wrong now, each with one or more reasons.
 type troubles struct {
-	mu  sync.Mutex // guards why: all goroutines of a member write it, anybody reads
+	mu  sync.Mutex // guards why: all goroutines of a member write it, others read it
 	why map[trouble][]reason.Reason
 }
 
-// set says what is wrong, a line for each reason; "" that nothing is.
+// set sets a trouble by a text with one reason per line; "" clears it.
 func (t *troubles) set(what trouble, text string) {
 	var all []reason.Reason
 	if text != "" {
@@ -101,7 +101,7 @@ func (t *troubles) set(what trouble, text string) {
 	t.because(what, all)
 }
 
-// because says what is wrong by reasons of their own; none says that nothing is.
+// because sets a trouble by reasons of their own; none clears it.
 func (t *troubles) because(what trouble, all []reason.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

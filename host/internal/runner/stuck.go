@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// overstayTime is how long a guest may go on after it was ended before somebody is
-// told. The sandbox ends modules at once; a job written in Go can ignore its
-// context, and then neither the next session nor the end of the server comes
-// before it returns.
+// overstayTime is how long a guest may go on after it was ended before that is
+// reported. The sandbox ends modules at once. A job written in Go can ignore its
+// context; then the next member waits for it, and so does the end of the server.
 const overstayTime = 5 * time.Second
 
-// stuck are the guests that ignore their end.
+// stuck are the guests that go on although they were ended.
 type stuck struct {
-	mu     sync.Mutex // guards guests: each guest's watcher writes it
+	mu     sync.Mutex // guards guests, which the timers of all guests change
 	guests []stuckGuest
 }
 
@@ -39,7 +38,7 @@ func (s *stuck) remove(g *guest) string {
 	return s.text()
 }
 
-// text is "" if there is none.
+// text lists the guests; "" if there is none. mu is held.
 func (s *stuck) text() string {
 	var all []string
 	for _, g := range s.guests {
@@ -48,7 +47,7 @@ func (s *stuck) text() string {
 	return strings.Join(all, "; ")
 }
 
-// kill ends the guest, and has somebody told if it goes on all the same.
+// kill ends the guest. If it goes on all the same, that is reported.
 func (g *guest) kill() {
 	g.end()
 	g.mu.Lock()
@@ -60,24 +59,24 @@ func (g *guest) kill() {
 	g.watch = time.AfterFunc(overstayTime, func() { g.reportOverstay(since) })
 }
 
-// reportOverstay tells of a guest that ignores its end, unless it has returned.
+// reportOverstay reports a guest that ignores its end, unless it has returned.
 func (g *guest) reportOverstay(since time.Time) {
-	g.reporting.Lock()
-	defer g.reporting.Unlock()
+	g.overstaying.Lock()
+	defer g.overstaying.Unlock()
 	g.mu.Lock()
 	returned := g.returned
 	g.mu.Unlock()
 	if returned {
 		return
 	}
-	g.reported = since
+	g.overstaysSince = since
 	m := g.member
 	m.Log.Error("a guest ignores its end; until it returns the job does not go on here, nor does the server stop",
 		"item", g.entry.Item, "run", g.call.RunID, "ended_at", since)
 	m.troubles.set(troubleGuest, m.stuck.add(g, since))
 }
 
-// markReturned says that the guest has returned.
+// markReturned records that the guest has returned.
 func (g *guest) markReturned() {
 	g.mu.Lock()
 	g.returned = true
@@ -86,12 +85,12 @@ func (g *guest) markReturned() {
 	if watch == nil || watch.Stop() {
 		return
 	}
-	g.reporting.Lock()
-	defer g.reporting.Unlock()
-	if g.reported.IsZero() {
+	g.overstaying.Lock()
+	defer g.overstaying.Unlock()
+	if g.overstaysSince.IsZero() {
 		return
 	}
 	m := g.member
-	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(g.reported).String())
+	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(g.overstaysSince).String())
 	m.troubles.set(troubleGuest, m.stuck.remove(g))
 }
