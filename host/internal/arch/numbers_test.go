@@ -55,7 +55,7 @@ var heldNumbers = []held{
 	{"docs/PROTOCOL.md", "The state of an item has at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
 	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
 	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/spelling/numbers.go", "MaxItems = 100_000\n"},
-	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/v21/size_test.go", "len(text) > 550<<10 {"},
+	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/jobtree/size_test.go", "len(text) > 550<<10 {"},
 	{"docs/PROTOCOL.md", "first end of a fire waits 2 ms for others", "host/internal/runner/runner.go", "linger = 2\n"},
 	{"docs/PROTOCOL.md", "at most 900 KiB as it is sent", "host/internal/layout/spelling/numbers.go", "MaxBytes = 900 << 10\n"},
 	{"docs/PROTOCOL.md", "waits (20 ms, and a tenth of one for each item)", "host/internal/protocol/parts.go", "return 20 + int64(total)/10 }"},

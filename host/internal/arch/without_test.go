@@ -23,7 +23,7 @@ func TestOnlyTheSimulatorLeavesOut(t *testing.T) {
 					return true
 				}
 				found++
-				if !slices.Contains([]string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/sim"}, f.rel) {
+				if !slices.Contains([]string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/jobtree", "host/internal/sim"}, f.rel) {
 					t.Errorf("%s: only the simulator leaves rules and fences out", p.at(id))
 				}
 				return true

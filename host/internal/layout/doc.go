@@ -7,6 +7,7 @@
 // Layout.Encode → registry commit. docs/NODES.md lists the nodes and who writes
 // them, docs/MUTATIONS.md the transactions.
 //
-// A new layout is a folder like v21, and a row of the table in layout.go; what it
-// lacks of Layout the compiler tells. What all layouts spell alike is in spelling.
+// A new layout is a folder like v21, which has a jobtree.Dialect, and a row of the table
+// in layout.go. The nodes that all layouts have, with the transactions and views made of
+// them, are in jobtree; the values of those that are ours in spelling.
 package layout

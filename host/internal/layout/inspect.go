@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
-	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -34,23 +34,15 @@ type Form struct {
 	Newest int64
 }
 
-// The nodes that tell, in whatever layout; those of latches are alike in all.
 const (
-	nodeConfig        = "config"
-	nodeServers       = "servers"
-	nodeGuarantee     = "guarantee"
-	nodeWasm          = "wasm"
-	nodeLatch         = "leader/election/latch"
-	nodeFailoverLatch = "leader/failover/latch"
-
-	oldStatus = "status"
+	oldStatus = "status" // of a server, in layouts 1 and 2.0
 
 	maxUnheld = 10 // places of one latch
 )
 
 // Inspected lists the nodes that Form and a view of a job are made of, as Watched does,
 // but for those whose names others choose.
-func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), nodeWasm) }
+func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), jobtree.NodeWasm) }
 
 // FormOf looks at the nodes that differ from layout to layout.
 func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, error) {
@@ -58,26 +50,26 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 	if err != nil {
 		return Form{}, err
 	}
-	config, err := read(l.At(nodeConfig))
+	config, err := read(l.At(jobtree.NodeConfig))
 	if err != nil {
 		return Form{}, err
 	}
-	ours, err := read(l.At(nodeWasm))
+	ours, err := read(l.At(jobtree.NodeWasm))
 	if err != nil {
 		return Form{}, err
 	}
-	servers, err := read(l.At(nodeServers))
+	servers, err := read(l.At(jobtree.NodeServers))
 	if err != nil {
 		return Form{}, err
 	}
-	f := Form{Guarantee: slices.Contains(root.Children, nodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
+	f := Form{Guarantee: slices.Contains(root.Children, jobtree.NodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
 	old := false
 	for _, ip := range servers.Children {
-		s, err := read(l.At(nodeServers) + "/" + ip)
+		s, err := read(l.At(jobtree.NodeServers) + "/" + ip)
 		if err != nil {
 			return Form{}, err
 		}
-		old = old || v21.OtherLayout(s)
+		old = old || jobtree.OtherLayout(s)
 		if slices.Contains(s.Children, oldStatus) {
 			f.Online = append(f.Online, ip)
 		}
@@ -88,7 +80,7 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 		f.Layout = "1"
 	case old:
 		f.Layout = "2.0"
-	case len(bytes.TrimSpace(root.Data)) > 0, v21.YAML(text):
+	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
 		f.Layout, f.Class = "3", string(root.Data)
 	case bytes.HasPrefix(text, []byte("{")):
 		f.Layout = job.Layout21
@@ -102,12 +94,12 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 
 // first is who is the next to lead.
 func first(l Layout, read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
-	latch, err := read(l.At(nodeLatch))
+	latch, err := read(l.At(jobtree.NodeLatch))
 	if err != nil {
 		return "", 0, err
 	}
 	for _, c := range spelling.Queue(latch.Children) {
-		path = l.At(nodeLatch) + "/" + c.Name
+		path = l.At(jobtree.NodeLatch) + "/" + c.Name
 		place, err := read(path)
 		if err != nil || place.Exists {
 			return path, int64(place.Stat.Owner), err
@@ -119,7 +111,7 @@ func first(l Layout, read func(path string) (registry.Node, error)) (path string
 // unheld looks at the first places of each latch: the first is what matters.
 func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, error) {
 	var paths []string
-	for _, latch := range []string{l.At(nodeLatch), l.At(nodeFailoverLatch)} {
+	for _, latch := range []string{l.At(jobtree.NodeLatch), l.At(jobtree.NodeFailoverLatch)} {
 		n, err := read(latch)
 		if err != nil {
 			return nil, err

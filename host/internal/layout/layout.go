@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -118,8 +119,8 @@ type Decoder interface {
 
 // layouts are those that this release speaks, by the name that a job's
 // configuration has for them.
-var layouts = map[string]func(namespace, name string) Layout{
-	job.Layout21: func(namespace, name string) Layout { return job21{v21.NewJob(namespace, name)} },
+var layouts = map[string]func(namespace, name string) jobtree.Job{
+	job.Layout21: v21.NewJob,
 }
 
 // Known tells whether this release speaks a layout.
@@ -132,7 +133,7 @@ func New(layout, namespace, name string) Layout {
 	if !Known(layout) {
 		panic(fmt.Sprintf("layout %q of job %q was not validated", layout, name))
 	}
-	return layouts[layout](namespace, name)
+	return tree{layouts[layout](namespace, name)}
 }
 
 // NewJob is the spelling of a job that was found in the registry, whose layout no
@@ -155,10 +156,10 @@ func JobsIn(namespace string) string { return "/" + strings.Trim(namespace, "/")
 // Relaxed tells whether a transaction of ours may be acknowledged before it is
 // on the disk. Of what kind a node is, its path tells: those that a layout does not
 // know are not relaxed.
-func Relaxed(ops []registry.Op) bool { return v21.Relaxed(ops) }
+func Relaxed(ops []registry.Op) bool { return jobtree.Relaxed(ops) }
 
-// job21 is a job of layout 2.1.
-type job21 struct{ v21.Job }
+// tree is a job in whatever layout.
+type tree struct{ jobtree.Job }
 
-func (j job21) NewDecoder(records spelling.Records) Decoder { return j.Job.NewDecoder(records) }
-func (j job21) Without(fence string) Layout                 { return job21{j.Job.Without(fence)} }
+func (t tree) NewDecoder(records spelling.Records) Decoder { return t.Job.NewDecoder(records) }
+func (t tree) Without(fence string) Layout                 { return tree{t.Job.Without(fence)} }

@@ -8,7 +8,7 @@ func rareMutants() []mutant {
 		{"again: of a trigger", "what an operator asked for runs again after a doubt, also in a job that is paused", in("protocol.State.runsAgain", `!s.view.Paused || e.Trigger != ""`, "!s.view.Paused"), script("fence_trigger")},
 		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.evidence.ran, i)", "0"), script("accounted_foreign_twice")},
 		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.clock.early.At != 0 || s.clock.dropped", "s.clock.early.At != 0"), script("clock_right_late")},
-		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("v21.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
+		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("jobtree.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
 		{"retry: moved, undated", "what has moved waits until its owner knows the newest instant", in("protocol.beginning.moved", "s.undated()", "false"), script("retry_moved")},
 		{"catch up: held back", "what came while a server was there is not caught up", in("protocol.missed", "t = max(t, s.schedule.latest.At)", "_ = t"), script("catch_up_passed")},
 		{"catch up: disabled alone", "what comes while the only server is disabled is not caught up", in("protocol.missed", "s.o.CatchUp != 0 && s.able() && s.disabledHere()", "false"), script("catch_up_disabled")},

@@ -10,7 +10,7 @@ func besideMutants() []mutant {
 		{"latch: out of turn to take", "who takes beside members of ElasticJob is first in the queue", []change{in("protocol.take", "s.place(FailoverLatch)", `func() (string, bool) { place, _ := s.place(FailoverLatch); return place, place != "" }()`)}},
 		{"latch: kept", "who does not want its turn leaves the queue", []change{noRule("withdraw")}},
 		{"latch: held after the take", "a take gives up the place in the queue", []change{
-			in("v21.transaction.takeOver", `m.Place != ""`, "false"),
+			in("jobtree.transaction.takeOver", `m.Place != ""`, "false"),
 			noRule("withdraw"),
 		}},
 		{"two steps: at once", "beside members of ElasticJob an owner's node that changes is deleted first", []change{in("protocol.reshard", "s.stripped(_, _)", "nil")}},
@@ -19,7 +19,7 @@ func besideMutants() []mutant {
 		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []change{in("protocol.reshard", "v.hasOwnerlessItem()", "false")}},
 		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.facts.writeOwners", "s.company.shared", "false")}},
 		{"two steps: over a new deal", "a part that is on its way while a leader of ElasticJob deals is refused", []change{
-			in("v21.transaction.reshard", "t.op(registry.Set, t.at(nodeNecessary), nil, _)", "t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)"),
+			in("jobtree.transaction.reshard", "t.op(registry.Set, t.at(NodeNecessary), nil, _)", "t.op(registry.Check, t.at(NodeNecessary), nil, t.v.NecessaryV)"),
 			in("protocol.State.applied", "f.view.NecessaryV + 1", "f.view.NecessaryV"),
 		}},
 		{"adopt: never", "what a leader of ElasticJob has dealt becomes the assignment", []change{noRule("adopt")}},

@@ -22,8 +22,8 @@ func clusterMutants() []mutant {
 		{"begin: held back", "nor is one that a leader of ElasticJob waits for to assign", []change{in("protocol.beginning.blocked", "b.awaited", "false")}},
 		{"mark: departed", "the leader moves an item when the run has ended that it stayed for", []change{in("protocol.State.stale", "v.departed()", "false")}},
 		{"take: assignment unchecked", "a take holds only in the epoch in which it was decided", []change{noFence("take/epoch")}},
-		{"take: pending kept", "a take deletes the pending mark", []change{without("v21.transaction.takeOver", "t.unpend(_)")}},
-		{"take: no failover mark", "a taken item is marked, so that its owner lets it be", []change{without("v21.transaction.takeOver", "t.ephemeral(t.item(_, markFailover), _)")}},
+		{"take: pending kept", "a take deletes the pending mark", []change{without("jobtree.transaction.takeOver", "t.unpend(_)")}},
+		{"take: no failover mark", "a taken item is marked, so that its owner lets it be", []change{without("jobtree.transaction.takeOver", "t.ephemeral(t.Item(_, MarkFailover), _)")}},
 		{"take: overtaken", "an orphan whose next instant has come is not taken", []change{in("protocol.facts.taking", "s.later(_)", "false")}},
 		{"take: paused", "a paused job takes nothing", []change{in("protocol.facts.taking", "v.Paused", "false")}},
 		{"take: disabled item", "a disabled item is not taken", []change{in("protocol.facts.taking", "it.Disabled", "false")}},
@@ -44,17 +44,17 @@ func clusterMutants() []mutant {
 		{"reshard: surplus forgotten", "the last instants of items beyond the total are kept", []change{in("protocol.reshard", "s.unaccepted(_, _)", "s.unaccepted(&next, &own); next.Last = next.Last[:min(len(next.Last), req.Total)]")}},
 		{"reshard: surplus kept", "items beyond the total are removed", []change{without("protocol.State.owners", "m.Remove = append(_, _)")}},
 		{"reshard: occupied unnoticed", "a node that cannot be deleted does not keep the job from going on", []change{without("protocol.State.committed", "s.occupy(_, _)")}},
-		{"reshard: occupied forever", "what is ours below an item that cannot go does go", []change{in("v21.transaction.surplus", "keep", "keep[:0]")}},
-		{"reshard: mark kept", "a reshard takes its mark away", []change{without("v21.transaction.resharded", "t.delete(t.at(nodeNecessary), _)")}},
+		{"reshard: occupied forever", "what is ours below an item that cannot go does go", []change{in("jobtree.transaction.surplus", "keep", "keep[:0]")}},
+		{"reshard: mark kept", "a reshard takes its mark away", []change{without("jobtree.transaction.resharded", "t.delete(t.at(NodeNecessary), _)")}},
 		{"reshard: joins unnoticed", "nobody has joined since the reshard was decided", []change{noFence("reshard/joins")}},
 		{"reshard: another leads", "no member of ElasticJob leads by the time a reshard arrives", []change{noFence("reshard/lead")}},
 		{"parts: another leads", "nor by the time a part of one arrives", []change{noFence("owners/lead")}},
 		{"begin: another leads", "nor by the time a begin arrives beside them", []change{noFence("begin/lead")}},
-		{"parts: mark taken away", "the mark stays until the last part", []change{in("v21.transaction.owners", "if m.Last {}", "if !t.v.Processing {}")}},
-		{"parts: mark kept", "the last part takes the mark away", []change{without("v21.transaction.owners", "if m.Last {}")}},
+		{"parts: mark taken away", "the mark stays until the last part", []change{in("jobtree.transaction.owners", "if m.Last {}", "if !t.v.Processing {}")}},
+		{"parts: mark kept", "the last part takes the mark away", []change{without("jobtree.transaction.owners", "if m.Last {}")}},
 		{"parts: deal unchecked", "a part holds for the deal that it spells", []change{
-			without("v21.transaction.owners", `t.checkAssignment("owners/epoch")`),
-			without("v21.transaction.owners", `t.check("owners/joins", _, _)`),
+			without("jobtree.transaction.owners", `t.checkAssignment("owners/epoch")`),
+			without("jobtree.transaction.owners", `t.check("owners/joins", _, _)`),
 		}},
 		{"parts: dealt for others", "parts go on only for the members and the total that were dealt to", []change{
 			in("protocol.State.ownAssignmentSet", "v.Assignment.Version == s.reshard.parts.epoch", "true"),
@@ -70,7 +70,7 @@ func clusterMutants() []mutant {
 		{"parts: enqueues at once", "the end of a record writes no more nodes than the registry takes", []change{in("protocol.facts.enqueueDead", "!r.take(_)", "false")}},
 		{"parts: weighs nothing", "a transaction has no more bytes of values than the registry takes", []change{in("protocol.room.takeWith", "!first && !r.holds(_, _)", "false")}},
 		{"parts: given up", "what did not fit into the record begins when it does", []change{in("protocol.begin", "if !b.m.More {}", "s.schedule.tick = Tick{}")}},
-		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []change{in("v21.transaction.enqueue", "m.Rest != nil", "false")}},
+		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []change{in("jobtree.transaction.enqueue", "m.Rest != nil", "false")}},
 		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []change{noFence("reshard/requests")}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []change{
 			in("protocol.State.receive", "s.reshard.asked.equal(_)", "true"),
@@ -79,7 +79,7 @@ func clusterMutants() []mutant {
 		{"reshard: no marks by level", "the leader sees by itself that the assignment does not fit", []change{noRule("mark-reshard")}},
 		{"reshard: never starts anew", "what comes due while the first reshard is awaited is accounted for", []change{without("protocol.State.accountFor", "next.Last = set(_, _, max(_, 1))")}},
 		{"leave: no fold", "who leaves leaves its last instants in the assignment", []change{in("protocol.leave", "next.fold(_)", "next.fold(&RunsData{Requested: own.Requested})")}},
-		{"leave: assignment not set", "who leaves starts a new epoch", []change{without("v21.transaction.leave", "t.setAssignment(_, _)")}},
+		{"leave: assignment not set", "who leaves starts a new epoch", []change{without("jobtree.transaction.leave", "t.setAssignment(_, _)")}},
 		{"leave: rows unstored", "nobody leaves before its rows are stored", []change{in("protocol.leave", "len(s.history.unstored(_)) > 0", "false")}},
 		{"leave: runs open", "nobody leaves before its runs have ended", []change{
 			in("protocol.leave", "len(own.Open) > 0", "false"),
@@ -96,7 +96,7 @@ func clusterMutants() []mutant {
 			in("protocol.View.occurs", "it.Owner == _", "false"),
 		}},
 		{"join: id in use", "a new member takes an id that nobody has", []change{in("protocol.State.freeID", "s.view.occurs(_)", "false")}},
-		{"join: server overwritten", "an operator's word about a server is not overwritten at start", []change{in("v21.transaction.join", "t.ephemeral(t.Instance(_), _)", `t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
+		{"join: server overwritten", "an operator's word about a server is not overwritten at start", []change{in("jobtree.transaction.join", "t.ephemeral(t.Instance(_), _)", `t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
 if slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 }`)}},

@@ -24,7 +24,7 @@ func wordMutants() []mutant {
 		{"swap: impatient", "a module is switched when every member has the next one", []change{in("protocol.switchModule", "m.Ready != _", "m.ID == s.self && m.Ready != Ready{Digest: v.Next}")}},
 		{"swap: faults unheard", "a member that cannot have the next module holds it up", []change{in("protocol.switchModule", "m.Ready != _", "m.Ready.Digest != v.Next")}},
 		{"swap: joins unnoticed", "nobody has joined since the switch was decided", []change{noFence("switch/joins")}},
-		{"join: unnoticed", "a member that joins is noticed by who decided without it", []change{without("v21.transaction.join", "t.op(registry.Set, t.at(nodeMembers), nil, _)")}},
+		{"join: unnoticed", "a member that joins is noticed by who decided without it", []change{without("jobtree.transaction.join", "t.op(registry.Set, t.at(NodeMembers), nil, _)")}},
 		{"define: stale wish", "a definition derived from an older module is refused", []change{in("protocol.View.define", "v.moduleVersion() != a.HaveModule", "false")}},
 		{"define: unchecked", "a definition derived from an older configuration is refused, also when it comes late", []change{noFence("define/config")}},
 		{"config: stale wish", "a wish derived from an older configuration is refused", []change{in("protocol.Wish", "v.ConfigVersion != a.Have", "false")}},

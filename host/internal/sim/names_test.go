@@ -23,7 +23,7 @@ func TestNamesHaveMutants(t *testing.T) {
 	}
 	delete(has, "")
 	named := rulesIn(t, "../protocol/rules.go")
-	for name := range fencesIn(t, "../layout/v21") {
+	for name := range fencesIn(t, "../layout/jobtree") {
 		named[name] = true
 	}
 	if len(named) < 60 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/job"
-
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 

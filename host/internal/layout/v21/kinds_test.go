@@ -1,14 +1,10 @@
 package v21
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 func TestConfigOfKinds(t *testing.T) {
@@ -66,39 +62,5 @@ func TestConfigAppliesToKinds(t *testing.T) {
 	c.JobType, c.ScriptCommandLine = Script, "rm -rf /"
 	if got := c.Apply(job.Config{Kind: job.Script, Command: "echo"}); got.Command != "echo" {
 		t.Errorf("the command became %q", got.Command)
-	}
-}
-
-func TestLabelsOfMembers(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, "ns")
-	c := Default()
-	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = "job", "x.Y", Simple, "0 * * * * ?", 1
-	config, err := EncodeConfig(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: spelling.Text(config)}})
-	s.commit(7, protocol.Join{ID: "10.0.0.1@-@1", Labels: map[string]string{"zone": "a", "b<c": "ü"}})
-	s.commit(8, protocol.Join{ID: "10.0.0.2@-@1"})
-	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"}}`, "10.0.0.2@-@1": `{"v":1}`} {
-		if got := s.data(s.j.member(id)); got != want {
-			t.Errorf("%s: %s, want %s", id, got, want)
-		}
-	}
-	for id, data := range map[string]string{"10.0.0.3@-@1": "", "10.0.0.4@-@1": "{", "10.0.0.5@-@1": `{"v":2,"labels":{"a":"b"}}`} {
-		s.ops(9, registry.Op{Kind: registry.CreateEphemeral, Path: s.j.member(job.InstanceID(id)), Data: []byte(data)})
-	}
-	v := s.dec.View()
-	if len(v.Members) != 5 || v.RecordFault != "" {
-		t.Fatalf("members %+v, %s", v.Members, v.RecordFault)
-	}
-	if got := v.Members[0].Labels; !maps.Equal(got, map[string]string{"zone": "a", "b<c": "ü"}) {
-		t.Errorf("labels %v", got)
-	}
-	for _, m := range v.Members[1:] {
-		if m.Labels != nil {
-			t.Errorf("%s has the labels %v", m.ID, m.Labels)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -18,10 +19,10 @@ const (
 )
 
 // NewJob is the spelling of a job in a namespace, which may contain slashes.
-func NewJob(namespace, name string) Job { return newJob(dialect{}, namespace, name) }
+func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
 
 // dialect is what layout 2.1 spells in its own way.
-type dialect struct{ oneNode }
+type dialect struct{ jobtree.OneNode }
 
 func (dialect) Name() string { return job.Layout21 }
 
@@ -30,7 +31,7 @@ func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
 func (dialect) Parse(text []byte) (definition.Config, error) {
 	c, err := DecodeConfig(text)
 	switch {
-	case err != nil && YAML(text):
+	case err != nil && spelling.YAML(text):
 		return nil, errors.New("it seems to be YAML, a job of layout 3; expected the JSON of layout 2.1; it is not touched")
 	case err != nil:
 		return nil, fmt.Errorf("expected the JSON of layout 2.1: %w", err)
@@ -84,7 +85,7 @@ func (dialect) Disabled(server registry.Node) bool { return string(server.Data) 
 
 func (dialect) Requested(instance registry.Node) bool { return string(instance.Data) == valueTrigger }
 
-func (dialect) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
+func (dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
 	value := ""
 	if asked {
 		value = valueTrigger
@@ -92,10 +93,10 @@ func (dialect) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
 	return []registry.Op{{Kind: registry.Set, Path: j.Instance(in.ID), Data: []byte(value), Version: in.Version}}
 }
 
-func (dialect) Unasked(j Job, in protocol.Instance) []registry.Op {
+func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
 }
 
-func (dialect) Running(j Job, _ job.InstanceID, item int) registry.Op {
-	return registry.Op{Kind: registry.CreateEphemeral, Path: j.item(item, markRunning), Data: []byte{}}
+func (dialect) Running(j jobtree.Job, _ job.InstanceID, item int) registry.Op {
+	return registry.Op{Kind: registry.CreateEphemeral, Path: j.Item(item, jobtree.MarkRunning), Data: []byte{}}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -28,7 +29,7 @@ func TestMasked(t *testing.T) {
 		{members + "/10.0.0.1@-@7", `{"v":1,"address":"10.0.0.1:9"}`, `{"v":1,"address":"10.0.0.1:9"}`},
 		{members + "/10.0.0.1@-@7", `{"next":{"fault":"module m: open /srv/m.wasm: it is not there, nor is file:/srv/.n/m.wasm (see https://a.example/b)"}}`, `{"next":{"fault":"module m: open ***: it is not there, nor is file:*** (see https://a.example/b)"}}`},
 		{members + "/10.0.0.1@-@7", `{"next":{"fault":"open \"/srv/m.wasm\": no"}}`, `{"next":{"fault":"open \"***\": no"}}`},
-		{j.at(nodeAssignment), `{"crons":["0 0/5 /5 * * ?"],"timezone":"Europe/Berlin","run":"j/0/7"}`, `{"crons":["0 0/5 /5 * * ?"],"timezone":"Europe/Berlin","run":"j/0/7"}`},
+		{j.At(jobtree.NodeAssignment), `{"crons":["0 0/5 /5 * * ?"],"timezone":"Europe/Berlin","run":"j/0/7"}`, `{"crons":["0 0/5 /5 * * ?"],"timezone":"Europe/Berlin","run":"j/0/7"}`},
 		{state, "x", "(1 bytes)"},
 	} {
 		if got := j.Masked(c.path, []byte(c.value)); got != c.want {

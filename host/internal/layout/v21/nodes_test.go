@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
@@ -39,40 +40,40 @@ const (
 )
 
 var theirNodes = []nodeRow{
-	{nodeConfig, persistent, "configuration as one line of JSON, in ElasticJob's order and escaping", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
-	{nodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
-	{nodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
-	{nodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
-	{nodeSharding + "/{i}/" + markInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, Disown and Leave")},
-	{nodeSharding + "/{i}/" + markRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
-	{nodeSharding + "/{i}/" + markMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
-	{nodeSharding + "/{i}/" + markDisabled, persistent, "empty", mutations(protocol.DisableItem{}), mutations(protocol.DisableItem{}, "the item goes")},
-	{nodeSharding + "/{i}/" + markFailover, ephemeral, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
-	{nodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
-	{nodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
-	{nodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
-	{nodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
-	{nodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
-	{nodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
-	{nodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
-	{nodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
-	{nodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+	{jobtree.NodeConfig, persistent, "configuration as one line of JSON, in ElasticJob's order and escaping", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
+	{jobtree.NodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
+	{jobtree.NodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
+	{jobtree.NodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, Disown and Leave")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkDisabled, persistent, "empty", mutations(protocol.DisableItem{}), mutations(protocol.DisableItem{}, "the item goes")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkFailover, ephemeral, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{jobtree.NodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
+	{jobtree.NodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
+	{jobtree.NodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
+	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
+	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
+	{jobtree.NodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
+	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
+	{jobtree.NodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+	{jobtree.NodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 }
 
 var ourNodes = []nodeRow{
-	{nodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
-	{nodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
-	{nodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Enqueue{})},
-	{nodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
-	{nodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
-	{nodeItems + "/{i}/" + markState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
-	{nodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
-	{nodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
-	{nodeSharding + "/0/" + markSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
+	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
+	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Enqueue{})},
+	{jobtree.NodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
+	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
+	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
+	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
+	{jobtree.NodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
+	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
 }
 
 // parents stand above these nodes, persistent and empty.
-var parents = []string{nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLeaderSharding, nodeSharding, nodeFailover, nodeFailoverItems, nodeGuarantee, nodeMembers, nodeRuns, nodeItems}
+var parents = []string{jobtree.NodeServers, jobtree.NodeInstances, jobtree.NodeLeader, jobtree.NodeElection, jobtree.NodeLeaderSharding, jobtree.NodeSharding, jobtree.NodeFailover, jobtree.NodeFailoverItems, jobtree.NodeGuarantee, jobtree.NodeMembers, jobtree.NodeRuns, jobtree.NodeItems}
 
 // valueKeys are the keys of our values, in the order of the page.
 var valueKeys = []struct {
@@ -82,14 +83,14 @@ var valueKeys = []struct {
 	{"every value", [][2]string{
 		{"v", "version of the form, 1"},
 	}},
-	{"`" + nodeAssignment + "`", [][2]string{
+	{"`" + jobtree.NodeAssignment + "`", [][2]string{
 		{"total", "number of items"},
 		{"members", "who took part in the assignment, descending"},
 		{"owners", "ranges `[from,to,index into members]`"},
 		{"packed", "instead of `owners` where those are too many ranges: by item, the index into members, from 1"},
 		{"departing", "items that their owners may not begin again"},
 	}},
-	{"`" + nodeRuns + "/{id}`", [][2]string{
+	{"`" + jobtree.NodeRuns + "/{id}`", [][2]string{
 		{"seq", "number of the newest row"},
 		{"open", "open runs"},
 		{"retries", "runs to be tried again: a run, and `after`"},
@@ -123,7 +124,7 @@ var valueKeys = []struct {
 		{"i", "items `[from,to,…]`; runs that agree in all else are one entry"},
 		{"trigger", "the trigger that it is of: its id, or `j` and the moment at which a foreign member was seen to begin it"},
 		{"cause", "why it began"},
-		{"n", "attempt. In `" + nodeFires + "`: of the call"},
+		{"n", "attempt. In `" + jobtree.NodeFires + "`: of the call"},
 		{"uncounted", "how many attempts before this one do not count"},
 		{"b", "when it began"},
 		{"dead", "of a pending run: the member that had it"},
@@ -134,15 +135,15 @@ var valueKeys = []struct {
 		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
 		{"why", "the words of the reason, for releases that know no codes"},
 		{"e", "when it ended"},
-		{"by", "who ran it. In `" + nodeFires + "`: who calls, as long as the call goes on"},
+		{"by", "who ran it. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on"},
 		{"gap", "`[after,until]`: the instants strictly between"},
 	}},
-	{"`" + nodeModule + "`", [][2]string{
+	{"`" + jobtree.NodeModule + "`", [][2]string{
 		{"module", "what runs: `name`, `digest`, `reference`"},
 		{"name", "of a module"},
 		{"digest", "of a module: SHA-256, in hex. The bytes are never in the registry"},
 		{"reference", "of a module: where it came from"},
-		{"next", "the module that is to take its place. In `" + nodeMembers + "`: how far the member is with it, `digest` and `fault`"},
+		{"next", "the module that is to take its place. In `" + jobtree.NodeMembers + "`: how far the member is with it, `digest` and `fault`"},
 		{"fault", "why the member cannot have it"},
 		{"past", "the newest eight that ran before, the newest last"},
 		{"strategy_module", "the module that assigns items"},
@@ -152,13 +153,13 @@ var valueKeys = []struct {
 		{"guest", "of a granted directory: where the guest finds it"},
 		{"write", "of a granted directory: the guest may write"},
 	}},
-	{"`" + nodeMembers + "/{id}`", [][2]string{
+	{"`" + jobtree.NodeMembers + "/{id}`", [][2]string{
 		{"labels", "what strategies are told of the server"},
 		{"address", "where the server gives modules to others"},
 		{"defines", "its own file has the job, and makes it again"},
 	}},
 	{"other nodes", [][2]string{
-		{"started", "of `" + nodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
+		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
 		{"completed", "the same for the end of a fire"},
 		{"values", "of an item's state: by key"},
 	}},
@@ -203,7 +204,7 @@ func nodesPage() []byte {
 			of = ""
 		}
 	}
-	b.WriteString("\n`" + nodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: what the file said when it was applied last,\n" +
+	b.WriteString("\n`" + jobtree.NodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: what the file said when it was applied last,\n" +
 		"the first 8 digits of the SHA-256 of each value. A key there that is not known makes the value unreadable, since it may be a bound.\n")
 	return b.Bytes()
 }
@@ -254,7 +255,7 @@ func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
 	t.Helper()
 	nodes, tags = map[string]string{}, map[string]string{}
 	var files []string
-	for _, pattern := range []string{"*.go", "../spelling/*.go", "../../definition/*.go"} {
+	for _, pattern := range []string{"*.go", "../jobtree/*.go", "../spelling/*.go", "../../definition/*.go"} {
 		some, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +273,7 @@ func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.ValueSpec:
-				if name := n.Names[0].Name; (strings.HasPrefix(name, "node") || strings.HasPrefix(name, "mark")) && len(n.Values) == 1 {
+				if name := n.Names[0].Name; (strings.HasPrefix(name, "Node") || strings.HasPrefix(name, "Mark")) && len(n.Values) == 1 {
 					if text, ok := n.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
 						nodes[name] = strings.Trim(text.Value, `"`)
 					}

@@ -1,12 +1,15 @@
 package v21
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
@@ -14,9 +17,9 @@ import (
 // stage is a tree and what a member that sees all of it makes of it.
 type stage struct {
 	t    *testing.T
-	j    Job
+	j    jobtree.Job
 	tree *tree.Tree
-	dec  *Decoder
+	dec  *jobtree.Decoder
 }
 
 func newStage(t *testing.T, namespace string) *stage {
@@ -52,6 +55,10 @@ func (s *stage) data(path string) string {
 		s.t.Fatalf("there is no %s", path)
 	}
 	return string(n.Data)
+}
+
+func memberNode(j jobtree.Job, id job.InstanceID) string {
+	return j.At(jobtree.NodeMembers + "/" + string(id))
 }
 
 func TestNodesOfAStart(t *testing.T) {
@@ -123,7 +130,7 @@ func TestForeignNodes(t *testing.T) {
 	if len(v.Pending) != 1 || !v.Pending[0].Foreign || v.Pending[0].Item != 2 {
 		t.Errorf("pending %+v", v.Pending)
 	}
-	kids := Job{}.Below("sharding", s.tree.Get(root+"/sharding"))
+	kids := s.j.Below("sharding", s.tree.Get(root+"/sharding"))
 	if len(kids) != 5 || kids[0] != "sharding/2/instance" {
 		t.Errorf("follows %v", kids)
 	}
@@ -152,5 +159,39 @@ func TestFaultsNameTheNode(t *testing.T) {
 	s.ops(0, registry.Op{Kind: registry.Set, Path: root + "/config", Data: []byte(good), Version: registry.AnyVersion})
 	if v := s.dec.View(); v.ConfigFault != "" || v.Config == nil || v.Config.Cron != "" {
 		t.Errorf("the repaired, manual config is %+v, fault %q", v.Config, v.ConfigFault)
+	}
+}
+
+func TestLabelsOfMembers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "ns")
+	c := Default()
+	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = "job", "x.Y", Simple, "0 * * * * ?", 1
+	config, err := EncodeConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: spelling.Text(config)}})
+	s.commit(7, protocol.Join{ID: "10.0.0.1@-@1", Labels: map[string]string{"zone": "a", "b<c": "ü"}})
+	s.commit(8, protocol.Join{ID: "10.0.0.2@-@1"})
+	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"}}`, "10.0.0.2@-@1": `{"v":1}`} {
+		if got := s.data(memberNode(s.j, id)); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	for id, data := range map[string]string{"10.0.0.3@-@1": "", "10.0.0.4@-@1": "{", "10.0.0.5@-@1": `{"v":2,"labels":{"a":"b"}}`} {
+		s.ops(9, registry.Op{Kind: registry.CreateEphemeral, Path: memberNode(s.j, job.InstanceID(id)), Data: []byte(data)})
+	}
+	v := s.dec.View()
+	if len(v.Members) != 5 || v.RecordFault != "" {
+		t.Fatalf("members %+v, %s", v.Members, v.RecordFault)
+	}
+	if got := v.Members[0].Labels; !maps.Equal(got, map[string]string{"zone": "a", "b<c": "ü"}) {
+		t.Errorf("labels %v", got)
+	}
+	for _, m := range v.Members[1:] {
+		if m.Labels != nil {
+			t.Errorf("%s has the labels %v", m.ID, m.Labels)
+		}
 	}
 }

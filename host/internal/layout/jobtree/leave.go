@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
 	t.setAssignment("leave/epoch", &m.Next)
 	if t.v.Leader == m.Self {
-		t.delete(t.at(nodeLeaderInstance), registry.AnyVersion)
+		t.delete(t.at(NodeLeaderInstance), registry.AnyVersion)
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
@@ -48,12 +48,12 @@ func (t *transaction) markReshard() {
 	if t.v.Necessary {
 		t.renewMark()
 	} else {
-		t.create(t.at(nodeNecessary), "")
+		t.create(t.at(NodeNecessary), "")
 	}
 }
 
 // renewMark refuses a reshard that was decided before: the mark that it saw is
 // another one.
 func (t *transaction) renewMark() {
-	t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
+	t.op(registry.Set, t.at(NodeNecessary), nil, registry.AnyVersion)
 }

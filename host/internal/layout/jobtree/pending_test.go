@@ -1,11 +1,14 @@
-package v21
+package jobtree_test
 
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -16,15 +19,19 @@ func pendingNode(item int) registry.Node {
 	return registry.Node{Exists: true, Data: spelling.EncodePending(&p)}
 }
 
+func pendingItem(j jobtree.Job, item int) string {
+	return j.At(jobtree.NodeFailoverItems + "/" + strconv.Itoa(item))
+}
+
 func TestPendingRunsAreListedByItem(t *testing.T) {
 	t.Parallel()
-	j := NewJob("ns", "j")
+	j := v21.NewJob("ns", "j")
 	d := j.NewDecoder(nil)
-	d.Apply(j.pendingItem(0), registry.Node{}) // what never was
+	d.Apply(pendingItem(j, 0), registry.Node{}) // what never was
 	views := []*protocol.View{d.View()}
 	apply := func(nodes map[int]registry.Node) {
 		for i, n := range nodes {
-			d.Apply(j.pendingItem(i), n)
+			d.Apply(pendingItem(j, i), n)
 		}
 		views = append(views, d.View())
 	}
@@ -32,8 +39,8 @@ func TestPendingRunsAreListedByItem(t *testing.T) {
 	apply(map[int]registry.Node{5: pendingNode(5), 7: {}, 9: {}})
 	apply(map[int]registry.Node{3: {Exists: true}, 5: {}})
 	apply(map[int]registry.Node{3: {}, 12: {}})
-	d.Apply(j.pendingItem(4), pendingNode(4)) // it comes and goes between two views
-	d.Apply(j.pendingItem(4), registry.Node{})
+	d.Apply(pendingItem(j, 4), pendingNode(4)) // it comes and goes between two views
+	d.Apply(pendingItem(j, 4), registry.Node{})
 	views = append(views, d.View())
 	for k, want := range []string{"[]", "[3 7 12]", "[3 5 12]", "[3! 12]", "[]", "[]"} {
 		got := []string{}
@@ -53,7 +60,7 @@ func TestPendingRunsAreListedByItem(t *testing.T) {
 // A server that dies leaves as many pending runs as it had items, and whoever
 // takes them makes as many go. To copy the list with each would hold up the loop.
 func TestManyPendingRunsAreCopiedOnce(t *testing.T) { //nolint:paralleltest // measures memory of the process
-	j := NewJob("ns", "j")
+	j := v21.NewJob("ns", "j")
 	bytes := func(items int) uint64 {
 		d := j.NewDecoder(nil)
 		d.View()
@@ -64,11 +71,11 @@ func TestManyPendingRunsAreCopiedOnce(t *testing.T) { //nolint:paralleltest // m
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range nodes {
-			d.Apply(j.pendingItem(i), nodes[i])
+			d.Apply(pendingItem(j, i), nodes[i])
 		}
 		v := d.View()
 		for i := range nodes {
-			d.Apply(j.pendingItem(i), registry.Node{})
+			d.Apply(pendingItem(j, i), registry.Node{})
 		}
 		gone := d.View()
 		runtime.ReadMemStats(&after)
@@ -85,7 +92,7 @@ func TestManyPendingRunsAreCopiedOnce(t *testing.T) { //nolint:paralleltest // m
 
 func TestAPendingRunGoesInTheVersionThatWasSeen(t *testing.T) {
 	t.Parallel()
-	j := NewJob("ns", "j")
+	j := v21.NewJob("ns", "j")
 	v := &protocol.View{Pending: []protocol.Pending{{Item: 2, Version: 4}, {Item: 5, Version: 6}, {Item: 9, Version: 8}}}
 	ops := j.Encode(protocol.Drop{Self: "a@-@1", Items: []int{5, 6, 9}}, v)
 	versions := map[string]int32{}
@@ -95,7 +102,7 @@ func TestAPendingRunGoesInTheVersionThatWasSeen(t *testing.T) {
 		}
 	}
 	for i, want := range map[int]int32{5: 6, 6: registry.AnyVersion, 9: 8} {
-		if got, ok := versions[j.pendingItem(i)]; !ok || got != want {
+		if got, ok := versions[pendingItem(j, i)]; !ok || got != want {
 			t.Errorf("the pending run of item %d is deleted in version %d, want %d", i, got, want)
 		}
 	}
@@ -104,7 +111,7 @@ func TestAPendingRunGoesInTheVersionThatWasSeen(t *testing.T) {
 	for _, op := range ops {
 		kinds[op.Path] = op.Kind
 	}
-	if kinds[j.pendingItem(5)] != registry.Set || kinds[j.pendingItem(6)] != registry.Create {
-		t.Errorf("what is there is written with %v, what is not with %v", kinds[j.pendingItem(5)], kinds[j.pendingItem(6)])
+	if kinds[pendingItem(j, 5)] != registry.Set || kinds[pendingItem(j, 6)] != registry.Create {
+		t.Errorf("what is there is written with %v, what is not with %v", kinds[pendingItem(j, 5)], kinds[pendingItem(j, 6)])
 	}
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import "strings"
 
@@ -6,16 +6,16 @@ import "strings"
 // each of its items, as Watched does.
 func (Job) Outline() []string {
 	return []string{
-		"", nodeConfig, nodeServers, nodeInstances, nodeLeaderInstance, nodeNecessary, nodeFailoverItems,
-		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused,
+		"", NodeConfig, NodeServers, NodeInstances, NodeLeaderInstance, NodeNecessary, NodeFailoverItems,
+		NodeModule, NodeMembers, NodeAssignment, NodeRuns, NodePaused,
 	}
 }
 
 // Definers lists those of the nodes of Job.Nodes.
-func (Job) Definers() []string { return []string{nodeConfig, nodeModule, nodeMembers} }
+func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMembers} }
 
 // Private tells whether the value at a path is a guest's own, and nobody else's
 // to see.
 func (j Job) Private(path string) bool {
-	return strings.HasPrefix(path, j.at(nodeItems)+"/") && strings.HasSuffix(path, "/"+markState)
+	return strings.HasPrefix(path, j.at(NodeItems)+"/") && strings.HasSuffix(path, "/"+MarkState)
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func (f faults) tell(v *protocol.View, j Job) {
 		}
 		switch {
 		case o.stray:
-		case o.path == nodeConfig || o.path == nodeModule:
+		case o.path == NodeConfig || o.path == NodeModule:
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"slices"
@@ -38,9 +38,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.delete(j.place(protocol.ElectionLatch, m.Place), registry.AnyVersion)
 	case protocol.Abdicate:
 		t.own(m.Self, m.Own)
-		t.delete(j.at(nodeLeaderInstance), registry.AnyVersion)
+		t.delete(j.at(NodeLeaderInstance), registry.AnyVersion)
 	case protocol.MarkReshard:
-		t.create(j.at(nodeNecessary), "")
+		t.create(j.at(NodeNecessary), "")
 	case protocol.Reshard:
 		t.reshard(m)
 	case protocol.Owners:
@@ -57,7 +57,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.own(m.Self, m.Own)
 		}
 	case protocol.Unprocess:
-		t.delete(j.at(nodeProcessing), registry.AnyVersion)
+		t.delete(j.at(NodeProcessing), registry.AnyVersion)
 	case protocol.Begin:
 		t.begin(m)
 	case protocol.Complete:
@@ -79,7 +79,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.pend(m.Pend)
 	case protocol.MarkMisfire:
 		for _, i := range m.Items {
-			t.create(j.item(i, markMisfire), "")
+			t.create(j.Item(i, MarkMisfire), "")
 		}
 	case protocol.ClearMarks:
 		t.clearMarks(m)
@@ -117,9 +117,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.request("request-trigger/request", id, true)
 		}
 	case protocol.SetPaused:
-		t.present(j.at(nodePaused), m.Paused)
+		t.present(j.at(NodePaused), m.Paused)
 	case protocol.DisableItem:
-		t.present(j.item(m.Item, markDisabled), m.Disabled)
+		t.present(j.Item(m.Item, MarkDisabled), m.Disabled)
 	case protocol.DisableServer:
 		t.disableServer(m)
 	case protocol.Define:
@@ -131,15 +131,15 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.PutConfig:
 		t.fenced("put-config/config", j.dialect.SetConfig(j, m.Config, v.ConfigVersion)...)
 	}
-	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
+	t.op(registry.Set, j.at(NodeWasm), nil, registry.AnyVersion)
 	return t.ops
 }
 
 func roundNode(e protocol.Event) string {
 	if e == protocol.FireStarted {
-		return nodeStarted
+		return NodeStarted
 	}
-	return nodeCompleted
+	return NodeCompleted
 }
 
 func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
@@ -182,11 +182,11 @@ func (t *transaction) delete(path string, version int32) {
 }
 
 func (t *transaction) checkAssignment(fence string) {
-	t.check(fence, t.at(nodeAssignment), t.v.Assignment.Version)
+	t.check(fence, t.at(NodeAssignment), t.v.Assignment.Version)
 }
 
 func (t *transaction) setAssignment(fence string, a *protocol.Assignment) {
-	t.op(registry.Set, t.at(nodeAssignment), spelling.EncodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
+	t.op(registry.Set, t.at(NodeAssignment), spelling.EncodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
 }
 
 func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
@@ -222,19 +222,19 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
 	}
 	for _, n := range []parent{
-		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
-		{d.Servers, nodeServers}, {d.Instances, nodeInstances},
-		{d.WasmNode, nodeWasm}, {d.Members, nodeMembers}, {d.Runs, nodeRuns},
+		{d.Leader, NodeLeader}, {d.Election, NodeElection}, {d.Latch, NodeLatch}, {d.LeaderSharding, NodeLeaderSharding},
+		{d.Servers, NodeServers}, {d.Instances, NodeInstances},
+		{d.WasmNode, NodeWasm}, {d.Members, NodeMembers}, {d.Runs, NodeRuns},
 	} {
 		if !n.there {
 			t.create(t.at(n.node), "")
 		}
 	}
 	if t.v.Config == nil && m.Module != nil && !d.Module {
-		t.op(registry.Create, t.at(nodeModule), spelling.Bytes(m.Module), 0)
+		t.op(registry.Create, t.at(NodeModule), spelling.Bytes(m.Module), 0)
 	}
 	if !d.Wasm {
-		t.op(registry.Create, t.at(nodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
+		t.op(registry.Create, t.at(NodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
 	}
 }
 
@@ -245,7 +245,7 @@ func (t *transaction) define(m protocol.Define) {
 		config = t.dialect.SetConfig(t.Job, m.Config, t.v.ConfigVersion)
 	}
 	t.fenced("define/config", config...)
-	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
+	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
 		module.Kind = registry.Absent
@@ -261,12 +261,12 @@ func (t *transaction) define(m protocol.Define) {
 // since who may not have it.
 func (t *transaction) switchModule() {
 	t.nobodyJoined("switch/joins")
-	t.op(registry.Set, t.at(nodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
+	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.
 func (t *transaction) nobodyJoined(fence string) {
-	t.check(fence, t.at(nodeMembers), t.v.Dirs.MembersV)
+	t.check(fence, t.at(NodeMembers), t.v.Dirs.MembersV)
 }
 
 func (t *transaction) join(m protocol.Join) {
@@ -276,7 +276,7 @@ func (t *transaction) join(m protocol.Join) {
 	}
 	t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
 	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
-	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
+	t.op(registry.Set, t.at(NodeMembers), nil, registry.AnyVersion)
 	t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
 	t.markReshard()
 }
@@ -296,15 +296,15 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		// Nobody has joined since. The set makes the mark another than one that a
 		// leader of ElasticJob takes away and somebody makes anew, in version 0:
 		// the parts that follow must not touch what that one dealt.
-		t.op(registry.Set, t.at(nodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
+		t.op(registry.Set, t.at(NodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
 		if m.Pause && !t.v.Processing {
-			t.ephemeral(t.at(nodeProcessing), "")
+			t.ephemeral(t.at(NodeProcessing), "")
 		}
 		t.strip(m.Strip)
 		return
 	}
 	if !t.v.Dirs.Sharding {
-		t.create(t.at(nodeSharding), "")
+		t.create(t.at(NodeSharding), "")
 	}
 	for i, owner := range m.Next.Owners {
 		t.owner(i, owner)
@@ -318,14 +318,14 @@ func (t *transaction) owners(m protocol.Owners) {
 	t.checkLead("owners/lead")
 	t.checkAssignment("owners/epoch")
 	if !m.Last {
-		t.check("owners/joins", t.at(nodeNecessary), t.v.NecessaryV) // nobody else has dealt since
+		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // nobody else has dealt since
 	}
 	if len(m.Strip) > 0 {
 		t.strip(m.Strip)
 		return
 	}
 	if !t.v.Dirs.Sharding {
-		t.create(t.at(nodeSharding), "")
+		t.create(t.at(NodeSharding), "")
 	}
 	for _, i := range m.Write {
 		t.owner(i, t.v.Assignment.Owners[i])
@@ -352,9 +352,9 @@ func (t *transaction) release(m protocol.Release) {
 func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
 	t.checkRuns("set-fires/own", []job.InstanceID{self})
 	if t.v.Fires.Exists {
-		t.op(registry.Set, t.at(nodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))
+		t.op(registry.Set, t.at(NodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))
 	} else {
-		t.op(registry.Create, t.at(nodeFires), spelling.EncodeFires(next), 0)
+		t.op(registry.Create, t.at(NodeFires), spelling.EncodeFires(next), 0)
 	}
 }
 
@@ -369,7 +369,7 @@ func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 
 // seal is the mark of an adoption. It stands where ElasticJob's deal, which deletes
 // all owners' nodes with what is below them, takes it away.
-func (j Job) seal() string { return j.item(0, markSeal) }
+func (j Job) seal() string { return j.Item(0, MarkSeal) }
 
 // checkSeal: the seal that was seen, if there was one, is still there.
 func (t *transaction) checkSeal(fence string) bool {
@@ -382,14 +382,14 @@ func (t *transaction) checkSeal(fence string) bool {
 // strip deletes the nodes of owners, in the versions that were seen.
 func (t *transaction) strip(items []int) {
 	for _, i := range items {
-		t.delete(t.item(i, markInstance), t.seen("strip/owners", t.v.Items[i].OwnerVer))
+		t.delete(t.Item(i, MarkInstance), t.seen("strip/owners", t.v.Items[i].OwnerVer))
 	}
 }
 
 // checkOwners: the nodes of owners are as they were seen.
 func (t *transaction) checkOwners(fence string, items []int) {
 	for _, i := range items {
-		t.check(fence, t.item(i, markInstance), t.v.Items[i].OwnerVer)
+		t.check(fence, t.Item(i, MarkInstance), t.v.Items[i].OwnerVer)
 	}
 }
 
@@ -400,20 +400,20 @@ func (t *transaction) owner(i int, owner job.InstanceID) {
 		it = t.v.Items[i]
 	}
 	if !it.Exists {
-		t.create(t.item(i, ""), "")
+		t.create(t.Item(i, ""), "")
 	}
 	switch {
 	case it.Owner == "":
-		t.create(t.item(i, markInstance), string(owner))
+		t.create(t.Item(i, MarkInstance), string(owner))
 	case it.Owner != owner:
-		t.op(registry.Set, t.item(i, markInstance), []byte(owner), t.seen("owners/owner", it.OwnerVer))
+		t.op(registry.Set, t.Item(i, MarkInstance), []byte(owner), t.seen("owners/owner", it.OwnerVer))
 	}
 }
 
 func (t *transaction) surplus(remove, keep []int) {
 	for _, i := range remove {
 		t.clearItem(i)
-		t.delete(t.item(i, ""), registry.AnyVersion)
+		t.delete(t.Item(i, ""), registry.AnyVersion)
 	}
 	for _, i := range keep {
 		t.clearItem(i)
@@ -422,9 +422,9 @@ func (t *transaction) surplus(remove, keep []int) {
 
 // resharded takes the marks away, if nobody has joined since.
 func (t *transaction) resharded(fence string) {
-	t.delete(t.at(nodeNecessary), t.seen(fence, t.v.NecessaryV))
+	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
 	if t.v.Processing {
-		t.delete(t.at(nodeProcessing), registry.AnyVersion)
+		t.delete(t.at(NodeProcessing), registry.AnyVersion)
 	}
 }
 
@@ -438,10 +438,10 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 		t.nobodyJoined("clear-marks/joins")
 	}
 	for _, i := range m.Running {
-		t.delete(t.item(i, markRunning), registry.AnyVersion)
+		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 	}
 	for _, i := range m.Failover {
-		t.delete(t.item(i, markFailover), registry.AnyVersion)
+		t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
 	}
 }
 
@@ -452,11 +452,11 @@ func (t *transaction) clearItem(i int) {
 		there bool
 		mark  string
 	}{
-		{it.Owner != "", markInstance}, {it.Running != 0 || it.RunningP, markRunning}, {it.Misfire, markMisfire},
-		{it.Disabled, markDisabled}, {it.Failover != "", markFailover},
+		{it.Owner != "", MarkInstance}, {it.Running != 0 || it.RunningP, MarkRunning}, {it.Misfire, MarkMisfire},
+		{it.Disabled, MarkDisabled}, {it.Failover != "", MarkFailover},
 	} {
 		if n.there {
-			t.delete(t.item(i, n.mark), registry.AnyVersion)
+			t.delete(t.Item(i, n.mark), registry.AnyVersion)
 		}
 	}
 }
@@ -476,7 +476,7 @@ func (t *transaction) begin(m protocol.Begin) {
 		}
 	}
 	for _, i := range m.Unmark {
-		t.delete(t.item(i, markMisfire), registry.AnyVersion)
+		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
 	}
 	t.unpend(m.Unpend)
 	if m.Ack {
@@ -519,10 +519,10 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 		}
 		it := t.v.Items[i]
 		if it.Running == session && session != 0 {
-			t.delete(t.item(i, markRunning), registry.AnyVersion)
+			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 		}
 		if it.Failover == self && it.FOOwner == session {
-			t.delete(t.item(i, markFailover), registry.AnyVersion)
+			t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
 		}
 	}
 }
@@ -555,10 +555,10 @@ func (t *transaction) pend(all []protocol.Pending) {
 		return
 	}
 	if !t.v.Dirs.Failover {
-		t.create(t.at(nodeFailover), "")
+		t.create(t.at(NodeFailover), "")
 	}
 	if !t.v.Dirs.FailoverItems {
-		t.create(t.at(nodeFailoverItems), "")
+		t.create(t.at(NodeFailoverItems), "")
 	}
 	for k := range all {
 		kind, version := registry.Create, int32(0)
@@ -572,9 +572,9 @@ func (t *transaction) pend(all []protocol.Pending) {
 // contend makes a place in a queue, and what is missing above it.
 func (t *transaction) contend(m protocol.Contend) {
 	d := t.v.Dirs
-	node, above := nodeLatch, []parent{{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}}
+	node, above := NodeLatch, []parent{{d.Leader, NodeLeader}, {d.Election, NodeElection}, {d.Latch, NodeLatch}}
 	if m.Latch == protocol.FailoverLatch {
-		node, above = nodeFailoverLatch, []parent{{d.Leader, nodeLeader}, {d.Failover, nodeFailover}, {d.FailoverLatch, nodeFailoverLatch}}
+		node, above = NodeFailoverLatch, []parent{{d.Leader, NodeLeader}, {d.Failover, NodeFailover}, {d.FailoverLatch, NodeFailoverLatch}}
 	}
 	for _, p := range above {
 		if !p.there {
@@ -587,9 +587,9 @@ func (t *transaction) contend(m protocol.Contend) {
 // place is a node of a queue.
 func (j Job) place(l protocol.Latch, name string) string {
 	if l == protocol.FailoverLatch {
-		return j.at(nodeFailoverLatch) + "/" + name
+		return j.at(NodeFailoverLatch) + "/" + name
 	}
-	return j.at(nodeLatch) + "/" + name
+	return j.at(NodeLatch) + "/" + name
 }
 
 func (t *transaction) takeOver(m protocol.Take) {
@@ -597,7 +597,7 @@ func (t *transaction) takeOver(m protocol.Take) {
 	t.own(m.Self, m.Own)
 	t.unpend(m.Items)
 	for _, i := range m.Items {
-		t.ephemeral(t.item(i, markFailover), string(m.Self))
+		t.ephemeral(t.Item(i, MarkFailover), string(m.Self))
 		if m.Monitor {
 			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
 		}

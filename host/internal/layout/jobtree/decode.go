@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"cmp"
@@ -47,7 +47,7 @@ func (d *Decoder) View() *protocol.View {
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
-	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
+	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.tell(v, d.j)
 	d.items, d.published = false, true
 	return v
@@ -57,7 +57,7 @@ func (d *Decoder) View() *protocol.View {
 func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
-		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, nodeWasm)
+		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, NodeWasm)
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root+"/")
@@ -66,31 +66,31 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	}
 	v := d.v
 	switch rel {
-	case nodeConfig:
+	case NodeConfig:
 		d.config(n)
-	case nodeServers:
+	case NodeServers:
 		v.Dirs.Servers = n.Exists
-	case nodeInstances:
+	case NodeInstances:
 		v.Dirs.Instances, v.InstancesChanged, v.InstancesVersion = n.Exists, n.Stat.ChildrenChanged, n.Stat.ChildVersion
-	case nodeLeader:
+	case NodeLeader:
 		v.Dirs.Leader = n.Exists
-	case nodeElection:
+	case NodeElection:
 		v.Dirs.Election = n.Exists
-	case nodeLatch:
+	case NodeLatch:
 		v.Dirs.Latch, v.ElectionLatch = n.Exists, spelling.Queue(n.Children)
-	case nodeLeaderSharding:
+	case NodeLeaderSharding:
 		v.Dirs.LeaderSharding = n.Exists
-	case nodeSharding:
+	case NodeSharding:
 		v.Dirs.Sharding = n.Exists
 		d.shards(n)
-	case nodeFailover:
+	case NodeFailover:
 		v.Dirs.Failover = n.Exists
-	case nodeFailoverLatch:
+	case NodeFailoverLatch:
 		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, spelling.Queue(n.Children)
-	case nodeFailoverItems:
+	case NodeFailoverItems:
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
-	case nodeModule:
+	case NodeModule:
 		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), version(n), ""
 		var m definition.Module
 		var err error
@@ -100,27 +100,27 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		if err == nil && m.Next != nil {
 			v.Next = m.Next.Digest
 		}
-		d.faults.set(nodeModule, expected("a module", err))
-	case nodeMembers:
+		d.faults.set(NodeModule, expected("a module", err))
+	case NodeMembers:
 		v.Dirs.Members, v.Dirs.MembersV = n.Exists, n.Stat.Version
-	case nodeRuns:
+	case NodeRuns:
 		v.Dirs.Runs = n.Exists
-	case nodeLeaderInstance:
+	case NodeLeaderInstance:
 		v.Leader, v.LeaderOwner, v.LeaderVersion = named(n), int64(n.Stat.Owner), n.Stat.Version
 		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
-	case nodeStarted:
+	case NodeStarted:
 		v.Guarantee.Started = round(n)
-	case nodeCompleted:
+	case NodeCompleted:
 		v.Guarantee.Completed = round(n)
-	case nodeNecessary:
+	case NodeNecessary:
 		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
-	case nodeProcessing:
+	case NodeProcessing:
 		v.Processing, v.ProcessingOwner = n.Exists, int64(n.Stat.Owner)
-	case nodePaused:
+	case NodePaused:
 		v.Paused = n.Exists
-	case nodeAssignment:
+	case NodeAssignment:
 		d.assignment(n)
-	case nodeFires:
+	case NodeFires:
 		d.fires(n)
 	default:
 		d.child(rel, n)
@@ -145,7 +145,7 @@ func (d *Decoder) config(n registry.Node) {
 	v := d.v
 	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, version(n), n.Stat.Modified, spelling.Spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
-	d.faults.set(nodeConfig, err)
+	d.faults.set(NodeConfig, err)
 	v.Config = c
 }
 
@@ -154,11 +154,11 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Dirs.Wasm = n.Exists
 	v.Assignment = protocol.Assignment{}
 	if !n.Exists {
-		d.faults.set(nodeAssignment, nil)
+		d.faults.set(NodeAssignment, nil)
 		return
 	}
 	a, err := spelling.DecodeAssignment(n.Data)
-	d.faults.set(nodeAssignment, expected("an assignment", err))
+	d.faults.set(NodeAssignment, expected("an assignment", err))
 	a.Version = n.Stat.Version
 	v.Assignment = a
 }
@@ -166,11 +166,11 @@ func (d *Decoder) assignment(n registry.Node) {
 func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = protocol.Fires{}
 	if !n.Exists {
-		d.faults.set(nodeFires, nil)
+		d.faults.set(NodeFires, nil)
 		return
 	}
 	f, err := spelling.DecodeFires(n.Data)
-	d.faults.set(nodeFires, expected("what was told of fires", err))
+	d.faults.set(NodeFires, expected("what was told of fires", err))
 	f.Exists, f.Version, f.Modified = true, n.Stat.Version, n.Stat.Modified
 	d.v.Fires = f
 }
@@ -184,26 +184,26 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	parent, name := rel[:k], rel[k+1:]
 	v := d.v
 	switch parent {
-	case nodeServers:
+	case NodeServers:
 		s := protocol.Server{IP: shared(name), Disabled: d.j.dialect.Disabled(n), Version: n.Stat.Version, Occupied: len(n.Children) > 0}
 		other := OtherLayout(n)
 		d.faults.set(rel, d.j.otherLayout(other))
 		d.faults.stray(rel, s.Occupied && !other, "there is something below it that does not belong there; it is left alone")
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
-	case nodeInstances:
+	case NodeInstances:
 		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: d.j.dialect.Requested(n)}
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
-	case nodeMembers:
+	case NodeMembers:
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		member := spelling.DecodeMember(n.Data)
 		member.ID, member.Owner = job.InstanceID(shared(name)), int64(n.Stat.Owner)
 		v.Members = put(v.Members, held, member,
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
-	case nodeRuns:
+	case NodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}
 		var err error
 		if n.Exists {
@@ -211,11 +211,11 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		}
 		d.faults.set(rel, expected("a record", err))
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
-	case nodeFailoverItems:
+	case NodeFailoverItems:
 		if i, ok := spelling.ItemNumber(name); ok {
 			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
 		}
-	case nodeSharding:
+	case NodeSharding:
 		if i, ok := spelling.ItemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
 			v.MarksChanged = append(v.MarksChanged, make([]int64, max(0, i+1-len(v.MarksChanged)))...)
 			v.MarksChanged[i] = n.Stat.ChildrenChanged
@@ -227,7 +227,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 
 // shards takes the list of items.
 func (d *Decoder) shards(n registry.Node) {
-	d.faults.others(nodeSharding, n.Children)
+	d.faults.others(NodeSharding, n.Children)
 	present := make([]bool, 0, len(n.Children))
 	for _, c := range n.Children {
 		if i, ok := spelling.ItemNumber(c); ok {
@@ -262,7 +262,7 @@ func (d *Decoder) grow(n int) {
 // mark takes a node of an item. The mirror drops those of a vanished item
 // after the list said so; they are of no account then.
 func (d *Decoder) mark(parent, name string, n registry.Node) {
-	num, ok := strings.CutPrefix(parent, nodeSharding+"/")
+	num, ok := strings.CutPrefix(parent, NodeSharding+"/")
 	if !ok {
 		return
 	}
@@ -273,21 +273,21 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	d.grow(0)
 	it := &d.v.Items[i]
 	switch name {
-	case markInstance:
+	case MarkInstance:
 		it.Owner, it.OwnerVer = named(n), n.Stat.Version
 		if i == 0 {
-			d.v.Sealed = slices.Contains(n.Children, nodeWasm)
+			d.v.Sealed = slices.Contains(n.Children, NodeWasm)
 		}
-	case markRunning:
+	case MarkRunning:
 		if n.Exists && it.Running == 0 && !it.RunningP {
 			it.Marks++
 		}
 		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
-	case markMisfire:
+	case MarkMisfire:
 		it.Misfire = n.Exists
-	case markDisabled:
+	case MarkDisabled:
 		it.Disabled = n.Exists
-	case markFailover:
+	case MarkFailover:
 		it.Failover, it.FOOwner = named(n), int64(n.Stat.Owner)
 	}
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"strings"
@@ -14,10 +14,10 @@ func (j Job) Orphans(v *protocol.View) []string {
 	var paths []string
 	for i, it := range v.Items {
 		if it.RunningP {
-			paths = append(paths, j.item(i, markRunning))
+			paths = append(paths, j.Item(i, MarkRunning))
 		}
 		if it.Failover != "" && it.FOOwner == 0 {
-			paths = append(paths, j.item(i, markFailover))
+			paths = append(paths, j.Item(i, MarkFailover))
 		}
 	}
 	return paths
@@ -29,9 +29,9 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
 		return 0, false
 	}
-	path, below := strings.CutPrefix(e.Path, j.at(nodeSharding)+"/")
+	path, below := strings.CutPrefix(e.Path, j.at(NodeSharding)+"/")
 	name, mark, _ := strings.Cut(path, "/")
-	if !below || mark != markRunning {
+	if !below || mark != MarkRunning {
 		return 0, false
 	}
 	return spelling.ItemNumber(name)

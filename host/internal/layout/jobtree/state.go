@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"strconv"
@@ -10,9 +10,9 @@ import (
 // StateOf is the node that keeps an item's state, with those above it that may be
 // missing, outermost first.
 func (j Job) StateOf(item int) (above []string, path string) {
-	dir := j.at(nodeItems)
+	dir := j.at(NodeItems)
 	own := dir + "/" + strconv.Itoa(item)
-	return []string{dir, own}, own + "/" + markState
+	return []string{dir, own}, own + "/" + MarkState
 }
 
 // SaveState spells the replacement of an item's state, which was n when it was

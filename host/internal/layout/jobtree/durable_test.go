@@ -1,9 +1,11 @@
-package v21
+package jobtree_test
 
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -11,7 +13,7 @@ import (
 func TestRelaxed(t *testing.T) {
 	t.Parallel()
 	const me = "10.0.0.1@-@1"
-	j := NewJob("a/b", "x")
+	j := v21.NewJob("a/b", "x")
 	v := &protocol.View{
 		Dirs:       protocol.Dirs{Root: true, Servers: true, Instances: true, Sharding: true, Wasm: true},
 		Config:     &protocol.Config{Total: 1},
@@ -48,11 +50,11 @@ func TestRelaxed(t *testing.T) {
 		{protocol.DisableServer{IP: "10.0.0.1", Disabled: true}, false},
 		{protocol.PruneServers{IPs: []string{"10.0.0.1"}}, false},
 	} {
-		if got := Relaxed(j.Encode(c.m, v)); got != c.want {
+		if got := jobtree.Relaxed(j.Encode(c.m, v)); got != c.want {
 			t.Errorf("%s: relaxed %v, want %v", c.m.Name(), got, c.want)
 		}
 	}
-	if Relaxed(j.Encode(protocol.Setup{Definition: protocol.Definition{Config: spelling.Text([]byte("{}"))}}, &protocol.View{})) {
+	if jobtree.Relaxed(j.Encode(protocol.Setup{Definition: protocol.Definition{Config: spelling.Text([]byte("{}"))}}, &protocol.View{})) {
 		t.Error("the transaction that writes config is relaxed")
 	}
 }
@@ -61,15 +63,15 @@ func TestRelaxedWhateverTheNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"config", "instances", "sharding", "wasm", "runs", "leader", "servers"} {
 		for _, ns := range []string{"x", "sharding", "instances/wasm"} {
-			j := NewJob(ns, name)
-			for _, path := range []string{j.at(nodeConfig), j.at(nodePaused), j.at(nodeModule), j.server("::1"), j.item(3, markDisabled)} {
-				if Relaxed([]registry.Op{{Kind: registry.Set, Path: path}}) {
+			j := v21.NewJob(ns, name)
+			for _, path := range []string{j.At(jobtree.NodeConfig), j.At(jobtree.NodePaused), j.At(jobtree.NodeModule), j.At(jobtree.NodeServers + "/::1"), j.Item(3, jobtree.MarkDisabled)} {
+				if jobtree.Relaxed([]registry.Op{{Kind: registry.Set, Path: path}}) {
 					t.Errorf("%s is relaxed", path)
 				}
 			}
 		}
 	}
-	if Relaxed([]registry.Op{{Kind: registry.Create, Path: "/ns/job/unknown"}}) {
+	if jobtree.Relaxed([]registry.Op{{Kind: registry.Create, Path: "/ns/job/unknown"}}) {
 		t.Error("an unknown node is relaxed")
 	}
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"github.com/wasmjob/wasmjob/host/job"
@@ -11,12 +11,12 @@ import (
 // nodes anew in the versions that were seen.
 
 func (t *transaction) elect(id job.InstanceID) {
-	t.ephemeral(t.at(nodeLeaderInstance), string(id))
-	t.op(registry.Set, t.at(nodeLeaderInstance), []byte(id), 0)
+	t.ephemeral(t.at(NodeLeaderInstance), string(id))
+	t.op(registry.Set, t.at(NodeLeaderInstance), []byte(id), 0)
 }
 
 // checkLead: who leads is who was seen to, or another member of ours, which begins
 // an epoch first.
 func (t *transaction) checkLead(fence string) {
-	t.check(fence, t.at(nodeLeaderInstance), t.v.LeaderVersion)
+	t.check(fence, t.at(NodeLeaderInstance), t.v.LeaderVersion)
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ type Job struct {
 	dialect   Dialect
 }
 
-// newJob is a job in a namespace, which may contain slashes.
-func newJob(d Dialect, namespace, name string) Job {
+// New is a job in a namespace, which may contain slashes.
+func New(d Dialect, namespace, name string) Job {
 	ns := "/" + strings.Trim(namespace, "/")
 	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name, dialect: d}
 }
@@ -40,39 +40,39 @@ func (j Job) Namespace() []string {
 }
 
 const (
-	nodeConfig         = "config"
-	nodeServers        = "servers"
-	nodeInstances      = "instances"
-	nodeLeader         = "leader"
-	nodeElection       = "leader/election"
-	nodeLatch          = "leader/election/latch"
-	nodeLeaderInstance = "leader/election/instance"
-	nodeLeaderSharding = "leader/sharding"
-	nodeNecessary      = "leader/sharding/necessary"
-	nodeProcessing     = "leader/sharding/processing"
-	nodeFailover       = "leader/failover"
-	nodeFailoverItems  = "leader/failover/items"
-	nodeFailoverLatch  = "leader/failover/latch"
-	nodeGuarantee      = "guarantee"
-	nodeStarted        = "guarantee/started"
-	nodeCompleted      = "guarantee/completed"
-	nodeSharding       = "sharding"
-	nodeWasm           = "wasm"
-	nodeModule         = "wasm/module"
-	nodeMembers        = "wasm/members"
-	nodeAssignment     = "wasm/assignment"
-	nodeRuns           = "wasm/runs"
-	nodePaused         = "wasm/paused"
-	nodeFires          = "wasm/fires"
-	nodeItems          = "wasm/items"
+	NodeConfig         = "config"
+	NodeServers        = "servers"
+	NodeInstances      = "instances"
+	NodeLeader         = "leader"
+	NodeElection       = "leader/election"
+	NodeLatch          = "leader/election/latch"
+	NodeLeaderInstance = "leader/election/instance"
+	NodeLeaderSharding = "leader/sharding"
+	NodeNecessary      = "leader/sharding/necessary"
+	NodeProcessing     = "leader/sharding/processing"
+	NodeFailover       = "leader/failover"
+	NodeFailoverItems  = "leader/failover/items"
+	NodeFailoverLatch  = "leader/failover/latch"
+	NodeGuarantee      = "guarantee"
+	NodeStarted        = "guarantee/started"
+	NodeCompleted      = "guarantee/completed"
+	NodeSharding       = "sharding"
+	NodeWasm           = "wasm"
+	NodeModule         = "wasm/module"
+	NodeMembers        = "wasm/members"
+	NodeAssignment     = "wasm/assignment"
+	NodeRuns           = "wasm/runs"
+	NodePaused         = "wasm/paused"
+	NodeFires          = "wasm/fires"
+	NodeItems          = "wasm/items"
 
-	markRunning  = "running"
-	markMisfire  = "misfire"
-	markDisabled = "disabled"
-	markFailover = "failover"
-	markInstance = "instance"
-	markSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
-	markState    = "state"
+	MarkRunning  = "running"
+	MarkMisfire  = "misfire"
+	MarkDisabled = "disabled"
+	MarkFailover = "failover"
+	MarkInstance = "instance"
+	MarkSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
+	MarkState    = "state"
 )
 
 // Root is the node of the job, above all others of it.
@@ -92,27 +92,28 @@ func (j Job) At(name string) string {
 	return j.at(name)
 }
 
-func (j Job) item(i int, mark string) string {
-	p := j.root + "/" + nodeSharding + "/" + strconv.Itoa(i)
+// Item is the node of an item, or that of its mark.
+func (j Job) Item(i int, mark string) string {
+	p := j.root + "/" + NodeSharding + "/" + strconv.Itoa(i)
 	if mark != "" {
 		p += "/" + mark
 	}
 	return p
 }
 
-func (j Job) server(ip string) string { return j.at(nodeServers) + "/" + ip }
+func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
 
 // Instance is the node that registers a member for sharding.
-func (j Job) Instance(id job.InstanceID) string { return j.at(nodeInstances) + "/" + string(id) }
-func (j Job) member(id job.InstanceID) string   { return j.at(nodeMembers) + "/" + string(id) }
-func (j Job) runsOf(id job.InstanceID) string   { return j.at(nodeRuns) + "/" + string(id) }
-func (j Job) pendingItem(i int) string          { return j.at(nodeFailoverItems) + "/" + strconv.Itoa(i) }
+func (j Job) Instance(id job.InstanceID) string { return j.at(NodeInstances) + "/" + string(id) }
+func (j Job) member(id job.InstanceID) string   { return j.at(NodeMembers) + "/" + string(id) }
+func (j Job) runsOf(id job.InstanceID) string   { return j.at(NodeRuns) + "/" + string(id) }
+func (j Job) pendingItem(i int) string          { return j.at(NodeFailoverItems) + "/" + strconv.Itoa(i) }
 
 // watched is read only: the mirrors of all jobs share it.
 var watched = []string{
-	"", nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
-	nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeFailoverLatch, nodeGuarantee, nodeSharding,
-	nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
+	"", NodeConfig, NodeServers, NodeInstances, NodeLeader, NodeElection, NodeLatch, NodeLeaderInstance,
+	NodeLeaderSharding, NodeNecessary, NodeProcessing, NodeFailover, NodeFailoverItems, NodeFailoverLatch, NodeGuarantee, NodeSharding,
+	NodeModule, NodeMembers, NodeAssignment, NodeRuns, NodePaused, NodeFires,
 }
 
 // Watched lists the nodes from which a mirror of a job starts, by their names
@@ -130,21 +131,21 @@ func (Job) Below(name string, n registry.Node) []string {
 	}
 	var below []string
 	switch name {
-	case nodeServers, nodeInstances, nodeMembers, nodeRuns:
+	case NodeServers, NodeInstances, NodeMembers, NodeRuns:
 		below = make([]string, 0, len(n.Children))
 		for _, c := range n.Children {
 			below = append(below, name+"/"+c)
 		}
-	case nodeGuarantee:
-		below = []string{nodeStarted, nodeCompleted}
-	case nodeFailoverItems:
+	case NodeGuarantee:
+		below = []string{NodeStarted, NodeCompleted}
+	case NodeFailoverItems:
 		for _, c := range n.Children {
 			if _, ok := spelling.ItemNumber(c); ok {
 				below = append(below, name+"/"+c)
 			}
 		}
-	case nodeSharding:
-		marks := [...]string{markInstance, markRunning, markMisfire, markDisabled, markFailover}
+	case NodeSharding:
+		marks := [...]string{MarkInstance, MarkRunning, MarkMisfire, MarkDisabled, MarkFailover}
 		below = make([]string, 0, len(n.Children)*len(marks))
 		for _, c := range n.Children {
 			if _, ok := spelling.ItemNumber(c); ok {
@@ -159,11 +160,11 @@ func (Job) Below(name string, n registry.Node) []string {
 
 // ItemNode is the name, as in Watched, of the node above the marks of an item. It
 // is not followed: it changes with each of them.
-func (Job) ItemNode(i int) string { return nodeSharding + "/" + strconv.Itoa(i) }
+func (Job) ItemNode(i int) string { return NodeSharding + "/" + strconv.Itoa(i) }
 
 // RunningMark tells whether a name, as in Watched, is that of a mark of a run.
 func (Job) RunningMark(name string) bool {
-	return strings.HasPrefix(name, nodeSharding+"/") && strings.HasSuffix(name, "/"+markRunning)
+	return strings.HasPrefix(name, NodeSharding+"/") && strings.HasSuffix(name, "/"+MarkRunning)
 }
 
 // Occupied tells which item's node could not be deleted because there is
@@ -174,7 +175,7 @@ func (j Job) Occupied(err error) int {
 	if !ok || c.Reason != registry.NotEmpty || c.Op.Kind != registry.Delete {
 		return 0
 	}
-	name, ok := strings.CutPrefix(c.Op.Path, j.at(nodeSharding)+"/")
+	name, ok := strings.CutPrefix(c.Op.Path, j.at(NodeSharding)+"/")
 	if !ok {
 		return 0
 	}

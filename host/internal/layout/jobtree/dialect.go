@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"

@@ -1,7 +1,6 @@
-package v21
+package jobtree
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
@@ -48,11 +47,4 @@ func (j Job) named(c definition.Config) error {
 		return fmt.Errorf("expected the job %q, it is that of %.200q", name, of)
 	}
 	return nil
-}
-
-// YAML tells a text of layout 3: it begins with a key, not with a brace.
-func YAML(text []byte) bool {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	key, _, ok := bytes.Cut(line, []byte(":"))
-	return ok && len(key) > 0 && !bytes.ContainsAny(key, "{[\"' \t")
 }

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // Nodes are where a job's definition is, and the members from whom its modules
 // may be had.
 func (j Job) Nodes() (config, module, members string) {
-	return j.at(nodeConfig), j.at(nodeModule), j.at(nodeMembers)
+	return j.at(NodeConfig), j.at(NodeModule), j.at(NodeMembers)
 }
 
 // ReadDefinition reads both nodes of a job, which are there. What it says of one
@@ -19,14 +19,14 @@ func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition
 	var d definition.Definition
 	c, err := j.parse(config)
 	if err != nil {
-		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), err)
+		return d, fmt.Errorf("%s: %w", j.at(NodeConfig), err)
 	}
 	m, err := definition.DecodeModule(module.Data)
 	if err != nil {
-		return d, fmt.Errorf("%s: %w", j.at(nodeModule), expected("a module", err))
+		return d, fmt.Errorf("%s: %w", j.at(NodeModule), expected("a module", err))
 	}
 	if err := j.named(c); err != nil {
-		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), err)
+		return d, fmt.Errorf("%s: %w", j.at(NodeConfig), err)
 	}
 	return definition.Definition{Config: c, Module: m}, nil
 }

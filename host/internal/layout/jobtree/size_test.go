@@ -1,4 +1,4 @@
-package v21
+package jobtree_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -75,7 +76,7 @@ func TestLargestJob(t *testing.T) {
 		t.Errorf("a record with %d scattered runs has %d bytes", len(d.Open), len(text))
 	}
 
-	j := NewJob("a/namespace/of/some/length", strings.Repeat("job", 20))
+	j := v21.NewJob("a/namespace/of/some/length", strings.Repeat("job", 20))
 	v := &protocol.View{Assignment: a, Dirs: protocol.Dirs{Sharding: true}}
 	m := protocol.Owners{Last: true}
 	for i := range j.MaxNodes() * 3 / 4 { // two nodes each

@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ func (j Job) Masked(path string, data []byte) string {
 	switch {
 	case j.Private(path):
 		return fmt.Sprintf("(%d bytes)", len(data))
-	case path == j.at(nodeConfig):
+	case path == j.at(NodeConfig):
 		return j.dialect.Mask(data)
-	case path == j.at(nodeModule):
+	case path == j.at(NodeModule):
 		text, err := jsonvalue.Mask(data, spelling.Private)
 		if err != nil {
 			return fmt.Sprintf("(%d bytes that cannot be read)", len(data))

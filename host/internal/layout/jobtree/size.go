@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import "github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 
@@ -8,7 +8,7 @@ const (
 	nodeBytes = 60
 	// tailBytes is the longest path of an item's node below the job, and idBytes
 	// what an id has as a rule.
-	tailBytes, idBytes = len("/" + nodeFailoverItems + "/99999"), 24
+	tailBytes, idBytes = len("/" + NodeFailoverItems + "/99999"), 24
 )
 
 // MaxNodes is how many nodes of items a transaction of this job may write beside

@@ -1,8 +1,9 @@
-package v21_test
+package jobtree_test
 
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -24,7 +25,7 @@ func TestSharedRecordsAreDecodedOnce(t *testing.T) {
 	if v := b.View(); v.Runs[0].Seq != 8 {
 		t.Errorf("other bytes have number %d", v.Runs[0].Seq)
 	}
-	for _, d := range []*v21.Decoder{a, b} { // what cannot be read cannot be read by the next one either
+	for _, d := range []*jobtree.Decoder{a, b} { // what cannot be read cannot be read by the next one either
 		d.Apply(path, node(`{"v":2}`))
 		if v := d.View(); v.RecordFault == "" {
 			t.Errorf("a record of another version has the fault %q", v.RecordFault)

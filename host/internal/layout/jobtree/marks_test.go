@@ -1,14 +1,15 @@
-package v21
+package jobtree_test
 
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 func TestBegan(t *testing.T) {
 	t.Parallel()
-	j := NewJob("ns", "job")
+	j := v21.NewJob("ns", "job")
 	for _, c := range []struct {
 		name string
 		e    registry.Event

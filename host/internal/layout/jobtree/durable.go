@@ -1,4 +1,4 @@
-package v21
+package jobtree
 
 import (
 	"slices"
@@ -32,18 +32,18 @@ func runtimeNode(path string) bool {
 	parts := strings.Split(path, "/")
 	name := parts[len(parts)-1]
 	switch name {
-	case nodeConfig, markDisabled, lastOf(nodeModule), lastOf(nodePaused):
+	case NodeConfig, MarkDisabled, lastOf(NodeModule), lastOf(NodePaused):
 		return false
 	}
-	if slices.Contains(parts, nodeServers) {
+	if slices.Contains(parts, NodeServers) {
 		return false
 	}
-	for _, node := range []string{nodeInstances, nodeLeader, nodeSharding, nodeMembers, nodeRuns, nodeItems} {
+	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, NodeMembers, NodeRuns, NodeItems} {
 		if strings.Contains(path, "/"+node+"/") {
 			return true
 		}
 	}
-	return strings.HasSuffix(path, "/"+nodeSharding) || strings.HasSuffix(path, "/"+nodeItems) || strings.HasSuffix(path, "/"+nodeWasm) || strings.HasSuffix(path, "/"+nodeAssignment) || strings.HasSuffix(path, "/"+nodeFires) || strings.HasSuffix(path, "/"+nodeMembers)
+	return strings.HasSuffix(path, "/"+NodeSharding) || strings.HasSuffix(path, "/"+NodeItems) || strings.HasSuffix(path, "/"+NodeWasm) || strings.HasSuffix(path, "/"+NodeAssignment) || strings.HasSuffix(path, "/"+NodeFires) || strings.HasSuffix(path, "/"+NodeMembers)
 }
 
 func lastOf(node string) string { return node[strings.LastIndexByte(node, '/')+1:] }

@@ -1,0 +1,39 @@
+package jobtree
+
+import (
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// version is that of a part of the definition that one node has.
+func version(n registry.Node) protocol.Version {
+	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
+}
+
+// nodeVersion is the version that its node must have. A part that was never read
+// has none that any node has.
+func nodeVersion(v protocol.Version) int32 {
+	n, err := strconv.ParseInt(string(v), 10, 32)
+	if err != nil {
+		return impossibleVersion
+	}
+	return int32(n)
+}
+
+// OneNode is a configuration that stands in one node.
+type OneNode struct{}
+
+func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
+	return []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: spelling.Bytes(c)}}
+}
+
+func (OneNode) SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op {
+	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: nodeVersion(have)}}
+}
+
+func (OneNode) CheckConfig(j Job, have protocol.Version) []registry.Op {
+	return []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: nodeVersion(have)}}
+}
