@@ -58,7 +58,7 @@ func (m *member) sync(pause time.Duration, then message) {
 			if errors.Is(err, registry.ErrReadOnly) {
 				m.readOnly(err)
 			}
-			m.Log.Debug("the registry does not answer, nothing begins", "error", err)
+			m.Log.Debug("the registry does not answer; no run begins", "error", err)
 			if !session.Sleep(m.life.ctx, p.Next()) {
 				return
 			}

@@ -83,6 +83,6 @@ func (m *member) drainTimeout() {
 		m.drain.stopGuests(m.guests.askToStop(job.StopShutdown, m.drain.why))
 		return
 	}
-	m.Log.Error("left without having stored everything; the next start does it", "guests", len(m.guests.byItem))
+	m.Log.Error("left the job before everything was stored; the next start stores the rest", "guests", len(m.guests.byItem))
 	m.exit.fail(ErrUnsafe)
 }

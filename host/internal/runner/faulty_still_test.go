@@ -51,7 +51,7 @@ func (g *turnstile) pass(line string) {
 	if line != g.at {
 		shut = nil
 	}
-	g.abandoned = g.abandoned || strings.HasPrefix(line, "what the job has left is removed as soon as")
+	g.abandoned = g.abandoned || strings.HasPrefix(line, "nodes of the job are still in the registry; they are deleted as soon as")
 	g.mu.Unlock()
 	if shut != nil {
 		<-shut

@@ -137,14 +137,14 @@ func (l *generations) closeSession(js *session.Job) {
 			return
 		}
 		if last {
-			l.Log.Warn("what the job has left is removed as soon as the registry lets us, or with the session", "error", err)
+			l.Log.Warn("nodes of the job are still in the registry; they are deleted as soon as it answers, or with the session", "error", err)
 			js.Abandon()
 			return
 		}
 		l.troubles.set(troubleLeft, err.Error())
 		if !logged {
 			logged = true
-			l.Log.Error("the job cannot begin again on this server before what it has left is removed", "error", err)
+			l.Log.Error("the job cannot begin again on this server before its earlier nodes are deleted", "error", err)
 		}
 		session.Sleep(l.stop, p.Next())
 	}

@@ -25,8 +25,8 @@ type rowLevel struct {
 var rowLevels = map[trace.State]rowLevel{
 	trace.Failed:      {slog.LevelError, "a run failed"},
 	trace.TimedOut:    {slog.LevelError, "a run timed out"},
-	trace.Interrupted: {slog.LevelError, "a run was interrupted, and is not made again"},
-	trace.Lost:        {slog.LevelError, "whether a run ended cannot be told"},
+	trace.Interrupted: {slog.LevelError, "a run was interrupted and is not repeated"},
+	trace.Lost:        {slog.LevelError, "it is unknown whether a run has ended"},
 	trace.Retried:     {slog.LevelWarn, "an attempt ended, and another follows"},
 	trace.TakenOver:   {slog.LevelWarn, "a run was taken over"},
 	trace.Missed:      {slog.LevelWarn, "instants were missed"},

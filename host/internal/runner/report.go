@@ -27,7 +27,7 @@ type reporter struct {
 // readOnly reports that nothing can be written. Any goroutine may call it.
 func (r *reporter) readOnly(cause error) {
 	r.troubles.set(troubleReadOnly, cause.Error())
-	r.readOnlyOnce.Do(func() { r.log.Error("the registry takes no writes, nothing begins", "error", cause) })
+	r.readOnlyOnce.Do(func() { r.log.Error("the registry takes no writes; no run begins", "error", cause) })
 }
 
 // readDenied reports a node that may not be read. Its path stays among the troubles,
@@ -40,7 +40,7 @@ func (r *reporter) readDenied(path string, cause error) {
 		r.deniedReads = map[string]string{}
 	}
 	r.deniedReads[path] = cause.Error()
-	r.log.Error("a node of the job may not be read, nothing begins; it is tried again until it may", "error", cause)
+	r.log.Error("the registry does not permit reading a node of the job; no run begins, and the read is retried", "error", cause)
 	r.setDeniedReads()
 }
 
@@ -77,7 +77,7 @@ func (r *reporter) commit(outcome follow.Outcome, mutation string, err error) {
 		r.log.Error("a transaction is larger than the registry takes", "mutation", mutation, "error", err)
 	case follow.Denied:
 		r.troubles.set(troubleCommit, err.Error())
-		r.log.Error("the registry does not permit a transaction; it is tried again until it does", "mutation", mutation, "error", err)
+		r.log.Error("the registry does not permit a transaction; it is retried", "mutation", mutation, "error", err)
 	case follow.Unknown:
 		r.log.Warn("the outcome of a commit is unknown", "mutation", mutation, "error", err)
 	case follow.ReadOnly, follow.Ended:

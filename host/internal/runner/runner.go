@@ -38,7 +38,7 @@ var (
 	ErrBusy = errors.New("too many requests wait for this job")
 	// ErrUnsafe: the runner ended before everything was stored. The rest is in the
 	// registry, and the next start stores it.
-	ErrUnsafe = errors.New("not all ends of runs could be stored; the next start does it")
+	ErrUnsafe = errors.New("not all ends of runs could be stored; the next start stores the rest")
 )
 
 // Refusal is the error of a request that the core refuses.

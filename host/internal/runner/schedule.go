@@ -25,11 +25,11 @@ func (m *member) reschedule(cron string) {
 	switch err := m.Clock.Set(cron, now, m.inbox.due); {
 	case errors.Is(err, ErrOver): // instants before may still need a row
 		m.Clock.Remove()
-		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
+		m.Log.Warn("the schedule is over; no run is due any more", "cron", cron)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
 	case err != nil:
 		m.Clock.Remove()
-		m.Log.Error("the schedule in the registry cannot be used, nothing fires", "cron", cron, "error", err)
+		m.Log.Error("the schedule in the registry cannot be used; no run is due", "cron", cron, "error", err)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
 		return
 	default:

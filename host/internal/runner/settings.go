@@ -206,7 +206,7 @@ func (m *member) define() {
 		return
 	}
 	if o.tries++; o.tries > 1 {
-		m.Log.Warn("the registry did not take this server's configuration of the job, trying again", "cause", o.fault)
+		m.Log.Warn("the registry did not take this server's configuration of the job; it is retried", "cause", o.fault)
 	} else if len(merged.Changed) > 0 {
 		m.Log.Info("this server's configuration of the job goes into the registry", "changes", merged.Changed)
 	}
@@ -234,7 +234,7 @@ func (m *member) reportDisputes(keys []definition.Dispute) {
 	}
 	lines := make([]string, len(keys))
 	for i, d := range keys {
-		m.Log.Warn("the registry and this server's file differ in the job, the registry is followed; make them agree, or set overwrite", "key", d.Key, "registry", d.Registry, "file", d.File, "because", d.Because())
+		m.Log.Warn("the registry and this server's file differ in the job; the registry is followed until they agree, or the file says overwrite", "key", d.Key, "registry", d.Registry, "file", d.File, "because", d.Because())
 		lines[i] = d.String() + "; the registry is followed until they agree, or the file says overwrite"
 	}
 	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))

@@ -71,7 +71,7 @@ func (g *guest) reportOverstay(since time.Time) {
 	}
 	g.overstaysSince = since
 	m := g.member
-	m.Log.Error("a guest ignores its end; until it returns the job does not go on here, nor does the server stop",
+	m.Log.Error("a guest ignores its end; until it returns, the job cannot go on here and the server cannot stop",
 		"item", g.entry.Item, "run", g.call.RunID, "ended_at", since)
 	m.troubles.set(troubleGuest, m.stuck.add(g, since))
 }
