@@ -211,7 +211,7 @@ func TestClientAnswersAsTheOperatorDoes(t *testing.T) {
 	wantCode(t, "no address", err, host.NotFound, "no job knows a server")
 }
 
-// What a report has is there for who asks the server, too: a field that is added
+// A client gets the same report as an operator of the registry. A new field of a report
 // needs a place in the document.
 func TestEveryFieldOfAReportTravels(t *testing.T) {
 	t.Parallel()
@@ -242,7 +242,7 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 	}
 }
 
-// fill gives every field a value that is not zero.
+// fill sets every field to a value that is not zero.
 func fill(v reflect.Value, n int64) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + n)))
@@ -291,13 +291,13 @@ func TestNoServer(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if left, err := os.ReadDir(s.data + "/" + folder); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(s.data + "/" + socketDir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	wantCode(t, "a client that stayed", s.client.Trigger(t.Context(), "report"), host.Unavailable, "no server answers")
 }
 
-// travel writes a document and reads it again.
+// travel encodes a document and decodes it again.
 func travel(from, to any) error {
 	text, err := json.Marshal(from)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody bounds what is sent with a request, in bytes.
+// maxBody is the limit of a request's body, in bytes.
 const maxBody = 64 << 10
 
 const jsonType = "application/json"
 
 // readBody reads the members of a JSON object into the variables that fields
-// names. A request without a body has none of them. What a client of another
-// release means by a member that is not known here cannot be guessed, so it is
-// refused, and so is one that comes twice.
+// names. A request without a body has none of them. Unknown members are refused,
+// because a client of another release may mean something by them. A member that
+// comes twice is refused, too.
 func (r *request) readBody(fields map[string]any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxBody))
 	switch {
@@ -112,7 +112,7 @@ func sortedKeys(fields map[string]any) []string {
 	return names
 }
 
-// kindOf says what a variable takes.
+// kindOf describes the values that a variable takes.
 func kindOf(to any) string {
 	if _, ok := to.(*bool); ok {
 		return "true or false"

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// said are members of every kind.
-type said struct {
+// members are members of every kind.
+type members struct {
 	All    bool    `json:"all"`
 	Server *string `json:"server"`
 }
 
-// What is taken means the same to a parser that is less strict.
+// A body that readBody accepts means the same to a less strict parser.
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
 		"", "{}", `{"all":true}`, `{"server":"10.0.0.1","all":false}`, `{"server":"\ud800"}`, `{"all":true,"all":true}`, `{"ALL":true}`, `{"all":null}`,
@@ -21,7 +21,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var got, want said
+		var got, want members
 		if faults := parseObject(body, map[string]any{"all": &got.All, "server": &got.Server}); len(faults) > 0 {
 			for _, fault := range faults {
 				if fault.Message == "" {

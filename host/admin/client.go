@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// maxAnswer bounds what a server may answer, in bytes: the list of many thousand
-// jobs, or a dump.
+// maxAnswer is the limit of a server's answer, in bytes. It has room for a list of
+// many thousand jobs, and for a dump.
 const maxAnswer = 64 << 20
 
 // Client sends requests to a running server. It has the methods and errors of
@@ -40,7 +40,7 @@ func Dial(ctx context.Context, dataDir string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = first.Close() // nothing was said
+	_ = first.Close() // nothing was sent on it
 	return &Client{path: path, transport: &http.Transport{
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
 		MaxResponseHeaderBytes: maxHead,
@@ -69,7 +69,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.
 	return c.send(ctx, method, path, jsonType, bytes.NewReader(text))
 }
 
-// send is ask with a body that is written already.
+// send is ask with a body that is encoded already.
 func (c *Client) send(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://wasmjobd"+path, body)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
 	}
-	answer, err := c.transport.RoundTrip(r) // and no http.Client, which would follow redirects
+	answer, err := c.transport.RoundTrip(r) // an http.Client would follow redirects
 	if err != nil {
 		return nil, lost(method, c.path, err)
 	}
@@ -94,12 +94,12 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 func lost(method, path string, err error) error {
 	code := host.Unavailable
 	if method != http.MethodGet && !errors.Is(err, ErrNoServer) {
-		code = host.Unknown // it may have been done
+		code = host.Unknown // the server may have carried it out
 	}
 	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}
 }
 
-// codesOf are the codes of the host that stand for those of the API alone.
+// codesOf maps codes that only the API has to codes of the host.
 var codesOf = map[string]host.Code{codeBusy: host.Unavailable, codeTimeout: host.Unavailable}
 
 // refused returns the error in a server's answer.
@@ -123,8 +123,8 @@ func refused(answer *http.Response) error {
 	return &host.Error{Code: cmp.Or(codesOf[p.Code], host.Internal), Msg: p.Detail}
 }
 
-// wish sends a request whose answer has no content.
-func (c *Client) wish(ctx context.Context, method, path string, body any) error {
+// askOnly sends a request whose answer has no content.
+func (c *Client) askOnly(ctx context.Context, method, path string, body any) error {
 	answer, err := c.ask(ctx, method, path, body)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *Client) wish(ctx context.Context, method, path string, body any) error 
 	return nil
 }
 
-// read sends a request and reads the document that it is answered with.
+// read sends a request and decodes the document in the answer.
 func (c *Client) read(ctx context.Context, method, path string, body, to any) error {
 	answer, err := c.ask(ctx, method, path, body)
 	if err != nil {
@@ -203,11 +203,11 @@ func (c *Client) Reshard(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":reshard", nil)
 }
 
-// post writes a wish for a job.
+// post sends a request about a job whose answer has no content.
 func (c *Client) post(ctx context.Context, name, what string, body any) error {
 	name, err := checkName(name)
 	if err != nil {
 		return err
 	}
-	return c.wish(ctx, http.MethodPost, jobPath(name)+what, body)
+	return c.askOnly(ctx, http.MethodPost, jobPath(name)+what, body)
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// lookAgain is the time between two looks at a job that is to get a module.
-const lookAgain = 100 * time.Millisecond
+// pollInterval is the interval at which AwaitModule reads the job.
+const pollInterval = 100 * time.Millisecond
 
-// KeepModule sends the bytes of a module to the server. No job runs it because of
-// that.
+// KeepModule uploads a module to the server. No job runs it until NextModule names it.
 func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) error {
 	answer, err := c.send(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), wasmType, bytes.NewReader(wasm))
 	if err != nil {
@@ -25,8 +24,8 @@ func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) err
 	return nil
 }
 
-// NextModule is operator.Operator.NextModule. What next calls the module is left to
-// the server.
+// NextModule is operator.Operator.NextModule, without the name of next: the server keeps
+// the current one.
 func (c *Client) NextModule(ctx context.Context, name string, next operator.ModuleRef) error {
 	return c.post(ctx, name, ":set-module", map[string]string{"digest": next.Digest, "reference": next.Reference})
 }
@@ -36,7 +35,7 @@ func (c *Client) RollBack(ctx context.Context, name, to string) (back operator.M
 	if name, err = checkName(name); err != nil {
 		return back, false, err
 	}
-	var d movedDocument
+	var d rollBackDocument
 	err = c.read(ctx, http.MethodPost, jobPath(name)+":rollback-module", map[string]string{"to": to}, &d)
 	return d.ModuleRef, d.Runs, err
 }
@@ -48,7 +47,7 @@ func (c *Client) WithdrawModule(ctx context.Context, name, digest string) error 
 
 // AwaitModule is operator.Operator.AwaitModule.
 func (c *Client) AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error {
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	reported := map[operator.ModuleWait]bool{}
 	for {

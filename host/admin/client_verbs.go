@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// verbOf is how a switch is called in a path.
+// verbOf returns the verb in a path that disables or enables.
 func verbOf(disabled bool) string {
 	if disabled {
 		return ":disable"
@@ -61,7 +61,7 @@ func (c *Client) Shutdown(ctx context.Context, name string, w operator.Which) ([
 	default:
 		body["instance"] = w.Instance
 	}
-	var d shutDocument
+	var d shutdownDocument
 	err = c.read(ctx, http.MethodPost, jobPath(name)+":shutdown", body, &d)
 	return d.Instances, err
 }
@@ -76,7 +76,7 @@ func (c *Client) Remove(ctx context.Context, name string, force bool) error {
 	if force {
 		body = map[string]any{"force": true}
 	}
-	return c.wish(ctx, http.MethodDelete, jobPath(name), body)
+	return c.askOnly(ctx, http.MethodDelete, jobPath(name), body)
 }
 
 // Dump is operator.Operator.Dump.

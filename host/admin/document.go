@@ -39,23 +39,23 @@ func documentOf(r *operator.JobReport) jobDocument {
 	if c := r.Config; c != nil {
 		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description}
 	}
-	d.Faults = listed(d.Faults)
-	d.Blockers = listed(d.Blockers)
-	d.Members = listed(d.Members)
-	d.Servers = listed(d.Servers)
+	d.Faults = orEmpty(d.Faults)
+	d.Blockers = orEmpty(d.Blockers)
+	d.Members = orEmpty(d.Members)
+	d.Servers = orEmpty(d.Servers)
 	return d
 }
 
-// listed is a list that JSON has no null for.
-func listed[T any](all []T) []T {
+// orEmpty returns all, but an empty list for nil, which JSON would show as null.
+func orEmpty[T any](all []T) []T {
 	if all == nil {
 		return []T{}
 	}
 	return all
 }
 
-// report returns the report that the document was made from, as far as the document
-// holds it.
+// report returns the report that the document was made from, without the fields that the
+// document leaves out.
 func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {

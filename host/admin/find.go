@@ -16,11 +16,10 @@ import (
 // ErrNoServer is the error when no server answers for a data directory.
 var ErrNoServer = errors.New("no server answers for the data directory")
 
-// find returns the path of the socket of the server with a data directory. It
-// refuses a socket that another user may have put there, since people trust what
-// the server answers.
+// find returns the path of the socket of the server with a data directory. It refuses a
+// socket that another user may have made, since people trust the answers.
 func find(dataDir string) (string, error) {
-	dir := filepath.Join(dataDir, folder)
+	dir := filepath.Join(dataDir, socketDir)
 	if err := trusted(dir, dataDir, fs.ModeDir); err != nil {
 		return "", err
 	}
@@ -46,7 +45,7 @@ func trusted(path, dataDir string, kind fs.FileMode) error {
 		return fmt.Errorf("%w: there is no %s", ErrNoServer, path)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return notYours(err)
+		return notPermitted(err)
 	}
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func trusted(path, dataDir string, kind fs.FileMode) error {
 	case !ok || uid != of:
 		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s belongs to user %d, and only that user may ask its server; run the command as that user, or remove it if it is not the server's", path, uid)}
 	case info.Mode()&0o077 != 0:
-		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s can be used by other users (mode %04o), so it is not believed; remove it and start the server again", path, info.Mode().Perm())}
+		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s can be used by other users (mode %04o) and is not trusted; remove it and start the server again", path, info.Mode().Perm())}
 	}
 	return nil
 }
@@ -76,14 +75,14 @@ func connect(ctx context.Context, path string) (net.Conn, error) {
 	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %w", ErrNoServer, err) // it was killed, or has just ended
 	case errors.Is(err, fs.ErrPermission):
-		return nil, notYours(err)
+		return nil, notPermitted(err)
 	case len(path) > maxPath:
 		return nil, fmt.Errorf("the path %s is too long for a socket; name data_dir by a shorter one", path)
 	}
 	return nil, fmt.Errorf("reach the server: %w", err)
 }
 
-// notYours is the error for a user without permission.
-func notYours(err error) error {
+// notPermitted is the error for a user without permission.
+func notPermitted(err error) error {
 	return &host.Error{Code: host.Denied, Msg: "only the user of the server, or root, may ask it", Err: err}
 }

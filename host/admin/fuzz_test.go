@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// Whatever is sent is either done or answered by a problem document, and none of
-// it is the server's fault.
+// Every request is either carried out or answered with a problem, and never causes an
+// internal error.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
 		"GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n",

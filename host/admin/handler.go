@@ -19,14 +19,15 @@ import (
 type Options struct {
 	// Operate opens an Operator for one request, which closes it.
 	Operate func(context.Context) (*operator.Operator, error)
-	// Keep puts a module where the servers' jobs find it; nil: none can be brought.
+	// Keep stores a module where the jobs of the servers find it; nil: uploads are
+	// refused.
 	Keep func(r io.Reader, digest string) error
-	// Runs reads the history of the server; nil: it has none.
+	// Runs reads the history of the server; nil: the server has none.
 	Runs Runs
-	// Reload has the server read its files again; nil: it cannot.
+	// Reload makes the server read its files again; nil: it cannot.
 	Reload Reload
-	// Nodes allows requests to read the nodes of the registry as they are, with the
-	// state of guests: for a listener that only the user of the server can reach.
+	// Nodes allows requests to read nodes of the registry, including the state of
+	// guests. Set it only for a listener that no other user can reach.
 	Nodes bool
 	// Log receives each request that writes; nil discards.
 	Log *slog.Logger
@@ -39,14 +40,14 @@ type Handler struct {
 	mux *http.ServeMux
 }
 
-// request is one request on its way.
+// request is one request while it is served.
 type request struct {
 	*http.Request
 	op *operator.Operator
 	w  http.ResponseWriter
 }
 
-// NewHandler makes one.
+// NewHandler creates a Handler with all routes.
 func NewHandler(o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -89,7 +90,7 @@ func NewHandler(o Options) *Handler {
 	return h
 }
 
-// handle has requests answered that a pattern names.
+// handle registers do for the requests that match a pattern.
 func (h *Handler) handle(pattern string, do func(*request) error) {
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, do) })
 }
@@ -97,7 +98,7 @@ func (h *Handler) handle(pattern string, do func(*request) error) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := r.URL.EscapedPath()
-	if at == "" || path.Clean(at) != at { // the mux would redirect, and what follows that may write twice
+	if at == "" || path.Clean(at) != at { // the mux would redirect, and a client that follows may write twice
 		h.fail(w, r, noRoute(r))
 		return
 	}
@@ -115,7 +116,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// headers is an answer of which only the headers count.
+// headers is a ResponseWriter that keeps only the headers.
 type headers http.Header
 
 // Header, Write and WriteHeader implement http.ResponseWriter.
@@ -152,7 +153,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(*request
 	}
 }
 
-// fail answers that a request was not fulfilled.
+// fail answers a request with a problem, and logs it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, id := problemOf(err), rand.Text()
 	level := slog.LevelInfo
@@ -163,10 +164,10 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.write(w, id)
 }
 
-// jobName is the job that the path names.
+// jobName returns the name of the job in the path.
 func (r *request) jobName() (string, error) { return checkName(r.PathValue("job")) }
 
-// checkName refuses what no job can be called, and what names another node.
+// checkName refuses names that no job can have, and those that lead to another node.
 func checkName(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %.300q: that is no name of a job", name)}
@@ -180,8 +181,8 @@ func (r *request) answer(v any) error {
 	return nil
 }
 
-// done answers that a wish for a job is written, if it is. What becomes of it is
-// to be seen at the job.
+// done answers that a request for a job was written, or fails with err. The job itself
+// shows when its members have acted on it.
 func (r *request) done(name string, err error) error {
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// answered is what a handler answers to a request.
+// answered is the answer of a handler to a request.
 func answered(t *testing.T, h http.Handler, method, path, body, mediaType string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -28,7 +28,7 @@ func answered(t *testing.T, h http.Handler, method, path, body, mediaType string
 	return w
 }
 
-// problemIn is the problem document of an answer.
+// problemIn decodes the problem in an answer.
 func problemIn(t *testing.T, w *httptest.ResponseRecorder) problem {
 	t.Helper()
 	var p problem

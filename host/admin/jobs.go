@@ -13,7 +13,7 @@ import (
 
 const jobsPath = "/api/v1/jobs"
 
-// jobPath is where a job is.
+// jobPath returns the path of a job.
 func jobPath(name string) string { return jobsPath + "/" + url.PathEscape(name) }
 
 func listJobs(r *request) error {
@@ -45,24 +45,24 @@ func trigger(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.wish(name, (*operator.Operator).Trigger)
+	return r.callVerb(name, (*operator.Operator).Trigger)
 }
 
 // jobCalls are the calls of POST /api/v1/jobs/{job}:{call}.
 var jobCalls = map[string]func(*request, string) error{
-	"pause":    func(r *request, name string) error { return r.wish(name, (*operator.Operator).Pause) },
-	"resume":   func(r *request, name string) error { return r.wish(name, (*operator.Operator).Resume) },
-	"reshard":  func(r *request, name string) error { return r.wish(name, (*operator.Operator).Reshard) },
+	"pause":    func(r *request, name string) error { return r.callVerb(name, (*operator.Operator).Pause) },
+	"resume":   func(r *request, name string) error { return r.callVerb(name, (*operator.Operator).Resume) },
+	"reshard":  func(r *request, name string) error { return r.callVerb(name, (*operator.Operator).Reshard) },
 	"disable":  func(r *request, name string) error { return switchJob(r, name, true) },
 	"enable":   func(r *request, name string) error { return switchJob(r, name, false) },
-	"shutdown": shutJob,
+	"shutdown": shutdownJob,
 
 	"set-module":      setModule,
 	"rollback-module": rollBackModule,
 	"withdraw-module": withdrawModule,
 }
 
-// callJob makes the call after the last colon of the path: a job's name may have
+// callJob calls the verb after the last colon of the path. The name of a job may have
 // colons, too.
 func callJob(r *request) error {
 	called, verb := cutVerb(r.PathValue("call"))
@@ -81,8 +81,8 @@ func callJob(r *request) error {
 	return do(r, name)
 }
 
-// wish has something written for a job that needs no more words.
-func (r *request) wish(name string, do func(*operator.Operator, context.Context, string) error) error {
+// callVerb calls a verb of the Operator that takes nothing but the job's name.
+func (r *request) callVerb(name string, do func(*operator.Operator, context.Context, string) error) error {
 	if err := r.readBody(nil); err != nil {
 		return err
 	}
@@ -120,32 +120,32 @@ func callItem(r *request) error {
 	return r.done(name, r.op.SetItem(r.Context(), name, item, disabled))
 }
 
-// shutDocument lists the members on which a job ends.
-type shutDocument struct {
+// shutdownDocument lists the members on which a job ends.
+type shutdownDocument struct {
 	Version   int              `json:"version"`
 	Instances []job.InstanceID `json:"instances"`
 }
 
-// shutJob ends a job on some of its members, or all.
-func shutJob(r *request, name string) error {
+// shutdownJob ends a job on some or all of its members.
+func shutdownJob(r *request, name string) error {
 	var w operator.Which
 	if err := r.readBody(map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
 		return err
 	}
-	said := 0
+	chosen := 0
 	for _, is := range []bool{w.All, w.IP != "", w.Instance != ""} {
 		if is {
-			said++
+			chosen++
 		}
 	}
-	if said != 1 {
+	if chosen != 1 {
 		return refuse(http.StatusUnprocessableEntity, string(host.Invalid), `say where the job is to end: one of "server", "instance" and "all"`)
 	}
 	gone, err := r.op.Shutdown(r.Context(), name, w)
 	if err != nil {
 		return err
 	}
-	return r.answer(shutDocument{Version: 1, Instances: listed(gone)})
+	return r.answer(shutdownDocument{Version: 1, Instances: orEmpty(gone)})
 }
 
 func removeJob(r *request) error {
@@ -172,12 +172,12 @@ func dumpJob(r *request) error {
 	to := &plainText{w: r.w}
 	err = r.op.Dump(r.Context(), name, to)
 	if err != nil && to.begun {
-		panic(http.ErrAbortHandler) // which cuts the answer off, so that it is not taken for a whole one
+		panic(http.ErrAbortHandler) // cuts the answer off, so that the client notices that it is incomplete
 	}
 	return err
 }
 
-// plainText is an answer that begins with the first piece of its text.
+// plainText is an answer whose headers are sent with the first piece of text.
 type plainText struct {
 	w     http.ResponseWriter
 	begun bool

@@ -14,20 +14,20 @@ import (
 const (
 	modulesPath = "/api/v1/modules"
 	wasmType    = "application/wasm"
-	// bringTimeout is how long a module may take to come.
-	bringTimeout = 2 * time.Minute
-	// maxReference bounds what a module is called for people, in bytes.
+	// uploadTimeout is the limit for the upload of a module.
+	uploadTimeout = 2 * time.Minute
+	// maxReference is the limit of a module's reference, in bytes.
 	maxReference = 256
 )
 
-// movedDocument is the module to which a step back leads.
-type movedDocument struct {
+// rollBackDocument is the module that a step back leads to.
+type rollBackDocument struct {
 	Version int `json:"version"`
 	operator.ModuleRef
 	Runs bool `json:"runs"` // it runs already; otherwise it is the next one
 }
 
-// keepModule takes the bytes of a module. No job runs it by that.
+// keepModule stores an uploaded module. No job runs it until a call names it.
 func (h *Handler) keepModule(r *request) error {
 	if h.o.Keep == nil {
 		return noRoute(r.Request)
@@ -35,11 +35,11 @@ func (h *Handler) keepModule(r *request) error {
 	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
 	}
-	// The client has had as long as for other requests until here. If there is no
-	// other bound, that stays.
+	// An upload gets more time than other requests. Without support for deadlines the
+	// server's general ones stay.
 	c := http.NewResponseController(r.w)
-	_ = c.SetReadDeadline(time.Now().Add(bringTimeout))
-	_ = c.SetWriteDeadline(time.Now().Add(bringTimeout + shutTimeout))
+	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
+	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + shutdownTimeout))
 	switch err := h.o.Keep(r.Body, r.PathValue("digest")); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow()
@@ -50,7 +50,7 @@ func (h *Handler) keepModule(r *request) error {
 	return nil
 }
 
-// setModule names the module that is to take the place of the one that a job has.
+// setModule names the module that is to replace the one of a job.
 func setModule(r *request, name string) error {
 	var next operator.ModuleRef
 	if err := r.readBody(map[string]any{"digest": &next.Digest, "reference": &next.Reference}); err != nil {
@@ -72,10 +72,10 @@ func rollBackModule(r *request, name string) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(movedDocument{Version: 1, ModuleRef: back, Runs: runs})
+	return r.answer(rollBackDocument{Version: 1, ModuleRef: back, Runs: runs})
 }
 
-// withdrawModule takes the next module back, if it is the one that is named.
+// withdrawModule withdraws the next module if it has the digest in the body.
 func withdrawModule(r *request, name string) error {
 	var digest string
 	if err := r.readBody(map[string]any{"digest": &digest}); err != nil {

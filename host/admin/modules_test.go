@@ -24,7 +24,7 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keeping is a handler that keeps modules in a data directory.
+// keeping returns a handler that stores modules in a data directory.
 func keeping(dir string) *Handler {
 	return NewHandler(Options{Operate: onMemory, Keep: func(r io.Reader, digest string) error { return host.KeepModule(dir, r, digest) }})
 }
@@ -78,7 +78,7 @@ func TestModuleThatStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(c)
-		if took := time.Since(begun); err != nil || took != bringTimeout || !bytes.Contains(text, []byte(`"code":"timeout"`)) {
+		if took := time.Since(begun); err != nil || took != uploadTimeout || !bytes.Contains(text, []byte(`"code":"timeout"`)) {
 			t.Errorf("after %s: %s, %v", took, text, err)
 		}
 		cancel()

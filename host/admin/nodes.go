@@ -22,7 +22,7 @@ type nodesDocument struct {
 	Nodes   []nodeDocument `json:"nodes"`
 }
 
-// nodeDocument is a node of the registry as it is.
+// nodeDocument is a node of the registry.
 type nodeDocument struct {
 	Path     string       `json:"path"`
 	Exists   bool         `json:"exists"`
@@ -31,7 +31,8 @@ type nodeDocument struct {
 	Stat     statDocument `json:"stat,omitzero"`
 }
 
-// maxNodes is after how many bytes of values and names an answer has no further node.
+// maxNodes is the size in bytes of values and names after which an answer gets no more
+// nodes.
 const maxNodes = 4 << 20
 
 type statDocument struct {
@@ -44,7 +45,7 @@ type statDocument struct {
 	ModifiedAt      time.Time          `json:"modified_at"`
 }
 
-// readNodes answers with nodes, each as it is when it is read.
+// readNodes answers with nodes. They are not of one moment.
 func readNodes(r *request) error {
 	var paths []string
 	if err := r.readQuery(map[string]any{"path": &paths}); err != nil {
@@ -82,27 +83,27 @@ func readNodes(r *request) error {
 // to check it against another configuration. It cannot change anything. Close it
 // before the client.
 func (c *Client) Operate(ctx context.Context, namespace string) (*operator.Operator, error) {
-	return operator.Open(ctx, onlyRead{c}, namespace)
+	return operator.Open(ctx, readOnlyRegistry{c}, namespace)
 }
 
-// onlyRead is a server's registry as its nodes can be read from outside.
-type onlyRead struct{ c *Client }
+// readOnlyRegistry is a server's registry, of which a client can only read nodes.
+type readOnlyRegistry struct{ c *Client }
 
 // Open implements registry.Registry.
-func (o onlyRead) Open(context.Context, func(registry.Event)) (registry.Session, error) {
+func (o readOnlyRegistry) Open(context.Context, func(registry.Event)) (registry.Session, error) {
 	return &reader{c: o.c, places: make(chan struct{}, maxRequests/2)}, nil
 }
 
 // Close implements registry.Registry.
-func (onlyRead) Close() error { return nil }
+func (readOnlyRegistry) Close() error { return nil }
 
 // reader is a session that only reads. Any other use is a mistake in the program.
 type reader struct {
 	registry.Session // nil
 
 	c *Client
-	// places bounds the requests in flight: the server refuses more, and other
-	// clients need some, too.
+	// places bounds the requests in flight. The server refuses more than maxRequests,
+	// and other clients need some of them.
 	places chan struct{}
 }
 
@@ -140,8 +141,7 @@ func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node,
 	return nodes, nil
 }
 
-// queryOf returns the query for the first of the paths, as many as a request has
-// room for.
+// queryOf returns the query for the first paths, as many as fit into one request.
 func queryOf(paths []string) string {
 	var b strings.Builder
 	for _, at := range paths {

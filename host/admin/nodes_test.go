@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What is wrong with a job is found through the server as it is on its registry, by
-// the options of who asks.
+// Checkups through the server find the same as checkups on its registry, for the options
+// of the client.
 func TestCheckupsThroughTheServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report", "mail")
@@ -58,7 +58,7 @@ func TestCheckupsThroughTheServer(t *testing.T) {
 	}
 }
 
-// requests is a reader that counts what it asks of the server.
+// requests is a reader that counts its requests to the server.
 type requests struct {
 	*reader
 	n atomic.Int64
@@ -78,8 +78,8 @@ func (r *requests) ReadMany(ctx context.Context, paths []string) ([]registry.Nod
 	return r.reader.ReadMany(ctx, paths)
 }
 
-// A job has some forty nodes that a checkup looks at. It asks for those with known names,
-// and then for those that the first name.
+// A checkup reads some forty nodes of a job in two requests: first the nodes with known
+// names, then those that the first ones name.
 func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -87,7 +87,7 @@ func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
 		names = append(names, fmt.Sprintf("job%d", i))
 	}
 	s := start(t, names...)
-	session, err := onlyRead{s.client}.Open(t.Context(), nil)
+	session, err := readOnlyRegistry{s.client}.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +114,8 @@ func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
 	}
 }
 
-// Neither a request nor an answer is larger than the two sides take: what has no room is
-// asked for again.
+// Requests and answers keep within the limits of both sides. Nodes that do not fit are
+// requested again.
 func TestManyNodesComeInParts(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -139,7 +139,7 @@ func TestManyNodesComeInParts(t *testing.T) {
 	for i := range 100 {
 		paths = append(paths, fmt.Sprintf("/%d/%s", i, strings.Repeat("ü&", 100)))
 	}
-	session, err := onlyRead{s.client}.Open(t.Context(), nil)
+	session, err := readOnlyRegistry{s.client}.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,5 +4,5 @@ package admin
 
 import "io/fs"
 
-// owner is not known here, so no socket is made.
+// owner is not known on this system, so the server makes no socket.
 func owner(fs.FileInfo) (uid int, ok bool) { return 0, false }

@@ -40,7 +40,7 @@ type problem struct {
 
 // fault describes one fault in a body, or in a parameter of the query.
 type fault struct {
-	Pointer   string `json:"pointer"` // RFC 6901; empty: the whole body, or it is none of the body
+	Pointer   string `json:"pointer"` // RFC 6901; empty: the whole body, or not in the body
 	Parameter string `json:"parameter,omitempty"`
 	Message   string `json:"message"`
 }
@@ -52,7 +52,7 @@ func refuse(status int, code, detail string, faults ...fault) *problem {
 	return &problem{Status: status, Code: code, Detail: detail, Errors: faults}
 }
 
-// statuses are the answers for errors of the host.
+// statuses maps codes of the host to HTTP statuses.
 var statuses = map[host.Code]int{
 	host.Invalid:     http.StatusUnprocessableEntity,
 	host.NotFound:    http.StatusNotFound,
@@ -73,7 +73,7 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*host.Error](err); ok {
 		code = e.Code
 		if e.Unless != "" {
-			faults = []fault{{Pointer: "/" + e.Unless, Message: "with true it is done all the same"}}
+			faults = []fault{{Pointer: "/" + e.Unless, Message: "set it to true to do it all the same"}}
 		}
 	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		code = host.Unavailable

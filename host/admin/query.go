@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// readQuery reads the parameters of a query into the variables that fields names, strings
-// or lists of them. As of a body, one that is not known is refused, and so is one that
-// comes twice and is no list.
+// readQuery reads the parameters of a query into the variables that fields names, which
+// are strings or lists of strings. It refuses unknown parameters, as readBody does, and
+// a parameter that comes twice and is no list.
 func (r *request) readQuery(fields map[string]any) error {
 	if r.URL.RawQuery == "" {
 		return nil

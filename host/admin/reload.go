@@ -10,14 +10,14 @@ import (
 
 const reloadPath = "/api/v1/config:reload"
 
-// Reload makes a server use its files as they are now. Its error is a *host.Error,
-// whose Err joins all faults if there are several.
+// Reload makes a server apply the current content of its files. Its error is a
+// *host.Error, whose Err joins all faults if there are several.
 type Reload func(context.Context) (Reloaded, error)
 
 // Reloaded is the result of a reload.
 type Reloaded struct {
 	host.Reloaded
-	NeedRestart []string // settings beside those of jobs that were changed and stay as they were
+	NeedRestart []string // changed settings that only a restart applies
 }
 
 type reloadedDocument struct {
@@ -29,7 +29,7 @@ type reloadedDocument struct {
 	NeedRestart []string `json:"need_restart"`
 }
 
-// reload answers when the server uses its files, or returns all faults in them.
+// reload answers when the server has applied its files, or returns all faults in them.
 func (h *Handler) reload(r *request) error {
 	if err := r.readBody(nil); err != nil {
 		return err
@@ -47,5 +47,5 @@ func (h *Handler) reload(r *request) error {
 		}
 		return p
 	}
-	return r.answer(reloadedDocument{1, listed(d.Added), listed(d.Changed), listed(d.Removed), d.Kept, listed(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))})
+	return r.answer(reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))})
 }

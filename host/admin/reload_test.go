@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// Of what is wrong with the files each fault is told for itself.
+// A reload reports each fault of the files by itself.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	two := errors.Join(errors.New("one"), errors.New("two"))

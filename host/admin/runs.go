@@ -16,9 +16,9 @@ import (
 
 const (
 	runsPath = "/api/v1/runs/"
-	// usualRuns and maxRuns bound a page.
-	usualRuns = 100
-	maxRuns   = 1000
+	// defaultPage and maxPage bound a page.
+	defaultPage = 100
+	maxPage     = 1000
 )
 
 // RunsWanted selects the rows of a history that a request asks for, the newest
@@ -88,10 +88,10 @@ func runOf(r *trace.Row) runDocument {
 	return d
 }
 
-// listRuns answers with a page of what the history of this server has of a job.
+// listRuns answers with a page of the job's rows in the history of this server.
 func (h *Handler) listRuns(r *request) error {
 	var limit, item, state string
-	want := RunsWanted{Limit: usualRuns}
+	want := RunsWanted{Limit: defaultPage}
 	if err := r.readQuery(map[string]any{"limit": &limit, "item": &item, "state": &state, "cursor": &want.Cursor}); err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (h *Handler) listRuns(r *request) error {
 		return wrongParameter("state", fmt.Sprintf("there is no state %.64q", state))
 	}
 	if limit != "" {
-		if want.Limit, err = strconv.Atoi(limit); err != nil || want.Limit < 1 || want.Limit > maxRuns {
-			return wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxRuns))
+		if want.Limit, err = strconv.Atoi(limit); err != nil || want.Limit < 1 || want.Limit > maxPage {
+			return wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxPage))
 		}
 	}
 	if item != "" {
@@ -138,7 +138,7 @@ func (h *Handler) showRun(r *request) error {
 	item, err := strconv.Atoi(r.PathValue("item"))
 	var d runsDocument
 	if err == nil && r.PathValue("run") != "" {
-		d, err = h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxRuns})
+		d, err = h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
 		if err != nil {
 			return err
 		}

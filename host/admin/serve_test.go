@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// pipes is a listener without a network, so that time is virtual.
+// pipes is a listener without a network, for virtual time.
 type pipes struct {
 	calls chan net.Conn
 	done  chan struct{}
@@ -54,7 +54,7 @@ func (p *pipes) call() net.Conn {
 	return here
 }
 
-// serveWith serves until stop is called, which tells when it has ended.
+// serveWith serves until stop is called, which returns when Serve has ended.
 func serveWith(t *testing.T, operate func(context.Context) (*operator.Operator, error)) (p *pipes, stop func()) {
 	t.Helper()
 	p = newPipes()
@@ -75,7 +75,7 @@ func onMemory(ctx context.Context) (*operator.Operator, error) {
 	return operator.Open(ctx, embedded.Memory(), "wasmjobd")
 }
 
-// Nobody holds a connection for long who says nothing, or says it too slowly.
+// A client that sends nothing, or sends too slowly, is cut off.
 func TestSlowRequestsAreCutOff(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 	}
 }
 
-// Who does not read the answer is cut off, too, and so is who reads it slowly.
+// A client that does not read the answer, or reads it too slowly, is cut off.
 func TestSlowReadersAreCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// So many requests are under way at once, and the next one hears it at once. A
-// request that takes too long is given up, and at the end none is left.
+// Beyond the limit of concurrent requests, the next one is refused at once. A request that
+// takes too long is given up, and none is left when Serve returns.
 func TestRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestRequestsAtOnce(t *testing.T) {
 			t.Errorf("after %s: %d %s", time.Since(at), status, text)
 		}
 		for _, r := range asked {
-			if status, text := answer(r); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"unavailable"`) || time.Since(at) != answerTimeout {
+			if status, text := answer(r); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"unavailable"`) || time.Since(at) != workTimeout {
 				t.Errorf("after %s: %d %s", time.Since(at), status, text)
 			}
 		}
@@ -206,14 +206,14 @@ func TestRequestsAtOnce(t *testing.T) {
 		<-begun
 		at = time.Now()
 		stop()
-		if took := time.Since(at); took > shutTimeout {
+		if took := time.Since(at); took > shutdownTimeout {
 			t.Errorf("it ended after %s", took)
 		}
 		under.Wait()
 	})
 }
 
-// More connections than there are places for wait, and have their turn.
+// Connections beyond the limit wait until others are closed.
 func TestConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,12 +235,12 @@ func TestConnectionsAtOnce(t *testing.T) {
 	})
 }
 
-// A reader who stands still holds up no job.
+// A client that stops reading delays no job.
 func TestJobsRunWhileClientsHang(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
 	for range maxRequests + 3 {
-		c, err := net.Dial("unix", s.data+"/"+folder+"/"+socketName)
+		c, err := net.Dial("unix", s.data+"/"+socketDir+"/"+socketName)
 		if err != nil {
 			t.Fatal(err)
 		}

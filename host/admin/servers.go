@@ -13,11 +13,11 @@ type serversDocument struct {
 	Servers []operator.ServerReport `json:"servers"`
 }
 
-// setDocument lists the jobs for which a wish was written.
+// setDocument lists the jobs for which a request was written.
 type setDocument struct {
 	Version int      `json:"version"`
 	Jobs    []string `json:"jobs"`
-	Unread  []string `json:"unreadable_jobs"` // which are left as they are
+	Unread  []string `json:"unreadable_jobs"` // jobs that were not changed
 }
 
 func listServers(r *request) error {
@@ -25,14 +25,13 @@ func listServers(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(serversDocument{Version: 1, Servers: listed(operator.ServersOf(jobs))})
+	return r.answer(serversDocument{Version: 1, Servers: orEmpty(operator.ServersOf(jobs))})
 }
 
 // switches are the verbs that disable or enable a server or an item.
 var switches = map[string]bool{"disable": true, "enable": false}
 
-// cutVerb splits the last part of a path at its last colon: what follows is the
-// verb.
+// cutVerb splits the last part of a path at its last colon. The verb follows the colon.
 func cutVerb(called string) (what, verb string) {
 	i := strings.LastIndex(called, ":")
 	if i < 0 {
@@ -55,5 +54,5 @@ func callServer(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(setDocument{Version: 1, Jobs: set, Unread: listed(unread)})
+	return r.answer(setDocument{Version: 1, Jobs: set, Unread: orEmpty(unread)})
 }

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// folder is the directory in the data directory that only its owner may enter.
-	// So no other user reaches the socket before it has its mode.
-	folder = "admin"
-	// socketName is the socket, in folder or in a directory of its own.
+	// socketDir is the directory below the data directory that only its owner may enter,
+	// so that no other user reaches the socket before it has its mode.
+	socketDir = "admin"
+	// socketName is the socket, in socketDir or in a directory of its own.
 	socketName = "socket"
-	// elsewhereName is a file in folder that names the socket, where the path of
-	// folder is too long for one.
+	// elsewhereName is a file in socketDir that names the socket, if the path of socketDir is
+	// too long for one.
 	elsewhereName = "elsewhere"
-	// maxPath is the longest path that the address of a socket has room for.
+	// maxPath is the longest path of a socket.
 	maxPath = 107
-	// ownPattern is how directories are called that hold a socket elsewhere.
-	ownPattern = "wasmjobd-*"
+	// dirPattern is the pattern for names of directories that hold a socket elsewhere.
+	dirPattern = "wasmjobd-*"
 )
 
 // Socket is the socket of the server with a data directory.
 type Socket struct {
 	net.Listener
-	path  string
-	clear []string // what is removed with it, the inmost first
+	path    string
+	cleanup []string // files and directories that Close removes, the innermost first
 }
 
-// Path is where the socket is.
+// Path returns the path of the socket.
 func (s *Socket) Path() string { return s.path }
 
-// Listen makes the socket of the server with a data directory. The caller holds
-// the lock of that, as OpenRegistry takes it: what another server has left there
-// is replaced.
+// Listen makes the socket of the server with a data directory. The caller holds the lock
+// that OpenRegistry takes, so a socket that is already there was left by an earlier
+// server and is replaced.
 func Listen(ctx context.Context, dataDir string) (*Socket, error) {
 	return listen(ctx, dataDir, runtimeDirs())
 }
@@ -51,15 +51,15 @@ func runtimeDirs() []string {
 }
 
 func listen(ctx context.Context, dataDir string, others []string) (*Socket, error) {
-	dir, err := filepath.Abs(filepath.Join(dataDir, folder))
+	dir, err := filepath.Abs(filepath.Join(dataDir, socketDir))
 	if err != nil {
 		return nil, fmt.Errorf("make the socket for operators: %w", err)
 	}
 	if err := ownFolder(dir); err != nil {
 		return nil, fmt.Errorf("make the socket for operators: %w", err)
 	}
-	if err := forget(dir); err != nil {
-		return nil, fmt.Errorf("remove the socket that a server has left: %w", err)
+	if err := removeLeftovers(dir); err != nil {
+		return nil, fmt.Errorf("remove the socket of an earlier server: %w", err)
 	}
 	s := &Socket{path: filepath.Join(dir, socketName)}
 	if len(s.path) > maxPath {
@@ -71,11 +71,11 @@ func listen(ctx context.Context, dataDir string, others []string) (*Socket, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the socket for operators: %w", err), s.removeFiles())
 	}
-	s.clear = append([]string{s.path}, s.clear...)
+	s.cleanup = append([]string{s.path}, s.cleanup...)
 	return s, nil
 }
 
-// ownFolder makes a directory that only this user enters, if it is not there.
+// ownFolder makes a directory that only this user may enter, unless it exists.
 func ownFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -90,27 +90,26 @@ func ownFolder(dir string) error {
 	return os.Chmod(dir, 0o700) //nolint:gosec // a directory is entered by x
 }
 
-// moveTo chooses a directory for the socket in which its path is short enough, and
-// has folder name it.
+// moveTo chooses a directory in which the path of the socket is short enough, and writes
+// its name into socketDir.
 func (s *Socket) moveTo(dir string, others []string) error {
 	for _, other := range others {
-		if len(filepath.Join(other, ownPattern+"0123456789", socketName)) > maxPath || !safe(other) {
+		if len(filepath.Join(other, dirPattern+"0123456789", socketName)) > maxPath || !safe(other) {
 			continue
 		}
-		own, err := os.MkdirTemp(other, ownPattern) // with an unpredictable name, for this user alone
+		own, err := os.MkdirTemp(other, dirPattern) // with an unpredictable name, for this user alone
 		if err != nil {
 			continue
 		}
 		name := filepath.Join(dir, elsewhereName)
-		s.path, s.clear = filepath.Join(own, socketName), []string{name, own}
+		s.path, s.cleanup = filepath.Join(own, socketName), []string{name, own}
 		return os.WriteFile(name, []byte(s.path+"\n"), 0o600)
 	}
-	return fmt.Errorf("the path %s is too long for a socket, and no directory for those of running programs can be used; set XDG_RUNTIME_DIR, or a shorter data_dir", dir)
+	return fmt.Errorf("the path %s is too long for a socket, and no runtime directory can be used instead; set XDG_RUNTIME_DIR, or a shorter data_dir", dir)
 }
 
-// safe reports whether files that this user creates in a directory stay as they
-// are: no other user can write there, or, as in a directory for temporary files, no
-// user can remove the files of another.
+// safe reports whether other users cannot replace files that this user creates in a
+// directory: they cannot write there, or, as in /tmp, cannot remove files of others.
 func safe(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil || !filepath.IsAbs(dir) || !info.IsDir() {
@@ -130,7 +129,7 @@ func open(ctx context.Context, path string) (net.Listener, error) {
 		return nil, err //nolint:wrapcheck // it says what and where
 	}
 	if u, ok := l.(*net.UnixListener); ok {
-		u.SetUnlinkOnClose(false) // Close removes all that there is
+		u.SetUnlinkOnClose(false) // Close of Socket removes all files
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close(), os.Remove(path))
@@ -138,8 +137,7 @@ func open(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// Close takes the socket away. Whoever has the lock of the data directory next
-// makes another.
+// Close removes the socket. Call it before the lock of the data directory is released.
 func (s *Socket) Close() error {
 	err := s.Listener.Close()
 	if errors.Is(err, net.ErrClosed) {
@@ -150,7 +148,7 @@ func (s *Socket) Close() error {
 
 func (s *Socket) removeFiles() error {
 	var faults []error
-	for _, name := range s.clear {
+	for _, name := range s.cleanup {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			faults = append(faults, err)
 		}
@@ -158,12 +156,12 @@ func (s *Socket) removeFiles() error {
 	return errors.Join(faults...)
 }
 
-// forget removes what a server that was killed has left in folder, and where that
-// says that its socket is.
-func forget(dir string) error {
+// removeLeftovers removes the files of a killed server in socketDir, and the socket elsewhere that
+// they name.
+func removeLeftovers(dir string) error {
 	if path, err := elsewhere(dir); err == nil && filepath.Base(path) == socketName {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
-			_ = os.Remove(path) // if it cannot be removed, the file stays, and no client looks for it
+			_ = os.Remove(path) // a file that stays does no harm, since no client looks for it
 			_ = os.Remove(filepath.Dir(path))
 		}
 	}
@@ -175,7 +173,7 @@ func forget(dir string) error {
 	return nil
 }
 
-// elsewhere reads which socket folder names.
+// elsewhere reads the path of the socket that socketDir names.
 func elsewhere(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, elsewhereName))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// mode is how a file can be used.
+// mode returns the permissions of a file.
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	info, err := os.Lstat(path)
@@ -43,7 +43,7 @@ func TestSocketIsOnesOwn(t *testing.T) {
 	}
 }
 
-// leave makes a socket that nobody listens on any more, as kill -9 does.
+// leave makes a socket without a listener, as kill -9 leaves it.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
@@ -59,7 +59,7 @@ func leave(t *testing.T, path string) {
 func TestWhatAKilledServerLeft(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	dir := filepath.Join(data, folder)
+	dir := filepath.Join(data, socketDir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLongPathHasItsSocketElsewhere(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, dir := range []string{runtime, filepath.Join(data, folder), open} {
+	for _, dir := range []string{runtime, filepath.Join(data, socketDir), open} {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("left in %s: %v, %v", dir, left, err)
 		}
@@ -136,7 +136,7 @@ func TestLongPathHasItsSocketElsewhere(t *testing.T) {
 	}
 }
 
-// What somebody else may have put where the socket is expected is not asked.
+// A client does not connect to a socket that another user may have made.
 func TestWhatIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -167,10 +167,10 @@ func TestWhatIsNotBelieved(t *testing.T) {
 		{"elsewhere, where others can write", func(t *testing.T, data string, _ *Socket) error {
 			dir := t.TempDir()
 			leave(t, filepath.Join(dir, socketName))
-			return errors.Join(os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(data, folder, elsewhereName), []byte(filepath.Join(dir, socketName)), 0o600))
+			return errors.Join(os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(data, socketDir, elsewhereName), []byte(filepath.Join(dir, socketName)), 0o600))
 		}, "can be used by other users (mode 0777)"},
 		{"elsewhere, which is no path", func(_ *testing.T, data string, _ *Socket) error {
-			return os.WriteFile(filepath.Join(data, folder, elsewhereName), []byte("../../socket\n"), 0o600)
+			return os.WriteFile(filepath.Join(data, socketDir, elsewhereName), []byte("../../socket\n"), 0o600)
 		}, "names no socket"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func rootOnly(t *testing.T) {
 	}
 }
 
-// An administrator asks the server of whoever has the data directory.
+// An administrator may connect to the server of another user.
 func TestRootAsksForOthers(t *testing.T) {
 	t.Parallel()
 	rootOnly(t)
@@ -221,7 +221,7 @@ func TestRootAsksForOthers(t *testing.T) {
 	}
 }
 
-// A server does not make its socket where somebody else was first.
+// A server does not make its socket where another user was first.
 func TestFolderOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*testing.T, string) error{
@@ -235,7 +235,7 @@ func TestFolderOfAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := t.TempDir()
-			if err := spoil(t, filepath.Join(data, folder)); err != nil {
+			if err := spoil(t, filepath.Join(data, socketDir)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Listen(t.Context(), data); err == nil || !strings.Contains(err.Error(), "is no directory of this user; remove it") {

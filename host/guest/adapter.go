@@ -20,19 +20,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Adapter lets the conformance kit, and the cases of authors, ask this host's
-// sandbox. One goroutine uses it at a time.
+// Adapter runs the conformance kit, and the cases of authors, in this host's sandbox.
+// Its methods must not be called concurrently.
 type Adapter struct {
-	engine *sandbox.Engine
-	free   func()            // after engine was closed
-	kept   []*sandbox.Module // compiled, the oldest first
+	engine   *sandbox.Engine
+	free     func()            // called after engine was closed
+	compiled []*sandbox.Module // compiled, the oldest first
 }
 
-// maxKept is how many modules stay compiled: an SDK's guest and its script are used
-// in turn.
-const maxKept = 4
+// maxCompiled is the number of modules that stay compiled. Cases use an SDK's guest and its
+// script in turn.
+const maxCompiled = 4
 
-// NewAdapter makes an Adapter, which the caller closes.
+// NewAdapter creates an Adapter, which the caller closes.
 func NewAdapter() (*Adapter, error) {
 	e, err := sandbox.New(sandbox.Options{})
 	if err != nil {
@@ -41,7 +41,7 @@ func NewAdapter() (*Adapter, error) {
 	return &Adapter{engine: e, free: func() {}}, nil
 }
 
-// Adapter makes an Adapter for the cases of one module, which the caller closes.
+// Adapter creates an Adapter for the cases of one module, which the caller closes.
 func (o Options) Adapter(wasm []byte) (*Adapter, error) {
 	e, free, err := o.engine(wasm)
 	if err != nil {
@@ -52,7 +52,7 @@ func (o Options) Adapter(wasm []byte) (*Adapter, error) {
 
 // Close releases the compiled modules.
 func (a *Adapter) Close() error {
-	for _, m := range a.kept {
+	for _, m := range a.compiled {
 		m.Close()
 	}
 	defer a.free()
@@ -63,7 +63,7 @@ func (a *Adapter) Close() error {
 func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
 	sum := sha256.Sum256(wasm)
 	digest := hex.EncodeToString(sum[:])
-	for _, m := range a.kept {
+	for _, m := range a.compiled {
 		if m.Digest() == digest {
 			return m, nil
 		}
@@ -72,16 +72,16 @@ func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error
 	if err != nil {
 		return nil, err
 	}
-	if len(a.kept) == maxKept {
-		a.kept[0].Close()
-		a.kept = slices.Delete(a.kept, 0, 1)
+	if len(a.compiled) == maxCompiled {
+		a.compiled[0].Close()
+		a.compiled = slices.Delete(a.compiled, 0, 1)
 	}
-	a.kept = append(a.kept, m)
+	a.compiled = append(a.compiled, m)
 	return m, nil
 }
 
-// Do implements conformance.Host. When ctx ends the guest is asked to stop, and
-// ended when its grace is over.
+// Do implements conformance.Host. When ctx ends, the guest is asked to stop, and is ended
+// after its grace.
 func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return conformance.Answer{}, err
@@ -171,11 +171,11 @@ func shardCallOf(r conformance.Request, log *slog.Logger) job.ShardCall {
 	return c
 }
 
-// exchanges are a network that knows a few requests.
+// exchanges is a network that answers the requests of a case.
 type exchanges struct {
 	all []conformance.Exchange
 
-	mu   sync.Mutex // parts of a batch send side by side
+	mu   sync.Mutex // parallel parts of a batch send concurrently
 	sent []string
 }
 
@@ -207,7 +207,7 @@ func (e *exchanges) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	return answer, nil
 }
 
-// values are a state that is kept in memory.
+// values is the state of an item, in memory.
 type values struct {
 	mu  sync.Mutex
 	now map[string][]byte
@@ -236,8 +236,8 @@ func (v *values) texts() map[string]string {
 	return all
 }
 
-// lines keep what a guest logs, and what the host says about it. What names the
-// job and the item, every line would have; it is left out.
+// lines keeps the log lines of a guest, and those of the host about it, without the
+// attributes that every line has.
 type lines struct {
 	mu  sync.Mutex
 	all []conformance.Line

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/abi/conformance"
 )
 
-// The sandbox keeps to the contract, by the modules of the kit.
+// The sandbox passes the cases of the kit with the kit's modules.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	j, err := NewAdapter()
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Every SDK whose guest was built does, too.
+// It passes them with the guest of each SDK that was built, too.
 func TestGuestConformance(t *testing.T) {
 	t.Parallel()
 	for _, sdk := range []string{"go", "tinygo", "rust", "assemblyscript", "c"} {
@@ -48,7 +48,7 @@ func TestGuestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = j.Close() }() // it has no more to say
+			defer func() { _ = j.Close() }() // its errors came with the cases
 			for _, v := range conformance.Judge(t.Context(), j, conformance.GuestCases(g)) {
 				if v.Err != nil {
 					t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)

@@ -11,11 +11,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Run runs a module once, outside of any server: no registry, no history, only the
-// call. It sends requests that the call's configuration grants, if the call itself
-// brings no client. When ctx ends, the guest is asked to stop, and ended after its
-// grace. A guest's fault is an outcome; the error is a *Refusal or a fault of this
-// host.
+// Run runs a module once, outside of any server, without registry and history. If the
+// call has no HTTP client, Run sends the requests that the call's configuration grants.
+// When ctx ends, the guest is asked to stop, and is ended after its grace. A guest's
+// fault is an outcome; the error is a *Refusal or a fault of this host.
 func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outcome, err error) {
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
 		client, err := outbound.New(grants, outbound.Options{AllowPrivate: o.PrivateHosts})
@@ -45,13 +44,12 @@ func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outco
 		out = e.Run(hard, m, c)
 		return nil
 	})
-	return out, own(err)
+	return out, exported(err)
 }
 
-// Assign calls a strategy's module once to assign items, outside of any server.
-// owners holds the index of an instance for each item; took excludes the time for
-// loading the module. The error is a *Refusal, an *AssignFault or a fault of this
-// host.
+// Assign calls a strategy's module once to assign items, outside of any server. owners
+// has the index of an instance for each item; took excludes the time for loading the
+// module. The error is a *Refusal, an *AssignFault or a fault of this host.
 func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owners []int, took time.Duration, err error) {
 	err = o.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
@@ -64,10 +62,10 @@ func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owner
 		took = time.Since(began)
 		return err
 	})
-	return owners, took, own(err)
+	return owners, took, exported(err)
 }
 
-// withSandbox lends a sandbox for one piece of work with a module.
+// withSandbox calls use with a sandbox for a module, and closes the sandbox.
 func (o Options) withSandbox(wasm []byte, use func(*sandbox.Engine) error) error {
 	e, free, err := o.engine(wasm)
 	if err != nil {

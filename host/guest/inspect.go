@@ -8,24 +8,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 )
 
-// Report says what a module consists of, without running it.
+// Report describes a module that was not run.
 type Report struct {
 	Digest      string   `json:"digest"` // SHA-256, in hex
 	Bytes       int      `json:"bytes"`
-	Kinds       []string `json:"kinds"`              // what it can be: simple, dataflow, strategy, script
-	ABI         int      `json:"abi"`                // 0: it says none
-	Exports     []Export `json:"exports"`            // functions alone
-	Imports     []Import `json:"imports"`            // everything
-	Grants      []string `json:"grants"`             // what it may want of the job's allow table
+	Kinds       []string `json:"kinds"`              // kinds of job that it can be: simple, dataflow, strategy, script
+	ABI         int      `json:"abi"`                // 0: it declares none
+	Exports     []Export `json:"exports"`            // functions only
+	Imports     []Import `json:"imports"`            // all imports
+	Grants      []string `json:"grants"`             // keys of the job's allow table that its imports may need
 	MemoryMin   int64    `json:"memory_min"`         // bytes at the start
-	MemoryMax   int64    `json:"memory_max"`         // the most bytes that it declares; 0: it declares none
+	MemoryMax   int64    `json:"memory_max"`         // the maximum that it declares, in bytes; 0: none
 	Initialize  bool     `json:"initialize"`         // it has _initialize
 	Functions   int      `json:"functions"`          // with code
 	Sections    []string `json:"sections,omitempty"` // names of custom sections
 	StartOnLoad bool     `json:"start_on_load"`      // it has a start section
 	Listeners   []string `json:"listeners"`          // before, after, started, completed
-	// Since is the number of additions to the host that the module's functions
-	// ask for: an older host would refuse it.
+	// Since is the number of additions to the ABI that the module's imports need. A host
+	// with fewer refuses it.
 	Since int `json:"since"`
 }
 
@@ -40,17 +40,17 @@ type Import struct {
 	Module    string `json:"module"`
 	Name      string `json:"name"`
 	Signature string `json:"signature,omitempty"`
-	Grant     string `json:"grant,omitempty"` // key of the allow table without which it does little
+	Grant     string `json:"grant,omitempty"` // key of the job's allow table that it needs
 }
 
 // Refusal is the error for a module that this host will not run.
 type Refusal struct {
 	Reason  string // one word, for programs
 	Problem string // what is wrong
-	Hint    string // how to build the module right; may be empty
+	Hint    string // how to fix the build; may be empty
 }
 
-// Error is the problem with the hint, in one line.
+// Error returns the problem and the hint in one line.
 func (r *Refusal) Error() string {
 	if r.Hint == "" {
 		return r.Problem
@@ -65,9 +65,9 @@ type AssignFault struct{ msg string }
 // Error says what is wrong, and with which items.
 func (f *AssignFault) Error() string { return f.msg }
 
-// own converts errors of the sandbox that callers distinguish into those of this
+// exported converts errors of the sandbox that callers distinguish into errors of this
 // package.
-func own(err error) error {
+func exported(err error) error {
 	if r, ok := errors.AsType[*sandbox.Refusal](err); ok {
 		return &Refusal{Reason: string(r.Reason), Problem: r.Problem, Hint: r.Hint}
 	}
@@ -77,8 +77,8 @@ func own(err error) error {
 	return err
 }
 
-// Inspect analyses a module. The report is also filled in when the error is a
-// *Refusal, unless nothing could be decoded; then its Digest is empty.
+// Inspect analyses a module. If the error is a *Refusal, the report is filled in, too,
+// unless the module could not be decoded; then its Digest is empty.
 func Inspect(wasm []byte) (Report, error) {
 	var found sandbox.Report
 	err := Options{}.withSandbox(wasm, func(e *sandbox.Engine) (err error) {
@@ -91,7 +91,7 @@ func Inspect(wasm []byte) (Report, error) {
 		Sections: found.Sections, StartOnLoad: found.StartOnLoad, Listeners: []string{},
 	}
 	if found.Digest != "" {
-		r.Exports, r.Imports = []Export{}, []Import{} // lists in JSON, also if there are none
+		r.Exports, r.Imports = []Export{}, []Import{} // empty lists in JSON, not null
 	}
 	for _, export := range found.Exports {
 		r.Exports = append(r.Exports, Export(export))
@@ -110,5 +110,5 @@ func Inspect(wasm []byte) (Report, error) {
 			r.Since = max(r.Since, since[im.Name])
 		}
 	}
-	return r, own(err)
+	return r, exported(err)
 }

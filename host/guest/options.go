@@ -20,35 +20,34 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Options say what modules may use that run outside of any server; the zero value
-// is useful.
+// Options limit what modules outside of any server may use. The zero value is useful.
 type Options struct {
-	// CacheDir keeps compiled code from one call to the next, of the modules that
-	// were used last. Several processes may use it; it is made with mode 0700.
-	// Empty: compiled code lives in memory only.
+	// CacheDir stores the compiled code of recently used modules between calls. Several
+	// processes may use it. It is created with mode 0700. Empty: compiled code is kept in
+	// memory only.
 	CacheDir string
 	// Note receives the reason why CacheDir cannot be used; nil discards it.
 	Note func(error)
-	// PrivateHosts are names, or patterns "*.name", that granted requests may reach
-	// although they lead to this machine or into a private network.
+	// PrivateHosts are names, or patterns "*.name", of this machine or of a private
+	// network that granted requests may reach all the same.
 	PrivateHosts []string
-	// ReadOnly denies requests other than GET and HEAD, and lets nothing be changed
-	// in granted directories.
+	// ReadOnly denies requests other than GET and HEAD, and makes granted directories
+	// read-only.
 	ReadOnly bool
 }
 
-// maxTried is of how many modules CacheDir keeps the compiled code.
-const maxTried = 16
+// maxCached is the number of modules whose compiled code CacheDir keeps.
+const maxCached = 16
 
-// engine makes a sandbox for a module; free is called after it was closed.
-// Without the cache it works as well, only later.
+// engine creates a sandbox for a module. Call free after closing it. If the cache cannot
+// be used, the sandbox compiles in memory, which takes longer.
 func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 	free = func() {}
 	if o.CacheDir != "" {
 		sum := sha256.Sum256(wasm)
 		dir, unlock, err := takeCache(o.CacheDir, hex.EncodeToString(sum[:]))
 		if err == nil {
-			if e, err = o.caching(dir); err == nil {
+			if e, err = o.cachingEngine(dir); err == nil {
 				return e, unlock, nil
 			}
 			unlock()
@@ -61,9 +60,9 @@ func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error)
 	return e, free, err
 }
 
-// caching makes a sandbox that keeps compiled code, which runs as it is found: no
-// guest may write there.
-func (o Options) caching(dir string) (*sandbox.Engine, error) {
+// cachingEngine creates a sandbox that stores compiled code in dir. It runs code from there
+// without a check, so no guest may write there.
+func (o Options) cachingEngine(dir string) (*sandbox.Engine, error) {
 	top, err := filepath.Abs(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("look for the cache: %w", err)
@@ -72,12 +71,12 @@ func (o Options) caching(dir string) (*sandbox.Engine, error) {
 	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})
 }
 
-// takeCache locks the directory with the compiled code of one module for this
-// process, and removes those of modules that were not used for long.
+// takeCache locks the directory with the compiled code of one module for this process,
+// and removes the directories of the least recently used modules.
 func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	own := filepath.Join(top, digest)
 	dir = filepath.Join(own, "code")
-	if err := os.MkdirAll(own, 0o700); err != nil { //nolint:gosec // where the caller keeps it
+	if err := os.MkdirAll(own, 0o700); err != nil { //nolint:gosec // a directory of the caller's choice
 		return "", nil, err
 	}
 	lock, err := lockfile.Take(filepath.Join(own, "lock"))
@@ -87,7 +86,7 @@ func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	now := time.Now()
 	err = os.Chtimes(own, now, now)
 	if err == nil {
-		err = forget(top)
+		err = removeOldest(top)
 	}
 	if err != nil {
 		return "", nil, errors.Join(err, lock.Close())
@@ -95,14 +94,14 @@ func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	return dir, func() { _ = lock.Close() }, nil // closing the file releases the lock
 }
 
-// forget removes what was not used for the longest time.
-func forget(top string) error {
+// removeOldest removes the least recently used directories beyond maxCached.
+func removeOldest(top string) error {
 	entries, err := os.ReadDir(top)
 	if err != nil {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-	if len(entries) <= maxTried {
+	if len(entries) <= maxCached {
 		return nil
 	}
 	used := map[string]time.Time{}
@@ -118,7 +117,7 @@ func forget(top string) error {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
 		return cmp.Or(used[b.Name()].Compare(used[a.Name()]), cmp.Compare(a.Name(), b.Name()))
 	})
-	for _, e := range entries[maxTried:] {
+	for _, e := range entries[maxCached:] {
 		lock, err := lockfile.Take(filepath.Join(top, e.Name(), "lock"))
 		if errors.Is(err, lockfile.ErrTaken) || errors.Is(err, fs.ErrNotExist) {
 			continue // it is used, or another process was faster
@@ -133,19 +132,19 @@ func forget(top string) error {
 	return nil
 }
 
-// readOnly denies what may change something elsewhere.
+// readOnly denies requests that may change something elsewhere.
 type readOnly struct{ job.HTTP }
 
 // Do implements job.HTTP.
 func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
 	if r.Method != "GET" && r.Method != "HEAD" {
-		return nil, fmt.Errorf("%s, as nothing is to be changed: %w", r.Method, job.ErrDenied)
+		return nil, fmt.Errorf("%s of a run that may change nothing: %w", r.Method, job.ErrDenied)
 	}
 	return h.HTTP.Do(ctx, r)
 }
 
-// Stored returns the bytes of a module that a server with this data directory
-// has run, by its sha256 in hex.
+// Stored returns the bytes of a module that a server with this data directory has run.
+// digest is its SHA-256 in hex.
 func Stored(dataDir, digest string) ([]byte, error) {
 	s, err := module.Open(filepath.Join(dataDir, "modules"))
 	if err != nil {
@@ -158,9 +157,8 @@ func Stored(dataDir, digest string) ([]byte, error) {
 	return wasm, nil
 }
 
-// stoppable turns the end of ctx into a request to stop: the guest of the call is
-// asked at once, and hard ends it after its grace. Call done when the run has
-// ended.
+// stoppable turns the end of ctx into a request to stop. The guest of the call is asked
+// at once; hard, which ends the guest, ends after its grace. Call done after the run.
 func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done func()) {
 	grace := c.Config.Limits.Grace
 	if grace <= 0 {
@@ -174,7 +172,7 @@ func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done fun
 		return job.Continue
 	}
 	over := make(chan struct{})
-	forget := context.AfterFunc(ctx, func() {
+	removeOldest := context.AfterFunc(ctx, func() {
 		defer close(over)
 		wait := time.NewTimer(grace)
 		defer wait.Stop()
@@ -186,7 +184,7 @@ func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done fun
 	})
 	return hard, func() {
 		end()
-		if !forget() {
+		if !removeOldest() {
 			<-over
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The end of the caller's context is told to the guest at once, and ends it after
-// its grace; a guest that has ended needs no timer.
+// When the caller's context ends, the guest is asked to stop at once and is ended after
+// its grace. A guest that has ended leaves no timer.
 func TestAGuestIsAskedToStopFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAGuestIsAskedToStopFirst(t *testing.T) {
 	})
 }
 
-// A guest must not change the code that the next call runs as it is, nor its key.
+// A guest cannot change the stored code that the next call runs, nor its key.
 func TestNoGuestWritesToTheCache(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -60,8 +60,8 @@ func TestNoGuestWritesToTheCache(t *testing.T) {
 	}
 }
 
-// Compiled code is kept for the next call, by one process at a time, and of the
-// modules that were used last.
+// Compiled code of recently used modules is stored for the next call. One process at a
+// time uses it.
 func TestTheCacheOfCompiledCode(t *testing.T) {
 	t.Parallel()
 	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
@@ -96,7 +96,7 @@ func TestTheCacheOfCompiledCode(t *testing.T) {
 		t.Errorf("a second one: %v", err)
 	}
 	past := time.Now().Add(-time.Hour)
-	for i := range maxTried {
+	for i := range maxCached {
 		dir := filepath.Join(top, strconv.Itoa(i))
 		_, free, err := takeCache(top, strconv.Itoa(i))
 		if err == nil {
@@ -119,20 +119,20 @@ func TestTheCacheOfCompiledCode(t *testing.T) {
 		return len(entries)
 	}
 	_, free, err := takeCache(top, "new")
-	if err != nil || left() != maxTried+1 {
+	if err != nil || left() != maxCached+1 {
 		t.Errorf("%d are left, with one in use: %v", left(), err)
 	}
 	free()
 	unlock()
-	if err := forget(top); err != nil || left() != maxTried {
+	if err := removeOldest(top); err != nil || left() != maxCached {
 		t.Errorf("%d are left: %v", left(), err)
 	}
 	if _, err := os.Stat(filepath.Join(top, "taken")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was used first is still there: %v", err)
+		t.Errorf("the least recently used module is still there: %v", err)
 	}
 }
 
-// A directory that cannot be used is told, and the module runs.
+// A directory that cannot be used is reported, and the module runs.
 func TestARunWithoutTheCache(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -147,17 +147,17 @@ func TestARunWithoutTheCache(t *testing.T) {
 	}
 }
 
-// asking is what a guest's requests meet in a test.
-type asking struct{ sent []string }
+// recordingHTTP is a network that records the requests of a guest.
+type recordingHTTP struct{ sent []string }
 
-func (a *asking) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
+func (a *recordingHTTP) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
 	a.sent = append(a.sent, r.Method)
 	return &job.HTTPResponse{Status: 200}, nil
 }
 
 func TestReadOnlyChangesNothingElsewhere(t *testing.T) {
 	t.Parallel()
-	network := &asking{}
+	network := &recordingHTTP{}
 	h := readOnly{network}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "get"} {
 		_, err := h.Do(t.Context(), job.HTTPRequest{Method: method})

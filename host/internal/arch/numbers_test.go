@@ -47,8 +47,8 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "at least every minute", "host/internal/protocol/swap.go", "lastPause  = 60_000\n"},
 	{"docs/OPERATIONS.md", "too long for a socket (107 bytes)", "host/admin/socket.go", "maxPath = 107\n"},
 	{"docs/OPERATIONS.md", "`application/json`, at most 64 KiB", "host/admin/body.go", "maxBody = 64 << 10\n"},
-	{"docs/OPERATIONS.md", "`?limit=` (100, at most 1000)", "host/admin/runs.go", "maxRuns   = 1000\n"},
-	{"docs/OPERATIONS.md", "answers 16 requests at once, for 30 s at most", "host/admin/serve.go", "answerTimeout = 30 * time.Second\n"},
+	{"docs/OPERATIONS.md", "`?limit=` (100, at most 1000)", "host/admin/runs.go", "maxPage     = 1000\n"},
+	{"docs/OPERATIONS.md", "answers 16 requests at once, for 30 s at most", "host/admin/serve.go", "workTimeout  = 30 * time.Second\n"},
 	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests    = 16 "},
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
