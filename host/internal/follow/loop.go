@@ -95,8 +95,8 @@ func (l *Loop) Look() bool {
 	return true
 }
 
-// inspect requests reads of what the view leaves unclear, and reports whether there
-// is anything. The core is shown the view that has it.
+// inspect requests reads of the items that the view leaves unclear, and reports whether
+// there are any. If so, only the view after those reads is shown to the core.
 func (l *Loop) inspect(before *protocol.View) bool {
 	items := l.view.Unclear(before)
 	for _, i := range items {
@@ -105,10 +105,10 @@ func (l *Loop) inspect(before *protocol.View) bool {
 	return len(items) > 0
 }
 
-// Trust sets the health of the session; ended says that guests were ended meanwhile
-// because of it. The returned inputs are for the core, before any other: otherwise
-// the core would take the end of these guests for their own doing, or begin
-// something by what it knows of a session that may be over.
+// Trust sets the health of the session. ended says that guests were ended meanwhile
+// because of it. Pass the returned inputs to the core before any other input. Otherwise
+// the core would think that these guests ended by themselves, or would begin runs in a
+// session that may be over.
 func (l *Loop) Trust(level protocol.Doubt, ended bool) []protocol.Input {
 	var news []protocol.Input
 	if ended && l.doubt != protocol.Expired {

@@ -281,8 +281,8 @@ func TestMarksWait(t *testing.T) {
 	}
 }
 
-// A view in which a member of ElasticJob and its mark are both gone is not shown
-// before it is known which of the two went first.
+// If a foreign member and its mark are both gone in a view, the core is shown that view
+// only after a read that tells which went first.
 func TestEndAndLeaveInOneView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

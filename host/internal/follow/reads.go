@@ -15,9 +15,9 @@ const longestPause = 10 * time.Second
 // from being repeated in a busy loop.
 const firstPause = 200 * time.Millisecond
 
-// marksPause is how long the reads of running marks are delayed beside members of
-// ElasticJob. These create and delete their marks one by one, at each instant all
-// of them. Decisions meanwhile are made on the view before.
+// marksPause is the delay of reads of running marks beside foreign members. At each
+// instant they create and delete their marks one by one. Meanwhile decisions are made on
+// the view before.
 const marksPause = 25 * time.Millisecond
 
 // marks is the state of running marks whose reads are delayed.
@@ -26,11 +26,11 @@ type marks uint8
 const (
 	noneDelayed marks = iota // none are delayed
 	delayed                  // the pause runs
-	pauseOver                // the pause is over
+	pauseOver                // the pause has passed
 )
 
-// marksMayWait reports whether only running marks are to be read, and nothing waits
-// for the next view. A reshard must know what runs, so it waits.
+// marksMayWait reports whether only running marks are to be read, and nothing waits for
+// the next view. A pending reshard waits for it, since it must know which items run.
 func (l *Loop) marksMayWait() bool {
 	return l.view != nil && l.view.Shared() && !l.view.Necessary && !l.view.Processing && !l.answered && !l.syncing && !l.mirror.Urgent(l.job.RunningMark)
 }
@@ -54,7 +54,7 @@ func (l *Loop) Reads() (reads []mirror.Read, wait time.Duration) {
 	return nil, 0
 }
 
-// Waited says that the time that Reads returned has passed.
+// Waited must be called after the wait that Reads returned.
 func (l *Loop) Waited() {
 	if l.marks == delayed {
 		l.marks = pauseOver
@@ -67,9 +67,8 @@ func (l *Loop) Reply(r mirror.Read, n registry.Node) {
 	l.mirror.Reply(r, n)
 }
 
-// Failed says that a read got no answer. The read is repeated later: a session that
-// has ended, or a connection that is back, sends an event, but no event says that a
-// missing permission was granted. If pause is not 0, call Repeat after that time.
+// Failed records a read without an answer. The read is repeated later: no event says that
+// a missing permission was granted. If pause is not 0, call Repeat after that time.
 func (l *Loop) Failed(r mirror.Read) (pause time.Duration) {
 	if l.failed = append(l.failed, r); len(l.failed) > 1 {
 		return 0 // the pause runs already

@@ -41,7 +41,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// turn goes on until nothing is to be read.
+// turn calls Turn until nothing is to be read.
 func (w *watched) turn() *protocol.View {
 	w.Helper()
 	for range 100 {
@@ -84,7 +84,7 @@ func TestWatch(t *testing.T) {
 	}
 	create := func(path string) registry.Op { return registry.Op{Kind: registry.Create, Path: path} }
 	w.happens(create(w.job.Root()), create(w.job.At("instances")))
-	// What comes while it reads is read once more.
+	// A node that changes during a read is read once more.
 	w.reading = func() {
 		w.reading = nil
 		w.happens(registry.Op{Kind: registry.CreateEphemeral, Path: w.job.Instance("10.0.0.9@-@9")})
@@ -92,7 +92,7 @@ func TestWatch(t *testing.T) {
 	if v := w.turn(); v == nil || !v.Dirs.Root || len(v.Instances) != 1 {
 		t.Errorf("the newer view is %+v", v)
 	}
-	// Where events were lost, all is read.
+	// After lost events all nodes are read.
 	w.happens(registry.Op{Kind: registry.Delete, Path: w.job.Instance("10.0.0.9@-@9"), Version: registry.AnyVersion})
 	w.events, w.lost = nil, true
 	if v := w.turn(); v == nil || len(v.Instances) > 0 {

@@ -9,14 +9,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Plan is what a step of the core wants to be done.
+// Plan is what is to be done after a step of the core.
 type Plan struct {
 	ID     int64
 	Commit protocol.Mutation // nil: no transaction
 	Ops    []registry.Op     // the operations of Commit; Answered receives the outcome
 	Sync   bool              // sync the session after Pause, and again until that succeeds; then call Synced
 	Pause  time.Duration
-	// Effects are what else is to be carried out, in this order.
+	// Effects are to be carried out in this order.
 	Effects []protocol.Effect
 }
 
@@ -72,8 +72,8 @@ func outcome(err error) Outcome {
 	case errors.Is(err, registry.ErrReadOnly) && !errors.Is(err, registry.ErrUnknown):
 		return ReadOnly
 	default:
-		// This includes errors that the port does not name: to call one a refusal would
-		// be a guess.
+		// Errors that the port does not name are unknown, too. To treat one as a refusal
+		// would be a guess.
 		return Unknown
 	}
 }
@@ -91,7 +91,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	} else {
 		l.mirror.Answered(nil, 0)
 	}
-	switch o { //nolint:exhaustive // the core needs no more of the other refusals
+	switch o { //nolint:exhaustive // the other refusals are all the same to the core
 	case Applied:
 		in.Outcome = protocol.Applied
 	case Conflict:
@@ -105,7 +105,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	return in, o
 }
 
-// freeRefusals is how many refusals in a row are followed by no pause.
+// freeRefusals is the number of refusals in a row that cause no pause.
 const freeRefusals = 3
 
 // sync makes the next view wait until the session has caught up with the service.
@@ -122,9 +122,9 @@ func (l *Loop) sync() (due bool, pause time.Duration) {
 // Syncing reports whether a sync is awaited.
 func (l *Loop) Syncing() bool { return l.syncing }
 
-// Synced says that the session has caught up with the service. After a transaction
-// of unknown outcome all nodes are read again: events alone would not show what it
-// wrote.
+// Synced must be called when the session has caught up with the service. After a
+// transaction of unknown outcome all nodes are read again, because events alone would not
+// show what it wrote.
 func (l *Loop) Synced() {
 	l.syncing = false
 	if l.reread {

@@ -2,12 +2,13 @@ package mirror
 
 import "github.com/wasmjob/wasmjob/host/registry"
 
-// A deleted node need not be read: the event says all. But the event says it of one
-// node, while the events of other nodes that the same transaction changed may still
-// be on their way. The answer to any request sent after the event comes after
-// those. So of all nodes that were deleted together at most one is read.
+// A deleted node need not be read, since the event says that it is gone. But events of
+// other nodes that the same transaction changed may still be on their way. They come
+// before the answer to any request that is sent after the first event. So at most one of
+// the nodes that were deleted together is read.
 
-// markGone records that a node was deleted, before any later request.
+// markGone records that a node was deleted. Its token says which requests were sent
+// before.
 func (m *Mirror) markGone(name string, n *entry) {
 	if n.phase == clean {
 		m.unsettled++
@@ -17,8 +18,8 @@ func (m *Mirror) markGone(name string, n *entry) {
 	n.token = m.requests
 }
 
-// confirmGone adds one read for the deleted nodes, unless a request was sent after
-// their events.
+// confirmGone adds a read of one deleted node, unless a request was sent after the events
+// of all of them.
 func (m *Mirror) confirmGone(reads []Read) []Read {
 	left := m.gone[:0]
 	asked := true
@@ -41,10 +42,9 @@ func (m *Mirror) confirmGone(reads []Read) []Read {
 	return append(reads, Read{m.path(name), name, n.token})
 }
 
-// confirmedGone ends the wait of deleted nodes, now that the given request was
-// answered: all views from now on show the deletions whose events came before it
-// was sent.
-func (m *Mirror) confirmedGone(question uint32) {
+// confirmedGone makes deleted nodes clean whose events came before the given request was
+// sent. The request is answered, so all events of those transactions have come.
+func (m *Mirror) confirmedGone(request uint32) {
 	waiting := m.gone
 	m.gone = nil
 	for _, name := range waiting {
@@ -52,7 +52,7 @@ func (m *Mirror) confirmedGone(question uint32) {
 		if n == nil || n.phase != gone {
 			continue
 		}
-		if int32(question-n.token) <= 0 {
+		if int32(request-n.token) <= 0 {
 			m.gone = append(m.gone, name)
 			continue
 		}
@@ -65,7 +65,7 @@ func (m *Mirror) confirmedGone(question uint32) {
 	}
 }
 
-// unconfirmedGone makes deleted nodes wait for another request, because one got no
+// unconfirmedGone makes deleted nodes wait for the next request, because one got no
 // answer.
 func (m *Mirror) unconfirmedGone() {
 	for _, name := range m.gone {
@@ -76,7 +76,7 @@ func (m *Mirror) unconfirmedGone() {
 }
 
 func (m *Mirror) remove(name string) {
-	n := m.more[name]
+	n := m.followed[name]
 	if n == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (m *Mirror) remove(name string) {
 		m.changes = append(m.changes, Change{Path: m.path(name)})
 	}
 	m.own[name].mustRead()
-	delete(m.more, name)
+	delete(m.followed, name)
 	for _, k := range m.relist(name, nil) {
 		m.remove(k)
 	}

@@ -24,9 +24,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Follow returns which nodes below the given one are mirrored. It may name nodes
-// that do not exist: then their creation is noticed. Few nodes have any. All names
-// are paths below the mirror's root.
+// Follow returns the nodes below the given node that are mirrored, too. It may name nodes
+// that do not exist yet, so that their creation is noticed. For most nodes it returns
+// none. All names are paths below the mirror's root.
 type Follow func(name string, n registry.Node) []string
 
 // Read is a read that the mirror wants.
@@ -50,7 +50,7 @@ type Mirror struct {
 	follow    Follow
 	names     []string          // the nodes that are always mirrored; shared between mirrors
 	always    []entry           // the entries of names, in that order
-	more      map[string]*entry // the nodes that follow returned, by name
+	followed  map[string]*entry // the nodes that follow returned, by name
 	lists     []list
 	queue     []string // dirty nodes, in the order in which they became dirty
 	unsettled int      // nodes that are dirty or being read
@@ -73,9 +73,9 @@ type list struct {
 	below []string
 }
 
-// entry is what the mirror remembers of a node: enough to see whether another read
-// differs, and what a transaction of ours makes of the node. A server has some
-// hundred thousand entries, so they hold nothing else.
+// entry is what the mirror remembers of a node: enough to see whether the next read
+// differs, and to compute the result of our own transaction. A server has some hundred
+// thousand entries, so they hold nothing else.
 type entry struct {
 	mark   mark
 	token  uint32
@@ -90,7 +90,7 @@ const (
 	known     traits = 1 << iota // the node was read at least once
 	exists                       // the node exists
 	ephemeral                    // the node is ephemeral
-	ours                         // … and belongs to this mirror's session
+	ours                         // the node is ephemeral and belongs to this mirror's session
 	parent                       // the node has children
 	flashed                      // the node does not exist, but did since it was last read
 	passing                      // the node is read once, and then removed from the mirror
@@ -128,15 +128,15 @@ const (
 	dirty
 	reading
 	stale // changed while it was read: the node is to be read again
-	held  // changed, possibly only by our own transaction, whose answer is awaited
-	gone  // deleted; waits until everything else that the same transaction changed is known
+	held  // changed while our own transaction is in flight, possibly only by that
+	gone  // deleted; waits until the events of all other nodes of the same transaction have come
 )
 
 // New returns a mirror of the named nodes below root and of all nodes that follow
 // returns for them. The name of root itself is empty. names is shared, and never
 // changed.
 func New(root string, names []string, follow Follow) *Mirror {
-	m := &Mirror{root: root, follow: follow, names: names, always: make([]entry, len(names)), more: map[string]*entry{}, unsettled: len(names)}
+	m := &Mirror{root: root, follow: follow, names: names, always: make([]entry, len(names)), followed: map[string]*entry{}, unsettled: len(names)}
 	for i := range m.always {
 		m.always[i].phase = dirty
 	}
@@ -166,7 +166,7 @@ func (m *Mirror) entry(name string) *entry {
 	if k := slices.Index(m.names, name); k >= 0 {
 		return &m.always[k]
 	}
-	return m.more[name]
+	return m.followed[name]
 }
 
 func (m *Mirror) add(name string) {
@@ -174,7 +174,7 @@ func (m *Mirror) add(name string) {
 		return
 	}
 	n := &entry{}
-	m.more[name] = n
+	m.followed[name] = n
 	if node, ok := m.fresh[name]; ok {
 		delete(m.fresh, name)
 		m.learn(m.path(name), name, n, node)
@@ -259,7 +259,7 @@ func (m *Mirror) makeDirty(name string, n *entry) {
 // Wants reports whether anything is to be read.
 func (m *Mirror) Wants() bool { return !m.disconnected && len(m.queue)+len(m.gone) > 0 }
 
-// Urgent reports whether anything is to be read that may not wait.
+// Urgent reports whether a node is to be read for which mayWait is false.
 func (m *Mirror) Urgent(mayWait func(name string) bool) bool {
 	urgent := func(name string) bool { return !mayWait(name) }
 	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)
@@ -320,14 +320,14 @@ func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 		m.changes = append(m.changes, Change{path, node})
 	}
 	if n.has(passing) {
-		delete(m.more, name)
+		delete(m.followed, name)
 		return
 	}
 	n.mark, n.traits = markOf(node.Stat), m.traitsOf(node)
 	m.refollow(name, node)
 }
 
-// Failed says that a read got no answer. The read is wanted again.
+// Failed records that a read got no answer. The read is wanted again.
 func (m *Mirror) Failed(r Read) {
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
@@ -374,8 +374,8 @@ func (m *Mirror) relist(name string, below []string) (old []string) {
 // Settled reports whether the copy is one moment of the tree.
 func (m *Mirror) Settled() bool { return m.unsettled == 0 && !m.disconnected }
 
-// Changes returns the changes since the last call, in order; of each path the
-// newest comes last. Call it only when the mirror is settled.
+// Changes returns the changes since the last call in order, so the newest change of a
+// path comes last. Call it only when the mirror is settled.
 func (m *Mirror) Changes() []Change {
 	c := m.changes
 	m.changes, m.fresh = nil, nil

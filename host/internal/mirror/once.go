@@ -6,7 +6,7 @@ func (m *Mirror) Once(name string) {
 	if m.entry(name) != nil {
 		return
 	}
-	m.more[name] = &entry{phase: dirty, traits: passing}
+	m.followed[name] = &entry{phase: dirty, traits: passing}
 	m.unsettled++
 	m.queue = append(m.queue, name)
 }

@@ -13,8 +13,8 @@ type write struct {
 	events      int  // events of the node since the transaction was submitted
 }
 
-// count counts an event of the node. Our operation on the node itself causes no
-// event for its list of children.
+// count counts an event of the node. Our operation on the node causes no event for its
+// list of children, so after one of those the node is read.
 func (w *write) count(e registry.Event) {
 	if w == nil {
 		return
@@ -24,15 +24,15 @@ func (w *write) count(e registry.Event) {
 	}
 }
 
-// mustRead makes the node be read, whatever the transaction does.
+// mustRead makes Answered read the node again.
 func (w *write) mustRead() {
 	if w != nil {
 		w.predictable = false
 	}
 }
 
-// Submitted says that a transaction of ours is in flight. There is one at a time.
-// The nodes that it changes are not read before Answered.
+// Submitted must be called when a transaction of ours is sent. There is one at a time.
+// Nodes that it changes are not read before Answered.
 func (m *Mirror) Submitted(ops []registry.Op) {
 	m.ops, m.own = ops, map[string]*write{}
 	m.requests++
@@ -66,8 +66,8 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
 // predictable reports whether the node is known completely once op is known to be
-// applied. That is not so for a node with children, whose list is not kept here,
-// nor for one of another session, whose id is not kept either.
+// applied. A node with children is not, since the mirror does not keep their list; nor is
+// a node of another session, since the mirror does not keep its id.
 func (n *entry) predictable(op *registry.Op) bool {
 	if n == nil { // not mirrored, or not yet
 		return op.Kind == registry.Create || op.Kind == registry.CreateEphemeral
@@ -75,7 +75,7 @@ func (n *entry) predictable(op *registry.Op) bool {
 	if n.phase != clean || !n.has(known) {
 		return false
 	}
-	switch op.Kind { //nolint:exhaustive // the other kinds write nothing, or a name that is not known
+	switch op.Kind { //nolint:exhaustive // the other kinds write nothing, or a name that is not known yet
 	case registry.Create, registry.CreateEphemeral:
 		return !n.has(exists)
 	case registry.Set:
@@ -86,10 +86,10 @@ func (n *entry) predictable(op *registry.Op) bool {
 	return false
 }
 
-// Answered ends what Submitted began. receipt is nil unless the transaction is
-// known to be applied; owner is our session. All events of the transaction have
-// been received before. A node with exactly the events that the transaction
-// explains is known without a read; any other is read, as after any event.
+// Answered receives the outcome of the transaction. receipt is nil unless the transaction
+// is known to be applied; owner is our session. All events of the transaction have been
+// received before. A node with exactly one event is known without a read: the event is
+// that of our operation. Any other node is read again.
 func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	own, ops := m.own, m.ops
 	m.own, m.ops = nil, nil
@@ -126,7 +126,7 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	}
 }
 
-// after returns the node as it is once an op was applied to it.
+// after returns the node after op was applied to it.
 func (n *entry) after(op *registry.Op, r *registry.Receipt, i int, owner registry.SessionID) registry.Node {
 	switch op.Kind {
 	case registry.Delete:

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// service is a tree, and one session of it whose events and answers travel: the
-// events in order, each answer at any time after the events before it.
+// service is a tree with one session. Events are delivered in order, and each answer at
+// any time after the events before it.
 type service struct {
 	r         *rand.Rand
 	tree      *tree.Tree
@@ -75,8 +75,8 @@ func (s *service) commit(owner registry.SessionID, ops []registry.Op) (registry.
 	return receipt, nil
 }
 
-// random is a transaction that may be refused. It sets the root, as ours do, so
-// that it knows its revision.
+// random returns a transaction that may be refused. It sets the root, as transactions of
+// members do, so that the receipt has its revision.
 func (s *service) random() []registry.Op {
 	var ops []registry.Op
 	for range 1 + s.r.IntN(3) {
@@ -100,8 +100,8 @@ func (s *service) moment() map[string]registry.Node {
 	return s.moments[revision]
 }
 
-// A mirror that has settled is one moment of the tree, whoever writes what and
-// in whatever order events and answers come, so far as that is promised.
+// A settled mirror is one moment of the tree, whatever is written, and in every order of
+// events and answers that the service allows.
 func TestMirrorOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	known := 0
@@ -173,7 +173,7 @@ func TestMirrorOfWhatIsWritten(t *testing.T) {
 	}
 }
 
-// differs compares what is mirrored with a moment of the tree.
+// differs compares the mirrored nodes with a moment of the tree.
 func differs(copied, moment map[string]registry.Node) string {
 	for path, want := range moment {
 		got := copied[path]
@@ -195,7 +195,7 @@ func differs(copied, moment map[string]registry.Node) string {
 	return ""
 }
 
-// What a transaction of ours alone has changed is known with its answer.
+// A node that only our transaction changed is known from its answer.
 func TestOwnWritesAreNotRead(t *testing.T) {
 	t.Parallel()
 	was := map[string]registry.Node{"/a": node(1), "/b": {}, "/c": node(1)}
@@ -224,7 +224,7 @@ func TestOwnWritesAreNotRead(t *testing.T) {
 	}
 }
 
-// Of nodes that are bound to a session those of our own are known, too.
+// An ephemeral node is known from the answer, too, if it belongs to our own session.
 func TestOwnEphemeralNodesAreNotRead(t *testing.T) {
 	t.Parallel()
 	theirs, mine := node(1), node(1)
@@ -258,8 +258,7 @@ func TestOwnEphemeralNodesAreNotRead(t *testing.T) {
 	}
 }
 
-// Of many nodes that are gone one is read, and none if something else is asked
-// meanwhile.
+// Of many deleted nodes one is read, and none if another request was sent meanwhile.
 func TestWhatIsGoneIsReadOnce(t *testing.T) {
 	t.Parallel()
 	was := map[string]registry.Node{}
@@ -301,7 +300,8 @@ func TestWhatIsGoneIsReadOnce(t *testing.T) {
 	}
 }
 
-// What a transaction of ours makes below a list is known with the list.
+// A node that our transaction creates below a list is known without a read once the list
+// names it.
 func TestOwnChildrenAreNotRead(t *testing.T) {
 	t.Parallel()
 	m := mirror.New("", []string{"d"}, children)

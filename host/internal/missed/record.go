@@ -16,13 +16,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Job is a job that may have no server.
+// Job is a job that possibly no server runs.
 type Job struct {
 	Name     string
 	Layout   layout.Layout
 	Registry Registry
-	View     func(context.Context) (*protocol.View, error) // all of the job, at one moment
-	Removed  bool                                          // it is about to be removed
+	View     func(context.Context) (*protocol.View, error) // reads all of the job as of one moment
+	Removed  bool                                          // the job is about to be removed
 	Refused  func(trace.Row, error)                        // receives each row that no history takes
 }
 
@@ -32,9 +32,9 @@ type Registry interface {
 	Persist(context.Context) error
 }
 
-// Record stores what the job has missed, with the rows that its last server has left,
-// and returns these rows. They stay in the registry until to has them, so that none is
-// lost, and none is stored twice. An error is one of the registry's, of to, or of ctx.
+// Record stores the instants that the job has missed and the rows that its last server
+// has left, and returns these rows. They stay in the registry until to has stored them,
+// so no row is lost or stored twice. An error comes from the registry, to or ctx.
 func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	v, err := j.View(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	}
 	_, err = j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
 	if errors.Is(err, registry.ErrConflict) {
-		return waited, nil // one has come
+		return waited, nil // a server has joined
 	}
 	if err != nil {
 		return waited, fmt.Errorf("record what the job has missed: %w", err)
@@ -72,13 +72,14 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	return append(waited, rows...), err
 }
 
-// missed returns what the job has missed until now; false if a server of it exists.
+// missed returns the rows for the instants missed until now; false if a server runs the
+// job.
 func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
 	return protocol.NoServer{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
 }
 
-// store moves rows of members that are gone from the registry to the history.
+// store moves the rows of members that are gone from the registry to the history.
 func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
 	var rows []trace.Row
 	for i := range v.Runs {
@@ -87,8 +88,8 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	if err := j.Registry.Persist(ctx); err != nil { // as before any row is stored
-		return nil, fmt.Errorf("have the registry on its disk: %w", err)
+	if err := j.Registry.Persist(ctx); err != nil { // the history must not know more than the registry
+		return nil, fmt.Errorf("write the registry to its disk: %w", err)
 	}
 	rows, err := j.write(ctx, to, rows)
 	if err != nil {
@@ -97,7 +98,7 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	for k := range v.Runs {
 		m, ok := v.Stored(v.Runs[k].ID)
 		if !ok || len(Rows(j.Layout, j.Name, v, &v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
-			continue // a row that cannot be told stays, and those beside it
+			continue // a row has an unknown schedule, so all rows of the record stay
 		}
 		if _, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...); err != nil && !errors.Is(err, registry.ErrConflict) {
 			return rows, fmt.Errorf("record that the history has what the job has missed: %w", err)
@@ -106,9 +107,9 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	return rows, nil
 }
 
-// write stores rows, and returns those that the history takes. One that it never will
-// take keeps no other from it, nor from being forgotten in the registry: anyone who can
-// write there could stop the job's rows that way.
+// write stores rows and returns those that the history takes. A row that it never takes
+// is reported to Refused and does not hold up the others; otherwise anyone with write
+// access to the registry could stop the job's rows.
 func (j Job) write(ctx context.Context, to trace.Sink, rows []trace.Row) (stored []trace.Row, err error) {
 	err = runner.Write(ctx, to, rows)
 	if !errors.Is(err, trace.ErrRow) {

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Rows are the rows of one record of a job as a history has them. A gap whose
-// schedule is not known is left out.
+// Rows converts the rows of one record to rows of a history. It leaves out gaps whose
+// schedule is unknown.
 func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData) []trace.Row {
 	if len(of.Rows) == 0 {
 		return nil
@@ -33,8 +33,7 @@ func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData)
 	return rows
 }
 
-// rowOf returns a row as the history holds it; false if it is a gap whose schedule
-// is unknown.
+// rowOf converts one row; false if it is a gap whose schedule is unknown.
 func rowOf(name string, r *protocol.Row, schedules []protocol.Schedule, c *clock.Clock) (trace.Row, bool) {
 	row := trace.Row{
 		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),

@@ -8,20 +8,20 @@ type Item struct {
 	State    string
 	Owner    protocol.ID // "" while no member owns it
 	Disabled bool
-	Misfired bool           // an instant came while it ran; it will be made good
-	Pending  bool           // an interrupted run waits for a server
+	Misfired bool           // an instant came while it ran; the item runs once more for it
+	Pending  bool           // a pending run waits for a member
 	Running  bool           // a run is open, or marked
-	TakenBy  protocol.ID    // the member that took it over after a failure; "" none
-	Runner   protocol.ID    // the member that runs it; "" if none does, as far as is known
-	Run      protocol.Entry // the open run, or the one that is pending
-	Retry    int64          // not before this its failed run is tried again; 0: none waits
-	Last     int64          // the newest instant that began or has a row; 0 of a manual job
+	TakenBy  protocol.ID    // the member that took it over after a failure; "": none
+	Runner   protocol.ID    // the member that runs it; "": none is known
+	Run      protocol.Entry // the open or pending run
+	Retry    int64          // earliest time of the next attempt of a failed run; 0: no retry
+	Last     int64          // the newest instant that began or has a row; 0 in a manual job
 	// LastBegin is when the newest run began, LastEnd when one ended last.
 	LastBegin, LastEnd int64
 }
 
-// Items reads the items of a view, by number. Of one that is gone, what is not ours may
-// keep the node: it is none.
+// Items returns the items of a view, by number. An item beyond the total without an owner
+// is left out: a foreign node below keeps its node in the registry.
 func Items(v *protocol.View) []Item {
 	past := v.Past()
 	var items []Item
@@ -40,7 +40,7 @@ func Items(v *protocol.View) []Item {
 			x.Last = max(x.Last, nth(v.Runs[k].Last, i))
 		}
 		if v.Config != nil && v.Config.Cron == "" {
-			x.Last = 0 // nothing is due; it says since when there is the item
+			x.Last = 0 // no instants; here Last would be the time of the first assignment
 		}
 		items = append(items, x)
 	}
@@ -51,7 +51,7 @@ func Items(v *protocol.View) []Item {
 	return items
 }
 
-// runs fills in runs that have begun, wait to be tried again, or wait for a server.
+// runs fills in runs that are open, pending, or wait for their next attempt.
 func runs(v *protocol.View, items []Item) {
 	at := make(map[int]*Item, len(items))
 	for k := range items {

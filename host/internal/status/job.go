@@ -12,10 +12,10 @@ type Job struct {
 	State      string
 	Leader     protocol.ID // "" if there is no leader
 	Paused     bool
-	Resharding bool // the items are to be handed out anew
+	Resharding bool // a reshard is pending
 	Members    []Member
 	Running    int             // items with an open run
-	Faults     []reason.Reason // what is wrong, as far as the nodes show it
+	Faults     []reason.Reason // problems that the nodes show
 }
 
 // The states of a job, of which the first that applies counts.
@@ -23,27 +23,27 @@ const (
 	Unreadable = "unreadable" // its configuration cannot be read
 	Down       = "down"       // no server runs it
 	Paused     = "paused"
-	Disabled   = "disabled" // every server is, by an operator; or an item
+	Disabled   = "disabled" // an operator disabled every server, or the item
 	Running    = "running"
 	Resharding = "resharding"
 	Idle       = "idle"
-	// These are of items alone.
-	Pending    = "pending" // an interrupted run waits for a server
+	// States of items only.
+	Pending    = "pending" // a pending run waits for a member
 	Unassigned = "unassigned"
 )
 
-// Member is one server as a part of a job.
+// Member is a member of a job, ours or foreign.
 type Member struct {
 	ID       protocol.ID
 	Foreign  bool // of ElasticJob
 	Labels   map[string]string
-	Disabled bool // its server, by an operator
-	Asked    bool // a trigger waits for it
-	Items    int  // that it owns
-	Running  int
+	Disabled bool // an operator disabled its server
+	Asked    bool // it has not acted on a trigger yet
+	Items    int  // items that it owns
+	Running  int  // open runs
 }
 
-// Of reads a view.
+// Of returns the state of the job in a view.
 func Of(v *protocol.View) Job {
 	j := Job{Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
 	for _, in := range v.Instances {
@@ -68,7 +68,7 @@ func memberOf(v *protocol.View, in protocol.Instance) Member {
 			m.Items++
 		}
 	}
-	if !v.Assignment.Exists { // a job that members of ElasticJob alone run
+	if !v.Assignment.Exists { // only foreign members run the job
 		for i := range v.Items {
 			if v.Items[i].Owner == in.ID {
 				m.Items++
@@ -101,7 +101,8 @@ func (j *Job) state(v *protocol.View) string {
 	return Idle
 }
 
-// disabled: an operator disabled every server that runs the job. Those do not lead.
+// disabled reports whether an operator disabled every server that runs the job. Disabled
+// servers do not lead.
 func (j *Job) disabled() bool {
 	return !slices.ContainsFunc(j.Members, func(m Member) bool { return !m.Disabled })
 }

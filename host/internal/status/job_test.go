@@ -95,8 +95,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// Where there is a schedule the items are accounted for up to an instant. Without one it
-// is the moment at which they were first assigned.
+// Last is the newest instant of an item. In a job without a schedule the assignment has
+// the time of the first assignment there, which Items leaves out.
 func TestItemsOfAManualJobHaveNoInstant(t *testing.T) {
 	t.Parallel()
 	v := &protocol.View{

@@ -8,15 +8,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// News is something that became of a job between two views.
+// News is a change of a job between two views.
 type News struct {
 	Why reason.Reason
 	Bad bool // a failure, not an intended change
 }
 
-// Between returns what has changed in a job from one view to the next: members that
-// died, a new leader, and what an operator did. self is the member that asks; its
-// own acts are left out.
+// Between returns the changes of a job from one view to the next: members that died, a
+// new leader, and acts of an operator. self is the member that calls; its own death is
+// left out, and only triggers for self count.
 func Between(was, is *protocol.View, self protocol.ID) []News {
 	var all []News
 	report := func(c reason.Code, args ...string) { all = append(all, News{Why: reason.Of(c, args...)}) }
@@ -38,7 +38,7 @@ func Between(was, is *protocol.View, self protocol.ID) []News {
 	return all
 }
 
-// acts reports what an operator did.
+// acts reports the acts of an operator.
 func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...string)) {
 	choose := func(now, before bool, yes, no reason.Code, args ...string) {
 		switch {
@@ -80,8 +80,8 @@ func member(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
 
-// leftBehind reports whether a member that is gone did not leave in order: its
-// record still exists, or runs that it had open wait for a server.
+// leftBehind reports whether a member that is gone left without ending its record: the
+// record still exists, or its runs are pending.
 func leftBehind(v *protocol.View, id protocol.ID) bool {
 	return !member(v, id) && (slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return r.ID == id }) ||
 		slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Dead == id }))

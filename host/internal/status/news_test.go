@@ -12,7 +12,7 @@ import (
 
 const me, other, java = protocol.ID("10.0.0.1@-@1"), protocol.ID("10.0.0.2@-@1"), protocol.ID("10.0.0.3@-@1")
 
-// whole is a view of a job that two of ours and one of ElasticJob share.
+// whole is a view of a job with two members of ours and a foreign one.
 func whole() *protocol.View {
 	return &protocol.View{
 		Leader: other, Definition: protocol.Definition{Config: text("{}")},
@@ -76,7 +76,7 @@ func TestWhatIsTakenBack(t *testing.T) {
 	}
 }
 
-// text is a configuration as a layout may have it.
+// text is the configuration of a test's layout.
 type text string
 
 func (t text) Same(as protocol.Spelled) bool { return t == as }
