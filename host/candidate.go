@@ -186,7 +186,7 @@ func (c *candidate) run(ctx context.Context, withdraw context.CancelFunc) {
 		return
 	}
 	h.o.Log.Info("a job of the registry runs on this server", "job", c.name, "module", c.job.config.ModuleDigest)
-	r := h.runnerOf(c.job, func(now *job.Config) { c.changed(now, withdraw) })
+	r := h.runnerOf(c.job, c.changed)
 	h.mu.Lock()
 	c.job.runner, c.job.fault = r, ""
 	h.mu.Unlock()
@@ -223,27 +223,39 @@ func (c *candidate) over(asked bool) {
 	}
 }
 
-// changed is called by the runner with what the job is now.
-func (c *candidate) changed(now *job.Config, withdraw context.CancelFunc) {
+// changed is called by the runner with what the job is now; nil: the registry does not
+// have it any more.
+func (c *candidate) changed(now *job.Config) {
 	h := c.d.h
-	if now == nil {
-		h.o.Log.Info("the job is not in the registry any more", "job", c.name)
-		withdraw()
-		return
+	in := discovery.Changed{Name: c.name, Removed: now == nil}
+	if now != nil {
+		h.mu.Lock()
+		in.Same = reflect.DeepEqual(*c.job.config, *now)
+		c.job.config = now
+		h.mu.Unlock()
 	}
-	h.mu.Lock()
-	same := reflect.DeepEqual(*c.job.config, *now)
-	c.job.config = now
-	h.mu.Unlock()
-	if same {
-		return
+	if now != nil && !in.Same {
+		in.Blockers = h.o.Unable(*now, nil)
 	}
-	if all := h.o.Unable(*now, nil); len(all) > 0 {
-		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", c.name, "error", refusal(all))
-		withdraw() // and the next look says why
-		return
+	c.d.step(in)
+}
+
+// current is the configuration that the host shows.
+func (c *candidate) current() job.Config {
+	c.d.h.mu.Lock()
+	defer c.d.h.mu.Unlock()
+	return *c.job.config
+}
+
+// end ends the job here and logs why.
+func (c *candidate) end(e discovery.Withdraw) {
+	switch log := c.d.h.o.Log; {
+	case e.Removed:
+		log.Info("the job is not in the registry any more", "job", c.name)
+	case len(e.Blockers) > 0:
+		log.Error("the job was changed so that this server may not run it any more", "job", c.name, "error", refusal(e.Blockers))
 	}
-	h.prefetch(c.job, *now)
+	c.withdraw()
 }
 
 // refuse says why the job does not run here. again: it may after a while.
@@ -302,14 +314,17 @@ func (c *candidate) hide() {
 	c.job = nil
 }
 
-// prefetch gets what a changed job needs before the next run does.
+// prefetch prepares the code of a changed job before its next run needs it.
 func (h *Host) prefetch(j *hosted, c job.Config) {
 	if j.code.Ready(c) {
 		return
 	}
-	h.discovery.alongside(func() {
-		if err := j.code.Load(h.discovery.ctx, c); err != nil {
-			h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
-		}
-	})
+	h.discovery.alongside(func() { h.prepare(j, c) })
+}
+
+// prepare prepares the code of a job that runs.
+func (h *Host) prepare(j *hosted, c job.Config) {
+	if err := j.code.Load(h.discovery.ctx, c); err != nil {
+		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
+	}
 }

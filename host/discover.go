@@ -129,7 +129,13 @@ func (d *discoverer) do(e discovery.Effect) {
 		withdraw := c.withdraw
 		begin(func() { c.run(ctx, withdraw) })
 	case discovery.Withdraw:
-		d.candidates[e.Name].withdraw()
+		d.candidates[e.Name].end(e)
+	case discovery.Prefetch:
+		c := d.candidates[e.Name]
+		j, config := c.job, c.current()
+		if !j.code.Ready(config) {
+			begin(func() { d.h.prepare(j, config) })
+		}
 	case discovery.KeepShut:
 		c := d.candidates[e.Name]
 		begin(func() { c.refuse(errShut, false) })

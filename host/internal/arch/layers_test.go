@@ -64,7 +64,7 @@ var layers = []layer{
 	{pkg: "host/internal/jsonvalue", why: "how a value of ours becomes text; what it means is not its business"},
 	{pkg: "host/internal/definition", may: []string{"host/internal/jsonvalue", "host/job"}, tests: []string{"host/internal/admission", "host/internal/layout", "host/internal/protocol", "host/reason"},
 		why: "what a job is, and how what a file says is merged with it: no path, no text of a layout"},
-	{pkg: "host/internal/discovery", may: []string{"host/internal/backoff"},
+	{pkg: "host/internal/discovery", may: []string{"host/internal/backoff", "host/reason"},
 		why: "names and answers in, what to do out; what a job is, and who reads it, is not its business"},
 	{pkg: "host/internal/layout/spelling", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "what all layouts spell alike; where it stands each of them knows"},

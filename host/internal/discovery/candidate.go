@@ -45,6 +45,8 @@ func (c *candidate) step(s *State, in CandidateInput, p *plan) {
 		c.fits(s, p)
 	case Refused:
 		c.refused(s, in.Again, p)
+	case Changed:
+		c.changed(s, in, p)
 	case Ended:
 		c.shut, c.created = !in.Asked, 0
 		c.settle(s, p)
@@ -120,10 +122,24 @@ func (c *candidate) refused(s *State, again bool, p *plan) {
 	c.rest(s, p)
 }
 
+// changed decides whether a job goes on here as it is defined now.
+func (c *candidate) changed(s *State, in Changed, p *plan) {
+	switch {
+	case c.phase != running: // it has ended meanwhile
+	case in.Removed:
+		p.add(Withdraw{Name: c.name, Removed: true})
+	case in.Same:
+	case len(in.Blockers) > 0:
+		p.add(Withdraw{Name: c.name, Blockers: in.Blockers}) // the next look says why
+	case !s.closed:
+		p.add(Prefetch{c.name})
+	}
+}
+
 // yield has the candidate end.
 func (c *candidate) yield(s *State, p *plan) {
 	if c.yields = true; c.phase == running {
-		p.add(Withdraw{c.name})
+		p.add(Withdraw{Name: c.name})
 	}
 	c.look(s, p)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // line is an input, and what is to follow from it.
@@ -33,6 +35,7 @@ func seen(created int64) Looked {
 func TestStep(t *testing.T) {
 	t.Parallel()
 	const config, module = true, true
+	blockers := []reason.Reason{reason.Of(reason.RandomAboveLimit)}
 	for _, c := range []struct {
 		name  string
 		own   []string
@@ -77,6 +80,14 @@ func TestStep(t *testing.T) {
 			no(Touched{Name: "j"}), then(Refused{Name: "j"}, Look{Name: "j"}),
 		}},
 		{"what changes while it runs is for its runner", nil, append(found[:4:4], no(Touched{Name: "j"}), no(Touched{Name: "j", Members: true}))},
+		{"it is changed while it runs", nil, append(found[:4:4],
+			no(Changed{Name: "j", Same: true}), then(Changed{Name: "j"}, Prefetch{"j"}), no(Changed{Name: "j", Same: true}),
+		)},
+		{"it is changed so that this server may not run it", nil, append(found[:4:4],
+			then(Changed{Name: "j", Blockers: blockers}, Withdraw{Name: "j", Blockers: blockers}),
+			then(Ended{"j", true}, Settled{"j"}, Look{Name: "j"}), then(seen(7), Try{"j"}), no(Refused{Name: "j"}),
+			no(Changed{Name: "j"}), // of a runner that has ended
+		)},
 		{"the session ends in which it was read", nil, []line{
 			then(ListChanged{}, List{}), then(Listed{[]string{"j"}}, Look{Name: "j"}, FirstListed{}), then(seen(1), Try{"j"}), no(SessionEnded{"j"}),
 			then(Refused{Name: "j"}, Settled{"j"}, Look{"j", true}), then(Refused{"j", true}, Retry{"j", time.Second}), then(Touched{Name: "j"}, Look{Name: "j"}),
@@ -86,6 +97,7 @@ func TestStep(t *testing.T) {
 			then(Ended{"j", true}, Settled{"j"}, Look{Name: "j"}), then(Looked{Name: "j"}, Hide{"j", true}), then(Hidden{"j"}, Gone{"j"}, List{}), no(Listed{nil}),
 		)},
 		{"it is removed while it runs, and the list says so later", nil, append(found[:4:4],
+			then(Changed{Name: "j", Removed: true}, Withdraw{Name: "j", Removed: true}),
 			then(Ended{"j", true}, Settled{"j"}, Look{Name: "j"}), then(Looked{Name: "j"}, Hide{Name: "j"}), no(Hidden{"j"}),
 			then(ListChanged{}, List{}), then(Listed{nil}, Look{Name: "j"}), then(Looked{Name: "j"}, Hide{"j", true}), then(Hidden{"j"}, Gone{"j"}, List{}),
 		)},
@@ -111,7 +123,7 @@ func TestStep(t *testing.T) {
 			then(Touched{Name: "j"}, Look{Name: "j"}), then(seen(7), KeepShut{"j"}),
 		)},
 		{"the file gets a job that runs", nil, append(found[:4:4],
-			then(FileHas{"j"}, Withdraw{"j"}), then(Ended{"j", true}, Settled{"j"}, Hide{"j", true}), then(Hidden{"j"}, Gone{"j"}, List{}),
+			then(FileHas{"j"}, Withdraw{Name: "j"}), then(Ended{"j", true}, Settled{"j"}, Hide{"j", true}), then(Hidden{"j"}, Gone{"j"}, List{}),
 			no(Listed{[]string{"j"}}), then(FileLost{"j"}, List{}), then(Listed{[]string{"j"}}, Look{Name: "j"}),
 		)},
 		{"the file gets a job that waits", nil, []line{
@@ -133,7 +145,7 @@ func TestStep(t *testing.T) {
 			then(ListChanged{}, List{}), then(Listed{[]string{"j", "k", "l"}}, Look{Name: "j"}, Look{Name: "k"}, Look{Name: "l"}, FirstListed{}),
 			then(Looked{Name: "k", Config: config, Module: module}, Try{"k"}), then(Looked{Name: "l", Config: config, Module: module}, Try{"l"}), then(Fits{"l"}, Start{"l"}),
 			then(ListChanged{}, List{}), no(Stop{}), no(ListFailed{}), no(ListChanged{}),
-			no(seen(1)), no(Touched{Name: "j"}), no(Fits{"k"}), no(Ended{"l", true}),
+			no(seen(1)), no(Touched{Name: "j"}), no(Fits{"k"}), no(Changed{Name: "l"}), no(Ended{"l", true}),
 		}},
 		{"nobody knows the job", nil, []line{no(Touched{Name: "j"}), no(seen(1)), no(Fits{"j"})}},
 	} {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // world is a registry and a server around a State, in which everything that is under
@@ -22,6 +24,9 @@ type world struct {
 	busy    map[string]bool  // candidates with an effect under way that is answered
 	runs    map[string]bool  // jobs that run, of the registry or of the file
 	ending  map[string]bool  // what runs was told to end
+	ran     map[string]made  // as the runner of what runs has read it last
+	reports map[string]bool  // what a runner has to read again
+	fetched map[string]bool  // what Prefetch named
 	shut    map[string]int64 // when the job was created that an operator has shut down
 	looked  map[string]int64 // when the one was that was looked at last
 	retries map[string]bool  // what Retry promised; "": the list
@@ -54,6 +59,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), jobs: map[string]made{}, next: 1}
 	w.busy, w.runs, w.ending, w.shut, w.looked = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int64{}, map[string]int64{}
 	w.retries, w.file, w.waits, w.settled = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	w.ran, w.reports, w.fetched = map[string]made{}, map[string]bool{}, map[string]bool{}
 	w.s = New("a")
 	w.file["a"], w.runs["a"] = true, true
 	return w
@@ -106,12 +112,15 @@ func (w *world) do(e Effect) {
 			if !j.fits {
 				return Refused{e.Name, j.later}
 			}
+			w.ran[e.Name] = j
 			return Fits{e.Name}
 		})
 	case Start:
 		w.start(e.Name)
 	case Withdraw:
 		w.ending[e.Name] = true
+	case Prefetch:
+		w.fetched[e.Name] = true
 	case KeepShut:
 		switch w.shut[e.Name] {
 		case justNow:
@@ -153,8 +162,8 @@ func (w *world) start(name string) {
 		w.await(name, func() Input { return Refused{name, true} })
 		return
 	}
-	// Its runner notices what has changed since it was looked at.
-	w.runs[name], w.ending[name], w.settled[name] = true, !w.jobs[name].runnable(), true
+	w.runs[name], w.ending[name], w.settled[name] = true, false, true
+	w.reports[name] = true // it may have changed since it was looked at
 }
 
 // runFile lets the file's own job run.
@@ -216,14 +225,39 @@ func (w *world) change(name string) {
 		w.step(ListChanged{})
 	}
 	w.step(Touched{Name: name})
-	if w.runsHere(name) && !w.jobs[name].runnable() {
-		w.ending[name] = true // its runner notices
+	if w.runsHere(name) {
+		w.reports[name] = true
+	}
+}
+
+// report lets the runner of a candidate read its job again.
+func (w *world) report() {
+	name := slices.Min(slices.Collect(maps.Keys(w.reports)))
+	if delete(w.reports, name); !w.runsHere(name) {
+		return
+	}
+	j, ended := w.jobs[name], w.ending[name]
+	in := Changed{Name: name, Removed: !j.config || !j.module, Same: j == w.ran[name]}
+	if in.Removed {
+		in.Same = false
+	} else if w.ran[name] = j; !j.fits {
+		in.Blockers = []reason.Reason{reason.Of(reason.RandomAboveLimit)}
+	}
+	delete(w.fetched, name)
+	w.step(in)
+	switch {
+	case !j.runnable() && !w.ending[name]:
+		w.fail("%s runs on as what this server may not run", name)
+	case j.runnable() && w.ending[name] && !ended:
+		w.fail("%s is withdrawn, and could go on", name)
+	case w.fetched[name] != (j.runnable() && !in.Same):
+		w.fail("%s is prefetched: %v", name, w.fetched[name])
 	}
 }
 
 func (w *world) chance(names []string) {
 	name := names[w.rng.IntN(len(names))]
-	switch w.rng.IntN(8) {
+	switch w.rng.IntN(9) {
 	case 0, 1:
 		w.change(name)
 	case 2, 3:
@@ -240,6 +274,10 @@ func (w *world) chance(names []string) {
 		w.edit(name)
 	case 7:
 		w.due()
+	case 8:
+		if len(w.reports) > 0 {
+			w.report()
+		}
 	}
 }
 
@@ -279,6 +317,8 @@ func (w *world) settle(names []string) {
 		switch ends := slices.IndexFunc(names, func(n string) bool { return w.runsHere(n) && w.ending[n] }); {
 		case len(w.answers) > 0:
 			w.answer()
+		case len(w.reports) > 0:
+			w.report()
 		case ends >= 0:
 			w.over(names[ends], true)
 		case len(w.retries) > 0 && w.rng.IntN(50) > 0: // some wait on

@@ -1,6 +1,10 @@
 package discovery
 
-import "time"
+import (
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // Input is something that happened.
 type Input interface{ input() }
@@ -61,6 +65,14 @@ type (
 		Name  string
 		Asked bool
 	}
+	// Changed: the runner of a job that runs has read its definition again. Removed: the
+	// registry does not have the job any more. Same: nothing of its configuration is new.
+	// Blockers are why this server may not run it as it is now.
+	Changed struct {
+		Name          string
+		Removed, Same bool
+		Blockers      []reason.Reason
+	}
 	// Hidden answers Hide.
 	Hidden struct{ Name string }
 )
@@ -77,6 +89,7 @@ func (Looked) input()       {}
 func (Fits) input()         {}
 func (Refused) input()      {}
 func (Ended) input()        {}
+func (Changed) input()      {}
 func (Hidden) input()       {}
 
 func (in Touched) candidate() string      { return in.Name }
@@ -85,6 +98,7 @@ func (in Looked) candidate() string       { return in.Name }
 func (in Fits) candidate() string         { return in.Name }
 func (in Refused) candidate() string      { return in.Name }
 func (in Ended) candidate() string        { return in.Name }
+func (in Changed) candidate() string      { return in.Name }
 func (in Hidden) candidate() string       { return in.Name }
 
 // Effect is something to be done.
@@ -110,8 +124,17 @@ type (
 	Try struct{ Name string }
 	// Start lets the job run: Ended, or Refused if it could not start.
 	Start struct{ Name string }
-	// Withdraw ends what Start began.
-	Withdraw struct{ Name string }
+	// Withdraw ends what Start began: since the registry does not have the job any more
+	// (Removed), since this server may not run it (Blockers), or else since the server's
+	// own file has the job.
+	Withdraw struct {
+		Name     string
+		Removed  bool
+		Blockers []reason.Reason
+	}
+	// Prefetch prepares the code of a job that runs and was changed, before its next run
+	// needs it.
+	Prefetch struct{ Name string }
 	// KeepShut says that the job was shut down on this server: Refused.
 	KeepShut struct{ Name string }
 	// Hide takes the job from those that the server shows: Hidden. Forget: nothing of it
@@ -138,6 +161,7 @@ func (Look) effect()        {}
 func (Try) effect()         {}
 func (Start) effect()       {}
 func (Withdraw) effect()    {}
+func (Prefetch) effect()    {}
 func (KeepShut) effect()    {}
 func (Hide) effect()        {}
 func (Settled) effect()     {}
