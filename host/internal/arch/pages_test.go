@@ -244,7 +244,7 @@ var themes = [][2]string{
 	{"Triggers", "trigger"},
 	{"Trying again", "retry"},
 	{"A session in doubt", "fence fenced replaced"},
-	{"Deaths and take-overs", "enqueue failover take drop pending elsewhere"},
+	{"Deaths and take-overs", "reclaim failover take drop pending elsewhere"},
 	{"Rows of what did not begin", "gap missed no"},
 	{"Catching up", "catch"},
 	{"Fires", "fire"},
@@ -256,7 +256,7 @@ var themes = [][2]string{
 	{"Large jobs", "parts"},
 	{"Marks", "clear mark"},
 	{"Damaged nodes", "damaged"},
-	{"Beside foreign members", "foreign adopt accounted reclaim guarantee tally"},
+	{"Beside foreign members", "foreign adopt accounted reclaim_foreign guarantee tally"},
 	{"Other", ""},
 }
 
@@ -287,11 +287,13 @@ func scriptsPage(t *testing.T, p *project) []byte {
 	return b.Bytes()
 }
 
+// themeOf goes by the longest beginning of the name that a theme lists.
 func themeOf(script string) string {
-	first, _, _ := strings.Cut(script, "_")
-	for _, theme := range themes {
-		if slices.Contains(strings.Fields(theme[1]), first) {
-			return theme[0]
+	for begins := script; begins != ""; begins = begins[:max(0, strings.LastIndexByte(begins, '_'))] {
+		for _, theme := range themes {
+			if slices.Contains(strings.Fields(theme[1]), begins) {
+				return theme[0]
+			}
 		}
 	}
 	return themes[len(themes)-1][0]

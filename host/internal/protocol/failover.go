@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// enqueue ends the record of a dead member: its rows move to us, its open runs
+// reclaim ends the record of a dead member: its rows move to us, its open runs
 // become pending or get a row. One member does it, the reclaimer.
-func enqueue(s *facts) Mutation {
+func reclaim(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
 		return nil
@@ -23,7 +23,7 @@ func enqueue(s *facts) Mutation {
 // enqueueInParts halves what is taken out of the record of the dead until it fits.
 func (s *facts) enqueueInParts(d *Runs) Mutation {
 	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
-		m := s.enqueueDead(d, part)
+		m := s.reclaimDead(d, part)
 		if m == nil {
 			return nil
 		}
@@ -34,7 +34,7 @@ func (s *facts) enqueueInParts(d *Runs) Mutation {
 }
 
 // bytes is what the values of a transaction have together.
-func (m *Enqueue) bytes() int {
+func (m *Reclaim) bytes() int {
 	n := m.Own.Bytes() + m.Next.Bytes()
 	if m.Rest != nil {
 		n += m.Rest.Bytes()
@@ -45,10 +45,10 @@ func (m *Enqueue) bytes() int {
 	return n
 }
 
-// enqueueDead moves so many rows and runs of a dead member.
-func (s *facts) enqueueDead(d *Runs, part int) *Enqueue {
+// reclaimDead moves so many rows and runs of a dead member.
+func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	v := s.view
-	m := &Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
+	m := &Reclaim{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)

@@ -2,7 +2,7 @@ package protocol_test
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
+func (c *cluster) printReclaim(m *protocol.Reclaim, epoch string) {
 	c.say("%s %s%s%s%s", m.Name(), nameOf(m.Dead), epoch, given(m.Rest != nil, " in part"), unchanged(m.Check))
 	for k := range m.Pend {
 		c.printPending("  ", &m.Pend[k])

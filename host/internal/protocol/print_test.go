@@ -192,8 +192,8 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s %s", name, list(m.Items))
 	case protocol.ClearMarks:
 		c.say("%s%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover), unchanged(m.Check))
-	case protocol.Enqueue:
-		c.printEnqueue(&m, epoch)
+	case protocol.Reclaim:
+		c.printReclaim(&m, epoch)
 	case protocol.Take:
 		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch"))
 		c.printRecord(&m.Own)

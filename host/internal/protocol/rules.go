@@ -20,7 +20,7 @@ var rules = []rule{
 	{"again", again},
 	{"complete", complete},
 
-	{"enqueue", enqueue},
+	{"reclaim", reclaim},
 	{"reclaim-foreign", reclaimForeign},
 	{"take", take},
 	{"operate", operate},

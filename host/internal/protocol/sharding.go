@@ -71,7 +71,7 @@ func (v *View) someoneWithout() bool {
 	})
 }
 
-// reshard assigns the items anew. It waits until the dead are enqueued and no
+// reshard assigns the items anew. It waits until dead members are reclaimed and no
 // item that would move or vanish is running.
 func reshard(s *facts) Mutation {
 	v := s.view
@@ -320,7 +320,7 @@ func set(s []int64, i int, t int64) []int64 {
 	return s
 }
 
-// deadRecord is the record of a dead member that has not been enqueued yet; nil if there
+// deadRecord is the record of a dead member that has not been reclaimed yet; nil if there
 // is none.
 func (s *State) deadRecord() *Runs {
 	for k := range s.view.Runs {

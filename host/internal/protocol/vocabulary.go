@@ -323,9 +323,9 @@ type (
 		Check             []ID
 		Running, Failover []int
 	}
-	// Enqueue ends a dead member's record, or the part of it that fits into one
+	// Reclaim ends a dead member's record, or the part of it that fits into one
 	// transaction: Rest is what remains then.
-	Enqueue struct {
+	Reclaim struct {
 		Self ID
 		Dead ID
 		Own  RunsData
@@ -434,7 +434,7 @@ func (Tally) Name() string          { return "tally" }
 func (Account) Name() string        { return "account" }
 func (MarkMisfire) Name() string    { return "mark-misfire" }
 func (ClearMarks) Name() string     { return "clear-marks" }
-func (Enqueue) Name() string        { return "enqueue" }
+func (Reclaim) Name() string        { return "reclaim" }
 func (ReclaimForeign) Name() string { return "reclaim-foreign" }
 func (Take) Name() string           { return "take" }
 func (JoinRound) Name() string      { return "join-round" }
@@ -474,7 +474,7 @@ func (Tally) mutation()          {}
 func (Account) mutation()        {}
 func (MarkMisfire) mutation()    {}
 func (ClearMarks) mutation()     {}
-func (Enqueue) mutation()        {}
+func (Reclaim) mutation()        {}
 func (ReclaimForeign) mutation() {}
 func (Take) mutation()           {}
 func (JoinRound) mutation()      {}

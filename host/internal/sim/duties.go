@@ -116,7 +116,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		l.owners(m, by)
 	case protocol.SetFires:
 		l.tells(m, by)
-	case protocol.Enqueue:
+	case protocol.Reclaim:
 		if slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.After == 0 }) && !by.view.Config.Failover {
 			l.w.breach("failover off", "%s", by)
 		}
@@ -336,7 +336,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 		one, others = 3, 3
 	case protocol.Complete:
 		one, others = 2, 2
-	case protocol.Enqueue:
+	case protocol.Reclaim:
 		one, others = 1, 6
 	case protocol.Drop, protocol.MarkMisfire, protocol.ClearMarks:
 		one, others = 2, 2

@@ -4,19 +4,19 @@ package sim
 // resharding, joining and leaving, the lead, servers.
 func clusterMutants() []mutant {
 	return []mutant{
-		{"enqueue: owner unchecked", "a run waits for a taker only if its owner has not begun a later one", []change{noFence("enqueue/records")}},
-		{"enqueue: any epoch", "the dead's record is folded into the assignment that was read", []change{noFence("enqueue/epoch")}},
-		{"enqueue: rows lost", "the dead's rows go on in the record of who ends it", []change{without("protocol.facts.enqueueDead", "m.Own.row(r)")}},
-		{"enqueue: triggers lost", "the dead's accepted triggers get rows", []change{in("protocol.facts.enqueueDead", "d.Triggers", "d.Triggers[:0]")}},
-		{"enqueue: no fold", "the dead's last instants go into the assignment", []change{in("protocol.facts.enqueueDead", "m.Next.fold(_)", "m.Next.fold(&RunsData{Requested: d.Requested})")}},
-		{"enqueue: the living", "a member without registration is not dead while its own node lives", []change{in("protocol.View.dead", "v.member(_)", "false")}},
-		{"enqueue: never", "the record of a dead member is ended", []change{noRule("enqueue")}},
-		{"enqueue: failover off", "without failover an orphan gets its row", []change{
+		{"reclaim: owner unchecked", "a run waits for a taker only if its owner has not begun a later one", []change{noFence("reclaim/records")}},
+		{"reclaim: any epoch", "the dead's record is folded into the assignment that was read", []change{noFence("reclaim/epoch")}},
+		{"reclaim: rows lost", "the dead's rows go on in the record of who ends it", []change{without("protocol.facts.reclaimDead", "m.Own.row(r)")}},
+		{"reclaim: triggers lost", "the dead's accepted triggers get rows", []change{in("protocol.facts.reclaimDead", "d.Triggers", "d.Triggers[:0]")}},
+		{"reclaim: no fold", "the dead's last instants go into the assignment", []change{in("protocol.facts.reclaimDead", "m.Next.fold(_)", "m.Next.fold(&RunsData{Requested: d.Requested})")}},
+		{"reclaim: the living", "a member without registration is not dead while its own node lives", []change{in("protocol.View.dead", "v.member(_)", "false")}},
+		{"reclaim: never", "the record of a dead member is ended", []change{noRule("reclaim")}},
+		{"reclaim: failover off", "without failover an orphan gets its row", []change{
 			in("protocol.State.notAgain", "!v.Config.Failover", "false"),
 			in("protocol.facts.taking", "!v.Config.Failover", "false"),
 			in("protocol.facts.dropped", "!waits && !v.Config.Failover", "false"),
 		}},
-		{"enqueue: overtaken", "an orphan whose next instant was begun gets its row", []change{in("protocol.State.notAgain", "s.later(_)", "false")}},
+		{"reclaim: overtaken", "an orphan whose next instant was begun gets its row", []change{in("protocol.State.notAgain", "s.later(_)", "false")}},
 		{"reshard: nothing departs", "runs that overlap do not keep a reshard away for ever", []change{in("protocol.reshard", "s.depart(_)", "false")}},
 		{"begin: departing", "an item that is about to move is not begun again", []change{in("protocol.beginning.blocked", "b.s.view.Assignment.departing(i)", "false")}},
 		{"begin: held back", "nor is one that a leader of ElasticJob waits for to assign", []change{in("protocol.beginning.blocked", "b.awaited", "false")}},
@@ -35,7 +35,7 @@ func clusterMutants() []mutant {
 		{"reshard: records unchecked", "no record changed since the reshard was decided", []change{noFence("reshard/records")}},
 		{"reshard: moves what runs", "an item that is open does not change hands", []change{in("protocol.reshard", "s.movesRunning(_)", "false")}},
 		{"reshard: dead ignored", "nothing moves before the dead are accounted for", []change{
-			in("protocol.enqueue", "d.ID != s.self", "d.ID != s.self && !v.Necessary"),
+			in("protocol.reclaim", "d.ID != s.self", "d.ID != s.self && !v.Necessary"),
 			in("protocol.reshard", "s.deadRecord() != nil", "false"),
 			in("protocol.State.movesRunning", "next.owner(_) != s.view.Assignment.owner(_)", "!s.view.dead(s.view.Runs[k].ID) && next.owner(e.Item) != s.view.Assignment.owner(e.Item)"),
 			in("protocol.State.recorded", "ids = append(_, _)", "if s.view.dead(s.view.Runs[k].ID) {\ncontinue\n}\nids = append(ids, s.view.Runs[k].ID)"),
@@ -67,10 +67,10 @@ func clusterMutants() []mutant {
 		{"parts: begins once", "who does not fit into the begin of an instant begins after it", []change{in("protocol.State.applied", "!m.More", "true")}},
 		{"parts: ends at once", "an end writes no more nodes than the registry takes", []change{in("protocol.complete", "!r.takeWith(_, _)", "r.takeWith(0, w) && false")}},
 		{"parts: takes at once", "a take writes no more nodes than the registry takes", []change{in("protocol.facts.taking", "!r.takeWith(_, _)", "r.takeWith(nodes, w) && false")}},
-		{"parts: enqueues at once", "the end of a record writes no more nodes than the registry takes", []change{in("protocol.facts.enqueueDead", "!r.take(_)", "false")}},
+		{"parts: reclaims at once", "the end of a record writes no more nodes than the registry takes", []change{in("protocol.facts.reclaimDead", "!r.take(_)", "false")}},
 		{"parts: weighs nothing", "a transaction has no more bytes of values than the registry takes", []change{in("protocol.room.takeWith", "!first && !r.holds(_, _)", "false")}},
 		{"parts: given up", "what did not fit into the record begins when it does", []change{in("protocol.begin", "if !b.m.More {}", "s.schedule.tick = Tick{}")}},
-		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []change{in("jobtree.transaction.enqueue", "m.Rest != nil", "false")}},
+		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []change{in("jobtree.transaction.reclaim", "m.Rest != nil", "false")}},
 		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []change{noFence("reshard/requests")}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []change{
 			in("protocol.State.receive", "s.reshard.asked.equal(_)", "true"),

@@ -44,7 +44,7 @@ func unnoticed() map[string]string {
 		"request-trigger/request": "a request that is written over another, or over none, is what the operator asked for",
 		"begin/request":           "a request that is written over one which waits is answered with it",
 		"disable-server/server":   "an operator's word replaces what was said before, whatever that was",
-		"enqueue/dead":            "the dead write nothing; who else ends the record sets the assignment, which enqueue/epoch checks",
+		"reclaim/dead":            "the dead write nothing; who else ends the record sets the assignment, which reclaim/epoch checks",
 		"leave/record":            "no seed has seen it: a set of the record without an answer has to be carried out after the view that lets the member leave",
 	}
 }

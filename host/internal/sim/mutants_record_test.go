@@ -74,7 +74,7 @@ func recordMutants() []mutant {
 		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.RetryPolicy.takes", "g.counted() < r.Attempts", "r.Attempts > 1")}},
 		{"retry: lost with its member", "what the dead were to try again goes on", []change{
 			in("protocol.RunsData.unfinished", "d.Retries", "d.Retries[:0]"),
-			in("protocol.facts.enqueueDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
+			in("protocol.facts.reclaimDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
 		}},
 		{"retry: forgotten by who leaves", "nobody leaves before its retries have gone to others", []change{
 			in("protocol.leave", "len(own.Retries) > 0", "false"),
@@ -97,7 +97,7 @@ func recordMutants() []mutant {
 		{"retry: moved, not owned", "only the owner of an item tries again what waits for it", []change{in("protocol.State.waitsHere", "s.mine(_)", "true")}},
 		{"retry: moved to a taker", "what waits for the owner of its item is no orphan", []change{in("protocol.facts.taking", "v.waits(_)", "false")}},
 		{"retry: no row", "a retry that cannot be made any more gets a row", []change{in("protocol.account", "gives(s.givenUp(_, _))", "room.takeWith(0, room.weight)")}},
-		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.facts.enqueueDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
+		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.facts.reclaimDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
 		{"guest: on any outcome", "a guest starts only when its begin has been applied", []change{in("protocol.State.committed", "s.size.noAnswer(_)", "s.applied(f, in.Revision, p); s.size.noAnswer(f.room)")}},
 		{"guest: on refusal", "a guest does not start when its begin was refused", []change{in("protocol.State.committed", "s.occupy(_, _)", "s.applied(f, in.Revision, p); s.occupy(in, f)")}},
 		{"guest: open entry ignored", "an open entry without guest is begun", []change{without("protocol.State.act", "s.run(_, _, _, _)")}},

@@ -175,7 +175,7 @@ func (l *ledger) recovers(m *member) {
 }
 
 // wanted: a run that waits for a taker is taken while somebody has a free slot.
-func (l *ledger) wanted(m protocol.Enqueue) {
+func (l *ledger) wanted(m protocol.Reclaim) {
 	if !l.w.orderly {
 		return
 	}

@@ -39,7 +39,7 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 		}
 		w.slowLine(m, w.between(longest/3, longest))
 		w.doom(mu.Items[k], m)
-	case protocol.Enqueue:
+	case protocol.Reclaim:
 		if slices.ContainsFunc(mu.Pend, func(p protocol.Pending) bool { return owned(p.Item) }) {
 			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 60*millisecond), longest))
 		}

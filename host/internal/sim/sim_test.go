@@ -21,7 +21,7 @@ var (
 func every() []string {
 	return []string{
 		"setup", "join", "set-server", "prune-servers", "contend", "withdraw", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
-		"forget", "account", "mark-misfire", "clear-marks", "adopt", "enqueue", "reclaim-foreign", "take", "drop", "set-fires", "leave", "request-trigger", "set-paused",
+		"forget", "account", "mark-misfire", "clear-marks", "adopt", "reclaim", "reclaim-foreign", "take", "drop", "set-fires", "leave", "request-trigger", "set-paused",
 		"disable-item", "disable-server", "put-config", "define", "publish", "switch",
 	}
 }

@@ -52,7 +52,7 @@ func (w *World) spite(m *member, mu protocol.Mutation) {
 // hold pauses the job while runs wait for a taker: the items move meanwhile, or
 // the next instant comes just as everybody wants to take, or the item is
 // disabled just then.
-func (w *World) hold(m protocol.Enqueue) {
+func (w *World) hold(m protocol.Reclaim) {
 	if w.calm || len(m.Pend) == 0 || !w.chance(w.profile.holds) {
 		return
 	}
@@ -100,7 +100,7 @@ func (w *World) interfere(m *member, mu protocol.Mutation) {
 		w.tool(protocol.PutConfig{Config: spelling.Text(w.newConfig())})
 	case protocol.Begin, protocol.Take:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
-	case protocol.Enqueue:
+	case protocol.Reclaim:
 		w.slowLine(m, w.between(5*millisecond, m.s.timeout/3))
 		if o := w.up()[w.rng.IntN(len(w.up()))]; o != m {
 			w.wish(o, protocol.AskLeave{})

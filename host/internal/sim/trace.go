@@ -37,8 +37,8 @@ func describe(m protocol.Mutation) string {
 		return fmt.Sprintf("complete %v rows %s", m.Items, rows(m.Own.Rows))
 	case protocol.Drop:
 		return fmt.Sprintf("drop %v", m.Items)
-	case protocol.Enqueue:
-		return fmt.Sprintf("enqueue %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
+	case protocol.Reclaim:
+		return fmt.Sprintf("reclaim %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
 	case protocol.Reshard:
 		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v, strip %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts, m.Strip)
 	case protocol.Owners:

@@ -38,7 +38,7 @@ func TestRelaxed(t *testing.T) {
 		{protocol.MarkReshard{}, true},
 		{protocol.Reshard{Check: []protocol.ID{me}, Next: v.Assignment}, true},
 		{protocol.Take{Self: me, Items: []int{0}, Monitor: true}, true},
-		{protocol.Enqueue{Self: me, Dead: "d", Pend: []protocol.Pending{{Item: 0, Dead: "d"}}}, true},
+		{protocol.Reclaim{Self: me, Dead: "d", Pend: []protocol.Pending{{Item: 0, Dead: "d"}}}, true},
 		{protocol.Elect{ID: me}, true},
 		{protocol.Leave{Self: me}, true},
 		{protocol.Join{ID: me}, true},

@@ -83,8 +83,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		}
 	case protocol.ClearMarks:
 		t.clearMarks(m)
-	case protocol.Enqueue:
-		t.enqueue(m)
+	case protocol.Reclaim:
+		t.reclaim(m)
 	case protocol.ReclaimForeign:
 		t.setAssignment("reclaim-foreign/epoch", &m.Next)
 		t.own(m.Self, m.Own)
@@ -527,15 +527,15 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 	}
 }
 
-func (t *transaction) enqueue(m protocol.Enqueue) {
+func (t *transaction) reclaim(m protocol.Reclaim) {
 	if m.Rest != nil {
-		t.op(registry.Set, t.runsOf(m.Dead), spelling.EncodeRuns(m.Rest), t.seen("enqueue/dead", t.version(m.Dead)))
+		t.op(registry.Set, t.runsOf(m.Dead), spelling.EncodeRuns(m.Rest), t.seen("reclaim/dead", t.version(m.Dead)))
 	} else {
-		t.delete(t.runsOf(m.Dead), t.seen("enqueue/dead", t.version(m.Dead)))
+		t.delete(t.runsOf(m.Dead), t.seen("reclaim/dead", t.version(m.Dead)))
 	}
-	t.setAssignment("enqueue/epoch", &m.Next)
+	t.setAssignment("reclaim/epoch", &m.Next)
 	t.own(m.Self, m.Own)
-	t.checkRuns("enqueue/records", m.Check)
+	t.checkRuns("reclaim/records", m.Check)
 	t.pend(m.Pend)
 }
 

@@ -55,15 +55,15 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
 	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{jobtree.NodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
-	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
+	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
 	{jobtree.NodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 	{jobtree.NodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 }
 
 var ourNodes = []nodeRow{
 	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
-	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
-	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Enqueue{})},
+	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Reclaim{})},
 	{jobtree.NodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
 	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
 	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
