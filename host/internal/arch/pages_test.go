@@ -256,7 +256,7 @@ var themes = [][2]string{
 	{"Large jobs", "parts"},
 	{"Marks", "clear mark"},
 	{"Damaged nodes", "damaged"},
-	{"Beside foreign members", "foreign adopt accounted reclaim_foreign guarantee tally"},
+	{"Beside foreign members", "foreign adopt accounted reclaim_foreign guarantee record_taken"},
 	{"Other", ""},
 }
 

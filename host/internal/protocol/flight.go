@@ -107,7 +107,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		s.start(m.Own.Open, m.Begun, rev, p)
 	case Complete:
 		s.did(FireCompleted, m.Items)
-	case Tally:
+	case RecordTaken:
 		s.evidence.taken = nil
 	case JoinRound:
 		s.roundPart(m.Event).last = m.Last

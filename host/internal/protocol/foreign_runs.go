@@ -41,12 +41,12 @@ func (v *View) hasOutcome(e Entry) bool {
 	return v.last(e.Item) > e.Instant
 }
 
-// tally gives the runs that foreign members have taken over their row.
-func tally(s *facts) Mutation {
+// recordTaken gives the runs that foreign members have taken over their row.
+func recordTaken(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
 	}
-	m := Tally{Self: s.self, Own: s.next(s.own())}
+	m := RecordTaken{Self: s.self, Own: s.next(s.own())}
 	without := slices.DeleteFunc(slices.Clone(s.evidence.taken), func(r Row) bool { return s.view.hasOutcome(r.Entry) })
 	s.note(taken(without))
 	for _, r := range without {

@@ -179,7 +179,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.RecordMissed:
 		c.say("%s in the record of %s", name, nameOf(m.ID))
 		c.printRecord(&m.Own)
-	case protocol.Tally:
+	case protocol.RecordTaken:
 		c.say("%s", name)
 		c.printRecord(&m.Own)
 	case protocol.Account:

@@ -25,7 +25,7 @@ var rules = []rule{
 	{"take", take},
 	{"operate", operate},
 	{"mark-reshard", markReshard},
-	{"unprocess", unprocess},
+	{"clear-processing", clearProcessing},
 	{"reshard", reshard},
 	{"adopt", adopt},
 
@@ -37,7 +37,7 @@ var rules = []rule{
 	{"call-listeners", callListeners},
 
 	{"account", account},
-	{"tally", tally},
+	{"record-taken", recordTaken},
 	{"clear-marks", clearMarks},
 	{"forget", forget},
 	{"prune-servers", pruneServers},

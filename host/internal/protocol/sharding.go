@@ -154,12 +154,12 @@ type membersChanged struct{}
 
 func (membersChanged) keep(s *State, _ *Plan) { s.reshard.wishes = 0 }
 
-// unprocess takes the mark of a reshard away that this member began when it led.
-func unprocess(s *facts) Mutation {
+// clearProcessing takes the mark of a reshard away that this member began when it led.
+func clearProcessing(s *facts) Mutation {
 	if s.company.leads || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
 		return nil
 	}
-	return Unprocess{}
+	return ClearProcessing{}
 }
 
 // occupied is a surplus item whose node cannot be deleted, as it looked then.

@@ -252,9 +252,9 @@ type (
 		Self   ID
 		Own    RunsData
 	}
-	// Unprocess deletes the mark of a reshard that the member began and no longer
+	// ClearProcessing deletes the mark of a reshard that the member began and no longer
 	// leads.
-	Unprocess struct{}
+	ClearProcessing struct{}
 	// Owners brings items' nodes in line with the assignment that a Reshard with
 	// Parts has set; the Last of them takes the mark away.
 	Owners struct {
@@ -298,8 +298,8 @@ type (
 		ID  ID
 		Own RunsData
 	}
-	// Tally writes rows of runs that foreign members have taken over.
-	Tally struct {
+	// RecordTaken writes rows of runs that foreign members have taken over.
+	RecordTaken struct {
 		Self ID
 		Own  RunsData
 	}
@@ -412,85 +412,85 @@ type (
 	Switch struct{ Digest string }
 )
 
-func (Setup) Name() string          { return "setup" }
-func (Join) Name() string           { return "join" }
-func (SetServer) Name() string      { return "set-server" }
-func (PruneServers) Name() string   { return "prune-servers" }
-func (Contend) Name() string        { return "contend" }
-func (Withdraw) Name() string       { return "withdraw" }
-func (Elect) Name() string          { return "elect" }
-func (Abdicate) Name() string       { return "abdicate" }
-func (MarkReshard) Name() string    { return "mark-reshard" }
-func (Reshard) Name() string        { return "reshard" }
-func (Owners) Name() string         { return "owners" }
-func (Adopt) Name() string          { return "adopt" }
-func (Unprocess) Name() string      { return "unprocess" }
-func (Begin) Name() string          { return "begin" }
-func (Complete) Name() string       { return "complete" }
-func (Again) Name() string          { return "again" }
-func (Forget) Name() string         { return "forget" }
-func (RecordMissed) Name() string   { return "record-missed" }
-func (Tally) Name() string          { return "tally" }
-func (Account) Name() string        { return "account" }
-func (MarkMisfire) Name() string    { return "mark-misfire" }
-func (ClearMarks) Name() string     { return "clear-marks" }
-func (Reclaim) Name() string        { return "reclaim" }
-func (ReclaimForeign) Name() string { return "reclaim-foreign" }
-func (Take) Name() string           { return "take" }
-func (JoinRound) Name() string      { return "join-round" }
-func (Release) Name() string        { return "release" }
-func (SetFires) Name() string       { return "set-fires" }
-func (Drop) Name() string           { return "drop" }
-func (Leave) Name() string          { return "leave" }
-func (Disown) Name() string         { return "disown" }
-func (RequestTrigger) Name() string { return "request-trigger" }
-func (SetPaused) Name() string      { return "set-paused" }
-func (DisableItem) Name() string    { return "disable-item" }
-func (DisableServer) Name() string  { return "disable-server" }
-func (PutConfig) Name() string      { return "put-config" }
-func (Define) Name() string         { return "define" }
-func (Publish) Name() string        { return "publish" }
-func (Switch) Name() string         { return "switch" }
+func (Setup) Name() string           { return "setup" }
+func (Join) Name() string            { return "join" }
+func (SetServer) Name() string       { return "set-server" }
+func (PruneServers) Name() string    { return "prune-servers" }
+func (Contend) Name() string         { return "contend" }
+func (Withdraw) Name() string        { return "withdraw" }
+func (Elect) Name() string           { return "elect" }
+func (Abdicate) Name() string        { return "abdicate" }
+func (MarkReshard) Name() string     { return "mark-reshard" }
+func (Reshard) Name() string         { return "reshard" }
+func (Owners) Name() string          { return "owners" }
+func (Adopt) Name() string           { return "adopt" }
+func (ClearProcessing) Name() string { return "clear-processing" }
+func (Begin) Name() string           { return "begin" }
+func (Complete) Name() string        { return "complete" }
+func (Again) Name() string           { return "again" }
+func (Forget) Name() string          { return "forget" }
+func (RecordMissed) Name() string    { return "record-missed" }
+func (RecordTaken) Name() string     { return "record-taken" }
+func (Account) Name() string         { return "account" }
+func (MarkMisfire) Name() string     { return "mark-misfire" }
+func (ClearMarks) Name() string      { return "clear-marks" }
+func (Reclaim) Name() string         { return "reclaim" }
+func (ReclaimForeign) Name() string  { return "reclaim-foreign" }
+func (Take) Name() string            { return "take" }
+func (JoinRound) Name() string       { return "join-round" }
+func (Release) Name() string         { return "release" }
+func (SetFires) Name() string        { return "set-fires" }
+func (Drop) Name() string            { return "drop" }
+func (Leave) Name() string           { return "leave" }
+func (Disown) Name() string          { return "disown" }
+func (RequestTrigger) Name() string  { return "request-trigger" }
+func (SetPaused) Name() string       { return "set-paused" }
+func (DisableItem) Name() string     { return "disable-item" }
+func (DisableServer) Name() string   { return "disable-server" }
+func (PutConfig) Name() string       { return "put-config" }
+func (Define) Name() string          { return "define" }
+func (Publish) Name() string         { return "publish" }
+func (Switch) Name() string          { return "switch" }
 
-func (Setup) mutation()          {}
-func (Join) mutation()           {}
-func (SetServer) mutation()      {}
-func (PruneServers) mutation()   {}
-func (Contend) mutation()        {}
-func (Withdraw) mutation()       {}
-func (Elect) mutation()          {}
-func (Abdicate) mutation()       {}
-func (MarkReshard) mutation()    {}
-func (Reshard) mutation()        {}
-func (Owners) mutation()         {}
-func (Adopt) mutation()          {}
-func (Unprocess) mutation()      {}
-func (Begin) mutation()          {}
-func (Complete) mutation()       {}
-func (Again) mutation()          {}
-func (Forget) mutation()         {}
-func (RecordMissed) mutation()   {}
-func (Tally) mutation()          {}
-func (Account) mutation()        {}
-func (MarkMisfire) mutation()    {}
-func (ClearMarks) mutation()     {}
-func (Reclaim) mutation()        {}
-func (ReclaimForeign) mutation() {}
-func (Take) mutation()           {}
-func (JoinRound) mutation()      {}
-func (Release) mutation()        {}
-func (SetFires) mutation()       {}
-func (Drop) mutation()           {}
-func (Leave) mutation()          {}
-func (Disown) mutation()         {}
-func (RequestTrigger) mutation() {}
-func (SetPaused) mutation()      {}
-func (DisableItem) mutation()    {}
-func (DisableServer) mutation()  {}
-func (PutConfig) mutation()      {}
-func (Define) mutation()         {}
-func (Publish) mutation()        {}
-func (Switch) mutation()         {}
+func (Setup) mutation()           {}
+func (Join) mutation()            {}
+func (SetServer) mutation()       {}
+func (PruneServers) mutation()    {}
+func (Contend) mutation()         {}
+func (Withdraw) mutation()        {}
+func (Elect) mutation()           {}
+func (Abdicate) mutation()        {}
+func (MarkReshard) mutation()     {}
+func (Reshard) mutation()         {}
+func (Owners) mutation()          {}
+func (Adopt) mutation()           {}
+func (ClearProcessing) mutation() {}
+func (Begin) mutation()           {}
+func (Complete) mutation()        {}
+func (Again) mutation()           {}
+func (Forget) mutation()          {}
+func (RecordMissed) mutation()    {}
+func (RecordTaken) mutation()     {}
+func (Account) mutation()         {}
+func (MarkMisfire) mutation()     {}
+func (ClearMarks) mutation()      {}
+func (Reclaim) mutation()         {}
+func (ReclaimForeign) mutation()  {}
+func (Take) mutation()            {}
+func (JoinRound) mutation()       {}
+func (Release) mutation()         {}
+func (SetFires) mutation()        {}
+func (Drop) mutation()            {}
+func (Leave) mutation()           {}
+func (Disown) mutation()          {}
+func (RequestTrigger) mutation()  {}
+func (SetPaused) mutation()       {}
+func (DisableItem) mutation()     {}
+func (DisableServer) mutation()   {}
+func (PutConfig) mutation()       {}
+func (Define) mutation()          {}
+func (Publish) mutation()         {}
+func (Switch) mutation()          {}
 
 // Effect is something the runner does without a commit.
 //

@@ -24,9 +24,9 @@ func namedMutants() []mutant {
 // unnoticed are rules and fences that have no mutant, and why.
 func unnoticed() map[string]string {
 	return map[string]string{
-		"unprocess":  "the next leader's reshard takes the mark away as well; what it does until then is in reshard_foreign_lead_lost.txt",
-		"join-round": "no simulated job has listeners of ElasticJob's; guarantee.txt",
-		"tally":      "the ledger does not ask who took a run of ours; tally_taken.txt, tally_unknown.txt",
+		"clear-processing": "the next leader's reshard takes the mark away as well; what it does until then is in reshard_foreign_lead_lost.txt",
+		"join-round":       "no simulated job has listeners of ElasticJob's; guarantee.txt",
+		"record-taken":     "the ledger does not ask who took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
 		"reclaim-foreign/epoch":   "who sets the assignment meanwhile also writes a record that is checked",

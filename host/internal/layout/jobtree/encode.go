@@ -56,7 +56,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		if m.Self != "" {
 			t.own(m.Self, m.Own)
 		}
-	case protocol.Unprocess:
+	case protocol.ClearProcessing:
 		t.delete(j.at(NodeProcessing), registry.AnyVersion)
 	case protocol.Begin:
 		t.begin(m)
@@ -69,7 +69,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.own(m.Self, m.Own)
 	case protocol.RecordMissed:
 		t.recordMissed(m)
-	case protocol.Tally:
+	case protocol.RecordTaken:
 		t.own(m.Self, m.Own)
 	case protocol.Account:
 		t.own(m.Self, m.Own)
