@@ -13,7 +13,7 @@ func clockMutants() []mutant {
 		{"clocks: not resumed", "what nobody began while the registry's clock was ahead begins", []change{in("protocol.State.passed", "s.distant(last)", "false")}},
 		{"clocks: anything resumed", "what began while the registry's clock was ahead does not begin again", []change{in("protocol.State.passed", "s.view.idle(t)", "true")}},
 		{"clocks: resumed twice", "it begins once", []change{in("protocol.State.passed", "t > s.view.resumed(i)", "true")}},
-		{"clocks: resumed is not kept", "also at whoever owns the item next", []change{in("protocol.Assignment.fold", "newest(a.Resumed, d.Resumed, a.Resumed)", "a.Resumed")}},
-		{"clocks: idle is not kept", "who owns the item next knows of the time in which nothing began", []change{in("protocol.Assignment.fold", "a.idle(span)", "_ = span")}},
+		{"clocks: resumed is not kept", "the next owner of an item also begins it once", []change{in("protocol.Assignment.fold", "newest(a.Resumed, d.Resumed, a.Resumed)", "a.Resumed")}},
+		{"clocks: idle is not kept", "the next owner of an item knows the time in which nothing began", []change{in("protocol.Assignment.fold", "a.idle(span)", "_ = span")}},
 	}
 }

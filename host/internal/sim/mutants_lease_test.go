@@ -3,7 +3,7 @@ package sim
 // leaseMutants count from a moment that the service may know nothing of.
 func leaseMutants() []mutant {
 	return []mutant{
-		{"lease: reads", "a read vouches for nothing", []change{
+		{"lease: reads", "a read does not prove that the session lives", []change{
 			in("sim.member.fetch", "life := m.life", "life, sent := m.life, m.w.now"),
 			in("sim.member.fetch", "m.loop.Reply(r, n)", "m.vouched(sent)\nm.loop.Reply(r, n)"),
 		}},
