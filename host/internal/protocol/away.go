@@ -3,10 +3,10 @@ package protocol
 import "github.com/wasmjob/wasmjob/host/reason"
 
 // An instant that no member began gets its row from the next owner of its item. That
-// server may not have been a member at the time, or may have had no items. It knows what
-// kept it from them, and the row says so.
+// server may not have been a member at the time, or may have had no items. It knows the
+// reason for that, and the row gives it.
 
-// away is what kept this server from its items, and until when.
+// away is the reason that kept this server from its items, and until when.
 type away struct {
 	why   reason.Code
 	until int64

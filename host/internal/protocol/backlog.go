@@ -8,7 +8,7 @@ import (
 
 // backlog are instants that did not begin when they came.
 type backlog struct {
-	due     []due         // those that came while their item ran, ascending by item
+	due     []due         // instants that came while their item ran, ascending by item
 	excuses []reason.Code // by item: why its instants were not begun
 	away    away
 	catchUp catchUp
@@ -21,7 +21,7 @@ type due struct {
 	cause Cause
 }
 
-// dropSettled forgets what no run here is to make good any more.
+// dropSettled forgets instants that no run here can compensate any more.
 func (s *facts) dropSettled() {
 	settled := func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) }
 	if slices.ContainsFunc(s.late().due, settled) {
@@ -35,7 +35,7 @@ func (s *facts) dropSettled() {
 	}
 }
 
-// setDue keeps an instant that came while its item ran, unless a newer one did.
+// setDue keeps an instant that came while its item ran, unless there is a newer one.
 func (s *facts) setDue(d due) {
 	all := s.late().due
 	k, found := slices.BinarySearchFunc(all, d.item, func(d due, i int) int { return d.item - i })
@@ -54,8 +54,8 @@ func (b *backlog) clone() backlog {
 	return n
 }
 
-// excuse remembers why an instant of the item was not begun; the gap row that
-// the next Begin writes says so.
+// excuse remembers why an instant of the item was not begun, for the gap row that the
+// next Begin writes.
 func (b *backlog) excuse(i int, why reason.Code) {
 	for len(b.excuses) <= i {
 		b.excuses = append(b.excuses, "")
@@ -65,7 +65,7 @@ func (b *backlog) excuse(i int, why reason.Code) {
 	}
 }
 
-// excuseAll does so for each item to which the instant that is due belongs.
+// excuseAll does so for each item to which the due instant belongs.
 func (b *backlog) excuseAll(s *State, why reason.Code) {
 	if s.schedule.tick.At == 0 || s.own() == nil {
 		return
@@ -85,8 +85,8 @@ func (b *backlog) unexcuse(i int) {
 
 func (b *backlog) excused(i int) bool { return i < len(b.excuses) && b.excuses[i] != "" }
 
-// excuse remembers why an instant of the item was not begun, if nothing else is
-// remembered yet.
+// excuse remembers why an instant of the item was not begun, if no reason is remembered
+// yet.
 func (s *facts) excuse(i int, why reason.Code) {
 	if !s.late().excused(i) {
 		s.changeLate().excuse(i, why)
@@ -99,7 +99,7 @@ func (s *facts) unexcuse(i int) {
 	}
 }
 
-// whyOf is why an own item's instants were not begun.
+// whyOf is why instants of an own item were not begun.
 func (s *facts) whyOf(i int) reason.Code {
 	if b := s.late(); b.excused(i) {
 		return b.excuses[i]

@@ -6,10 +6,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A job may want instants to begin late that came while no server was there. The first
-// server that joins writes up to which moment that was. An item is behind until it is
-// accounted for up to that moment, whoever owns it, so a member that dies in the middle
-// leaves nothing to remember. The schedule is asked which instants these are.
+// A job may ask that instants which came while no server was there begin late. The first
+// server that joins writes until when none was there. An item is behind until it is
+// accounted for up to that moment. This holds for every owner, so nothing is lost when a
+// member dies in between. The schedule is asked which instants these are.
 
 // Recall asks for the newest instants of gaps, at most so many; answered by Recalled.
 type Recall struct {
@@ -30,22 +30,23 @@ type Recalled struct{ Instants []int64 } // ascending
 
 func (Recalled) input() {}
 
-// catchUp is what is known of the instants that are to be caught up.
+// catchUp is what this member knows of the instants to catch up.
 type catchUp struct {
-	empty    int64 // when this member joined, if nobody else was there
+	empty    int64 // when this member joined, if no other was there
 	passed   int64 // the newest instant that had come when it began to follow the schedule, or when that was
-	from     int64 // what was asked for: instants after this
-	until    int64 // and not after that; 0: nothing was
+	from     int64 // instants after this were asked for
+	until    int64 // and up to this; 0: none were
 	most     int
 	awaited  bool
 	instants []int64
 	*lingering
 }
 
-// nobody is the moment up to which nobody was there, for the record of who joins now; 0
-// if somebody was, or nobody wants to know. A server that was there and was kept from
-// the job is somebody. Where all servers are disabled, none would have begun anything.
-func (s *State) nobody() int64 {
+// unattendedUntil is the moment up to which no server was there, for the record of a
+// joining member; 0 if one was, or if the job does not catch up. A server that was kept
+// from the job counts as there. While all servers are disabled, none would have begun
+// anything.
+func (s *State) unattendedUntil() int64 {
 	v := s.view
 	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || slices.ContainsFunc(v.Members, v.attends) || v.assignedElsewhere() {
 		return 0
@@ -53,15 +54,15 @@ func (s *State) nobody() int64 {
 	return s.dateOf(s.now)
 }
 
-// attends: the member may have begun instants since the newest assignment. One that has no
-// part in that has joined since, and its server was not there before, unless it is
-// disabled.
+// attends: the member may have begun instants since the newest assignment. A member that
+// the assignment does not name has joined since, and its server was not there before,
+// unless it is disabled.
 func (v *View) attends(m Member) bool {
 	return slices.Contains(v.Assignment.Members, m.ID) || v.serverDisabled(m.ID.IP())
 }
 
-// allDisabled: every server that the job knows is disabled, the one that is about to
-// join as well.
+// allDisabled: every server that the job knows is disabled, also the one that is about
+// to join.
 func (s *State) allDisabled() bool {
 	v := s.view
 	enabled := func(x Server) bool { return !x.Disabled }
@@ -69,14 +70,14 @@ func (s *State) allDisabled() bool {
 }
 
 // assignedElsewhere: an item has an owner that the assignment does not name. Foreign
-// members were there, and what they ran is not known here.
+// members were there, and it is not known what they ran.
 func (v *View) assignedElsewhere() bool {
 	return slices.ContainsFunc(v.Items, func(it Item) bool {
 		return it.Owner != "" && !slices.Contains(v.Assignment.Members, it.Owner) && v.runs(it.Owner) == nil
 	})
 }
 
-// unattended is the newest moment up to which nobody was there.
+// unattended is the newest moment up to which no server was there.
 func (v *View) unattended() int64 {
 	t := v.Assignment.Unattended
 	for k := range v.Runs {
@@ -85,9 +86,9 @@ func (v *View) unattended() int64 {
 	return t
 }
 
-// missedUntil is the end of what is caught up; 0: nothing is. What had not come when this
-// member began to follow the schedule comes due here. One that found nobody goes by that
-// alone: nobody learns of what comes between its join and then.
+// missedUntil is the end of the time to catch up; 0: there is none. Later instants come
+// due here, except those between the join and the first report of the schedule. A member
+// that found no other one uses its join and that report alone.
 func (s *State) missedUntil() int64 {
 	until := max(s.view.unattended(), s.backlog.catchUp.empty)
 	switch {
@@ -99,15 +100,15 @@ func (s *State) missedUntil() int64 {
 	return min(until, s.backlog.catchUp.passed)
 }
 
-// behind: the item was not accounted for when nobody was there any more, and has not been
+// behind: the item was not accounted for when the last server had gone, and has not been
 // since.
 func (s *State) behind(i int, until int64) bool {
 	last := s.accounted(i)
 	return last > 0 && last < until && s.mine(i)
 }
 
-// recalls asks for the instants that own items have missed. It tells whether the
-// answer is awaited: what is due now is not begun before what came first.
+// recalls asks for the instants that own items have missed. It reports whether the
+// answer is awaited: due instants do not begin before earlier ones.
 func (s *facts) recalls() bool {
 	from, until := int64(0), s.missedUntil()
 	if until == 0 {
@@ -134,7 +135,7 @@ func (s *facts) recalls() bool {
 	return true
 }
 
-// recalled: instants were asked for.
+// recalled takes the answer of the schedule.
 type recalled struct {
 	from, until int64
 	most        int
@@ -145,7 +146,7 @@ func (r recalled) keep(s *State, _ *Plan) {
 	m.from, m.until, m.most, m.awaited, m.instants = r.from, r.until, r.most, true, nil
 }
 
-// owed is the oldest instant of the item that is to be caught up; 0: there is none.
+// owed is the oldest instant of the item to catch up; 0: there is none.
 func (s *State) owed(i int) int64 {
 	m := &s.backlog.catchUp
 	if len(m.instants) == 0 || m.until != s.missedUntil() || !s.behind(i, m.until) {
@@ -158,8 +159,8 @@ func (s *State) owed(i int) int64 {
 	return m.instants[k]
 }
 
-// leavesOut: instants between what the item is accounted for and one that is caught up are
-// too many to be caught up.
+// leavesOut: there are more missed instants before the first one to catch up than may
+// begin.
 func (s *State) leavesOut(last, t int64) bool {
 	m := &s.backlog.catchUp
 	k, _ := slices.BinarySearch(m.instants, t)
@@ -169,7 +170,7 @@ func (s *State) leavesOut(last, t int64) bool {
 	return m.instants[k-1] > last
 }
 
-// whyLeftOut is why nobody began what a run passes over.
+// whyLeftOut is why the instants that a run passes over were not begun.
 func (s *facts) whyLeftOut(i int, cause Cause) reason.Code {
 	if cause == CaughtUp {
 		return s.whyNobody(i)
@@ -177,7 +178,7 @@ func (s *facts) whyLeftOut(i int, cause Cause) reason.Code {
 	return s.whyOf(i)
 }
 
-// catchUpRefused is what to say of a job that wants what cannot be; none otherwise.
+// catchUpRefused is why a job that asks for it cannot catch up; none otherwise.
 func (s *State) catchUpRefused() reason.Reason {
 	if s.self == "" || s.o.CatchUp == 0 || !s.company.shared {
 		return reason.Reason{}
@@ -185,8 +186,9 @@ func (s *State) catchUpRefused() reason.Reason {
 	return reason.Of(reason.CatchUpForeign)
 }
 
-// catchUp begins, of each item, the oldest instant that is owed. What may not begin now is
-// missed for good: nothing begins by itself when an operator lets the job go on.
+// catchUp begins, of each item, the oldest instant to catch up. An item that may not
+// begin now does not catch up: nothing begins by itself when an operator resumes the
+// job.
 func (b *beginning) catchUp() {
 	s := b.s
 	for i := range s.view.total() {
@@ -207,13 +209,13 @@ func (b *beginning) catchUp() {
 	}
 }
 
-// forgoes: what the item was owed has its row in this transaction.
+// forgoes: the item's missed instants have their row in this transaction.
 func (b *beginning) forgoes(i int) bool {
 	_, found := slices.BinarySearch(b.forgone, i)
 	return found
 }
 
-// forgo accounts for all that is owed, with a row.
+// forgo accounts for all missed instants of the item, with a row.
 func (b *beginning) forgo(i int, why reason.Code) {
 	s := b.s
 	newest := s.backlog.catchUp.instants[len(s.backlog.catchUp.instants)-1]
@@ -225,5 +227,5 @@ func (b *beginning) forgo(i int, why reason.Code) {
 	b.m.Own.rows(rows)
 	b.m.Own.Last = set(b.m.Own.Last, i, newest)
 	b.forgone, b.changed = append(b.forgone, i), true
-	b.m.More = b.m.More || s.schedule.tick.At != 0 // it is answered when this is settled
+	b.m.More = b.m.More || s.schedule.tick.At != 0 // the tick is answered when this is settled
 }

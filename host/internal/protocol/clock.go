@@ -8,28 +8,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// clocksAgree is how many ms a server's clock and the registry's may differ, unless the
-// job says otherwise.
+// clocksAgree is the difference in ms that a server's clock and the registry's may have,
+// unless the job says otherwise.
 const clocksAgree = 5_000
 
-// clocks is what this member knows of its clock and the registry's, and has
-// reported of them.
+// clocks is what this member knows of its clock and the registry's, and has reported of
+// them.
 type clocks struct {
 	skew  int64 // ms that the own clock is ahead of the registry's, when it was measured last
 	early Tick  // the instant that waits for the registry's clock; At 0: none
 
-	reportedSkew   int64         // the one that why names
+	reportedSkew   int64         // the difference that why names
 	why            reason.Reason // none: the clocks agree
-	accountedAhead bool          // items are accounted for up to an instant that is still far away
+	accountedAhead bool          // items are accounted for up to an instant far in the future
 	// dropped: instants came behind one that waited for the registry's clock. The
-	// schedule does not tell them again by itself.
+	// schedule does not report them again by itself.
 	dropped bool
 }
 
-// registryTime is what the registry's clock shows, as far as is known here.
+// registryTime is the time of the registry's clock, as far as it is known here.
 func (s *State) registryTime() int64 { return s.now - s.clock.skew }
 
-// tolerance is by how many ms the two clocks may differ.
+// tolerance is the difference in ms that the two clocks may have.
 func (s *State) tolerance() int64 {
 	if c := s.config(); c != nil && c.MaxSkew > 0 {
 		return c.MaxSkew
@@ -40,9 +40,9 @@ func (s *State) tolerance() int64 {
 // future: the registry's clock is not yet near the moment.
 func (s *State) future(t int64) bool { return t > s.registryTime()+s.tolerance() }
 
-// dateOf is the moment of the own clock as it may be written for others to go by: not
-// after the registry's time, unless the clocks agree. Instants up to a date that
-// lies in the future would begin nowhere.
+// dateOf is a moment of the own clock as it may be written for other members: not after
+// the registry's time, unless the clocks agree. Instants up to a date in the future
+// would begin nowhere.
 func (s *State) dateOf(t int64) int64 {
 	if s.clock.skew > s.tolerance() {
 		t -= s.clock.skew
@@ -53,8 +53,8 @@ func (s *State) dateOf(t int64) int64 {
 	return t
 }
 
-// arrive lets an instant be due, or keeps it until the registry's clock is there.
-// One at a time waits: a schedule that is dense would fill the memory.
+// arrive makes an instant due, or keeps it until the registry's clock has reached it.
+// One waits at a time: a dense schedule would fill the memory.
 func (s *State) arrive(t Tick) {
 	if s.future(t.At) {
 		if s.clock.early.At == 0 {
@@ -80,8 +80,8 @@ func (s *State) arrive(t Tick) {
 	}
 }
 
-// goByClocks follows the two clocks: an instant that waited becomes due, and those
-// that came by a clock which was set back have not come.
+// goByClocks follows the two clocks: an instant that waited becomes due, and instants of
+// a clock that was set back have not come.
 func (s *State) goByClocks(p *Plan) {
 	s.reportClocks(p)
 	waited := s.clock.early.At != 0 || s.clock.dropped
@@ -98,8 +98,8 @@ func (s *State) goByClocks(p *Plan) {
 		s.schedule.latest, s.schedule.tick, s.listener.instants, s.schedule.paused = Tick{}, Tick{}, nil, 0
 		s.backlog.due = slices.DeleteFunc(s.backlog.due, func(d due) bool { return d.at > s.now+clocksAgree })
 	}
-	// The schedule has told these instants, also those behind the one that waited,
-	// and would not tell them again.
+	// The schedule has reported these instants, also those behind the one that waited,
+	// and would not report them again.
 	if s.schedule.cron != nil && s.self != "" {
 		p.add(Reschedule{Cron: *s.schedule.cron})
 	}
@@ -111,7 +111,7 @@ func (s *State) skewed() bool {
 	return c != nil && c.MaxSkew > 0 && max(s.clock.skew, -s.clock.skew) > c.MaxSkew
 }
 
-// reportClocks notes, once, that the clocks differ by more than they may, or agree
+// reportClocks reports, once, that the clocks differ by more than they may, or agree
 // again.
 func (s *State) reportClocks(p *Plan) {
 	if most := s.tolerance(); max(s.clock.skew, -s.clock.skew) <= most {
@@ -128,7 +128,7 @@ func (s *State) reportClocks(p *Plan) {
 	p.add(Note{Why: s.clock.why, Wrong: true})
 }
 
-// bothClocks is the trouble of clocks that differ.
+// bothClocks is the trouble that the clocks differ.
 func (s *State) bothClocks() reason.Reason {
 	code := reason.ClockBehind
 	switch {
@@ -142,8 +142,8 @@ func (s *State) bothClocks() reason.Reason {
 
 func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// seeFuture notes, once, that items are accounted for up to a moment that is still
-// to come: a clock was ahead when that was written.
+// seeFuture reports, once, that items are accounted for up to a moment in the future: a
+// clock was ahead when that was written.
 func (s *State) seeFuture(p *Plan) {
 	why := s.accountedAhead()
 	if later := !why.None(); later != s.clock.accountedAhead {
@@ -154,7 +154,7 @@ func (s *State) seeFuture(p *Plan) {
 	}
 }
 
-// accountedAhead is the trouble of items that wait for a moment that is far away.
+// accountedAhead is the trouble of items that wait for a moment far in the future.
 func (s *State) accountedAhead() reason.Reason {
 	if s.self == "" || s.config() == nil || !s.distant(s.view.newest()) {
 		return reason.Reason{}

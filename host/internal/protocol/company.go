@@ -2,18 +2,18 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// company is what a view says of the members of the job, as this one sees them. It is
-// computed once for each view, so a rule asks one question and needs to know nothing
-// of foreign members.
+// company is what a view says of the members together, as this member sees them. It is
+// computed once for each view, so a rule asks one question and need not know about
+// foreign members.
 type company struct {
 	shared       bool // a foreign member has a part in the job
 	foreignLeads bool // the leader is foreign; it need not be registered yet
 	unsettled    bool // what a foreign leader has assigned may be about to change, or to be adopted
 	leads        bool // this member is the leader
-	reclaims     bool // this member cleans up after the dead
+	reclaims     bool // this member reclaims after dead members
 }
 
-// seeCompany goes by a new view, or by a member that has found out who it is.
+// seeCompany computes it for a new view, or for a member that has learned its own id.
 func (s *State) seeCompany() {
 	v := s.view
 	c := company{shared: v.Shared(), foreignLeads: v.foreignLeads(), unsettled: v.assignmentUnsettled()}
@@ -34,7 +34,7 @@ func (s *State) able() bool {
 		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
 }
 
-// Shared tells whether foreign members have a part in the job, too.
+// Shared reports whether foreign members have a part in the job, too.
 func (v *View) Shared() bool {
 	for _, in := range v.Instances {
 		if !v.member(in.ID) {
@@ -44,18 +44,18 @@ func (v *View) Shared() bool {
 	return false
 }
 
-// foreignLeads tells whether a foreign member leads. Its instance may not be
+// foreignLeads reports whether a foreign member leads. Its instance may not be
 // registered yet.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
 
 // assignmentUnsettled: what a foreign leader has assigned may be about to change, or to
-// be adopted. It deletes nodes and makes them anew, and the new ones look like those
-// before. So a begin under way checks the seal, which does not come back by itself:
-// the leader deletes it when it assigns, and an adoption makes it.
+// be adopted. It deletes nodes and creates them again, and the new ones look like the
+// old ones. So a begin in flight checks the seal: the leader deletes it when it assigns,
+// and only an adoption creates it.
 func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
 
-// foreignBlocker is why this job must not run here as long as foreign members share it;
-// "" if it may, or if there are none.
+// foreignBlocker is why this job must not run here while foreign members share it; "" if
+// it may, or if there are none.
 func (s *State) foreignBlocker() reason.Code {
 	c := s.config()
 	switch {

@@ -7,16 +7,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// complaint is what was reported last, and is not reported again.
+// complaint is what was reported last, so that it is not reported again.
 type complaint struct {
 	trouble    reason.Reason // what keeps the job from going on
 	cron       reason.Reason
-	ahead      ahead  // who keeps this member from leading
-	leaderless string // the place for which it was reported that nobody leads; "": somebody does
+	ahead      ahead  // the place that keeps this member from leading
+	leaderless string // the place for which a job without leader was reported; "": there is a leader
 }
 
-// Troubles are what keeps the job from going on as it should, and what is
-// foreign or damaged in its nodes, one sentence each.
+// Troubles are what keeps the job from going on as it should, and what is foreign or
+// damaged in its nodes, one sentence each.
 func (s *State) Troubles() []reason.Reason {
 	v := s.view
 	if v == nil {
@@ -26,7 +26,7 @@ func (s *State) Troubles() []reason.Reason {
 	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
 		all = append(all, reason.Of(reason.ConfigGone))
 	}
-	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // else who bars it tells
+	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // else the reason for being barred is reported
 		all = append(all, reason.Of(s.foreignBlocker()))
 	}
 	if s.self != "" && s.strategyIsForeign() {
@@ -47,7 +47,7 @@ func (s *State) Troubles() []reason.Reason {
 	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused()}, reason.Reason.None)...)
 }
 
-// complain tells, once, what keeps the job from going on; none: nothing does any
+// complain reports, once, what keeps the job from going on, or that nothing does any
 // more.
 func (s *State) complain(p *Plan, why reason.Reason) {
 	switch {

@@ -1,8 +1,8 @@
 package protocol
 
-// facts is what a rule may look at. A rule does not change the State, so it can be
-// read alone: all that it wants, and wants to be remembered, is in its Decision. A
-// rule that is not asked, since one before it wants a mutation, notes nothing.
+// facts is what a rule may look at. A rule does not change the State, so it can be read
+// alone: everything it wants, and wants to be remembered, is in its Decision. A rule
+// that is not asked, since one before it wants a mutation, notes nothing.
 type facts struct {
 	*State
 	Decision
@@ -11,30 +11,30 @@ type facts struct {
 // Decision is what a rule wants. Only Step carries it out.
 type Decision struct {
 	Mutation Mutation // nil: none
-	Hold     int64    // when the rule is to be asked again, right then; 0: it waits for nothing
+	Hold     int64    // when the rule must be asked again; 0: it waits for nothing
 	Effects  []Effect
-	Backlog  *backlog // as it is from now on; nil: as it was
+	Backlog  *backlog // the new one; nil: unchanged
 	Notes    []note
 
 	used       *room // by the mutation; nil: it counts nothing
 	recordFull int   // as of sizes
 }
 
-// note is something that a rule has found out and that the member keeps in mind.
+// note is a finding of a rule that the member remembers.
 type note interface{ keep(*State, *Plan) }
 
 func (d *Decision) add(e Effect) { d.Effects = append(d.Effects, e) }
 
 func (d *Decision) note(n note) { d.Notes = append(d.Notes, n) }
 
-// hold asks for the rule to be asked again right at that moment.
+// hold asks for the rule to be asked again at that moment.
 func (d *Decision) hold(until int64) {
 	if d.Hold == 0 || until < d.Hold {
 		d.Hold = until
 	}
 }
 
-// late is the backlog as the decision leaves it.
+// late is the backlog after the decision.
 func (f *facts) late() *backlog {
 	if f.Backlog != nil {
 		return f.Backlog
@@ -67,7 +67,7 @@ func (s *State) decide(p *Plan) {
 	}
 }
 
-// carryOut does what a rule has decided.
+// carryOut applies a rule's decision to the State.
 func (s *State) carryOut(d Decision, p *Plan) {
 	p.Effects = append(p.Effects, d.Effects...)
 	if d.Hold != 0 {

@@ -1,18 +1,18 @@
 package protocol
 
-// What a job is stands in two nodes: config, which is ElasticJob's, and the
-// module's, which is ours. Whoever changes what belongs together writes both at
-// once, against the versions of both that it was derived from.
+// A job is defined by two nodes: config, which is ElasticJob's, and the module's, which
+// is ours. A change of both writes them at once, against the versions from which it was
+// derived.
 
 // Version tells what a part of a definition was derived from. Only a layout makes
 // one, of as many nodes as it has for that part, and knows what it says; to others
 // two are the same or not.
 type Version string
 
-// NoModule is the version of a module's node that is not there: no layout makes it.
+// NoModule is the version of a module's node that does not exist; no layout makes it.
 const NoModule Version = "-1"
 
-// define turns a wish into the write of what differs.
+// define turns a request into the write of what differs.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	var d Define
 	if !same(v.Definition.Config, a.Config) {
@@ -32,7 +32,7 @@ func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	return d, ""
 }
 
-// Configured: what Options said of the job's runs is otherwise from now on.
+// Configured: Options that concern the job's runs have changed.
 type Configured struct {
 	Slots                  int
 	Queue, Replace, Finish bool

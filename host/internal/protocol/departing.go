@@ -2,14 +2,13 @@ package protocol
 
 import "slices"
 
-// An open run does not change hands. If runs are longer than the wait for a reshard, and
-// overlap, some item is open at any time, and no reshard could ever be made. So after
-// half of the wait, a reshard assigns the items that are idle. An open one stays with
-// its owner, which does not begin it again; when the run has ended, a reshard moves it.
+// An item does not move while a run of it is open. If runs are longer than the wait for
+// a reshard, and overlap, some item is always open, and no reshard could ever happen. So
+// after half of the wait, a reshard assigns the idle items. An open one stays with its
+// owner, which does not begin it again; when the run has ended, a reshard moves it.
 
-// maxDeparting bounds how many items the assignment names as departing. Those
-// beyond stay with their owners until a later reshard: one follows as long as any
-// item departs.
+// maxDeparting bounds how many items the assignment lists as departing. Further ones
+// stay with their owners until a later reshard: one follows as long as any item departs.
 const maxDeparting = 1000
 
 // departing reports whether the owner of an item may not begin it again.
@@ -18,13 +17,13 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
-// departed: the run that an item was left with its owner for has ended.
+// departed: the run for which an item stayed with its owner has ended.
 func (v *View) departed() bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })
 }
 
-// depart leaves what is open with its owner, as far as that may be, and reports
-// whether the rest can be assigned now.
+// depart leaves open items with their owners, as far as possible, and reports whether
+// the rest can be assigned now.
 func (s *facts) depart(next *Assignment) bool {
 	v := s.view
 	for k := range v.Runs {
@@ -34,7 +33,7 @@ func (s *facts) depart(next *Assignment) bool {
 				continue
 			}
 			if e.Item >= next.Total || !slices.Contains(next.Members, owner) {
-				return false // it can stay with nobody, and nobody begins it again
+				return false // its owner is gone, so it does not begin again
 			}
 			next.Owners[e.Item] = owner
 			next.Departing = append(next.Departing, e.Item)
@@ -43,7 +42,7 @@ func (s *facts) depart(next *Assignment) bool {
 	slices.Sort(next.Departing)
 	next.Departing = slices.Compact(next.Departing)
 	next.Departing = next.Departing[:min(len(next.Departing), maxDeparting)]
-	if s.movesRunning(next) { // foreign members run some: they wait, too
+	if s.movesRunning(next) { // foreign members run some of the items
 		return false
 	}
 	if until := s.reshard.since + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
@@ -53,9 +52,8 @@ func (s *facts) depart(next *Assignment) bool {
 	return true
 }
 
-// overdueAfter is after how many of the longest waits a reshard that is still
-// awaited is a trouble. A foreign leader assigns at its next instant, which
-// may be tomorrow.
+// overdueAfter is how many longest waits a reshard may be awaited before that is a
+// trouble. A foreign leader assigns at its next instant, which may be tomorrow.
 const overdueAfter = 3
 
 func (s *State) reshardOverdue() bool {

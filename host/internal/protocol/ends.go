@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// ends are the times of the first and the newest end that no commit carries yet; 0:
+// ends are the times of the first and the newest end that no commit has written yet; 0:
 // there is none. See complete.
 type ends struct{ first, last int64 }
 
 func (e ends) keep(s *State, _ *Plan) { s.guests.ends = e }
 
-// lingersUntil is how long ends of runs wait for others, so that one transaction carries
+// lingersUntil is how long ends of runs wait for others, so that one transaction writes
 // them; 0: they do not wait.
 func (s *State) lingersUntil() int64 {
 	until := min(s.guests.ends.last+s.o.Linger, s.guests.ends.first+lingerTimes*s.o.Linger)
@@ -23,10 +23,10 @@ func (s *State) lingersUntil() int64 {
 	return until
 }
 
-// lingerTimes is how many times Linger the first end waits, as others come.
+// lingerTimes is how many times Linger the first end waits while others come.
 const lingerTimes = 10
 
-// complete closes the runs whose guests ended: as many as there are by now.
+// complete closes the runs whose guests have ended so far.
 func complete(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.lingersUntil() != 0 {
@@ -64,7 +64,7 @@ func complete(s *facts) Mutation {
 			w.streak()
 		}
 		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {
-			break // the rest ends with the next one
+			break // the others follow in the next one
 		}
 		items = append(items, g.Item)
 		s.closes(&next, row)

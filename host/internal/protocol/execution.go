@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// begin opens runs of own items: for the instant that is due, for instants that came
-// while the item ran, and for requests of operators. They are one transaction.
+// begin opens runs of own items in one transaction: for the instant that is due, for
+// instants that came while the item ran, and for requests of operators.
 func begin(s *facts) Mutation {
 	s.note(recordFits{})
 	if !s.works() {
@@ -46,7 +46,8 @@ func begin(s *facts) Mutation {
 	return nil
 }
 
-// unable answers what comes while the member may begin nothing.
+// unable handles instants and requests that come while the member must not begin
+// anything.
 func (s *facts) unable() Mutation {
 	if s.own() == nil || s.config() == nil && !s.session.leaving {
 		return nil
@@ -59,21 +60,21 @@ func (s *facts) unable() Mutation {
 	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
 	}
-	// Left there, the request would vanish with the member, or run when the
-	// server is enabled again, whenever that is.
+	// The request would vanish with the member, or run when the server is enabled again,
+	// whenever that is.
 	b := newBeginning(s)
 	b.decline(s.inability())
 	return b.m
 }
 
-// beginning collects what one Begin does.
+// beginning collects the parts of one Begin.
 type beginning struct {
 	s       *facts
 	m       Begin
 	taken   []bool // by item: it begins
-	forgone []int  // ascending: items of which all that is owed has a row
+	forgone []int  // ascending: items whose missed instants all have rows
 	room    *room  // nil before the first item
-	idled   bool   // it was looked how long nothing had begun
+	idled   bool   // the time in which nothing began was determined
 	awaited bool   // a foreign leader waits until nothing runs
 	changed bool
 }
@@ -92,7 +93,7 @@ func (b *beginning) mutation() *Begin {
 	return &b.m
 }
 
-// mine: the item is ours by the assignment and by its mirror.
+// mine: both the assignment and the owner's node give the item to this member.
 func (s *State) mine(i int) bool {
 	return i < s.view.total() && s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner == s.self
 }
@@ -100,7 +101,7 @@ func (s *State) mine(i int) bool {
 // busy: a run of the item is open here.
 func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }
 
-// scheduled answers the instant that is due.
+// scheduled begins the instant that is due.
 func (b *beginning) scheduled() {
 	s := b.s
 	t := s.schedule.tick.At
@@ -126,7 +127,7 @@ func (b *beginning) scheduled() {
 	}
 }
 
-// overlap decides what becomes of an instant that came while its item runs.
+// overlap decides what happens to an instant that comes while its item runs.
 func (s *facts) overlap(i int, t int64) {
 	s.excuse(i, reason.StillRunning)
 	switch {
@@ -140,8 +141,8 @@ func (s *facts) overlap(i int, t int64) {
 	}
 }
 
-// compensations begins, once, the newest instant that came during a run. A
-// mark on an item that moved here is made good by us, its new owner.
+// compensations begins, once, the newest instant that came during a run. The new owner
+// of an item that moved compensates its mark.
 func (b *beginning) compensations() {
 	s := b.s
 	if s.reshard.since != 0 || s.view.Paused || s.pausedByCron() {
@@ -168,7 +169,7 @@ func (s *State) accounted(i int) int64 {
 	return max(at(s.view.Assignment.Last, i), at(s.own().Last, i))
 }
 
-// open adds a run to the transaction, with the rows of what it passes over.
+// open adds a run to the transaction, with rows of the instants that it passes over.
 func (b *beginning) open(i int, t int64, cause Cause) {
 	s := b.s
 	if s.busy(i) || b.taken[i] {
@@ -209,13 +210,13 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.closes(&b.m.Own, r)
 	}
 	b.overtake(i)
-	if cause != CaughtUp { // else what kept it from beginning is told when it begins what came since
+	if cause != CaughtUp { // a catch-up leaves the excuse to the begin of later instants
 		s.unexcuse(i)
 	}
 	if t < last {
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
 	} else {
-		if cause != CaughtUp { // others may begin in between, late as well
+		if cause != CaughtUp { // a catch-up may begin later than others
 			b.idle(t)
 		}
 		b.m.Own.Last = set(b.m.Own.Last, i, t)
@@ -223,7 +224,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	b.add(e)
 }
 
-// fits: a run, its nodes, and the rows that it brings have room in the transaction.
+// fits: the transaction has room for a run with its nodes and rows.
 func (b *beginning) fits(e Entry, rows []Row) bool {
 	if b.room == nil {
 		b.room = b.s.opening(&b.m.Own)
@@ -244,7 +245,7 @@ func (b *beginning) short() reason.Code {
 	return reason.TooManyDue
 }
 
-// nodes is how many of them a run of the item writes.
+// nodes is the number of nodes that a run of the item writes.
 func (b *beginning) nodes(i int) int {
 	n := 0
 	if b.m.Monitor {
@@ -262,7 +263,7 @@ func (b *beginning) nodes(i int) int {
 	return n
 }
 
-// blocked says who else has the item; "" if nobody.
+// blocked says which other member has the item; "" if none.
 func (b *beginning) blocked(i int) reason.Code {
 	it := b.s.view.item(i)
 	switch {
@@ -288,8 +289,8 @@ func (b *beginning) add(e Entry) {
 	}
 }
 
-// again opens the next attempt of what self-fencing ended while the session
-// survived after all, unless the next instant of the item has come.
+// again opens the next attempt of runs that self-fencing ended, when the session has
+// survived and the item's next instant has not come.
 func again(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.session.health != Trusted || s.session.leaving {
@@ -313,7 +314,7 @@ func again(s *facts) Mutation {
 		anew.Attempt++
 		anew.Begun = s.now
 		if !r.takeWith(0, r.weight.begins(anew, []Row{row})) {
-			break // the rest goes on with the next one
+			break // the others follow in the next one
 		}
 		next.row(row)
 		*e = anew
@@ -325,15 +326,15 @@ func again(s *facts) Mutation {
 	return Again{Self: s.self, Own: next}
 }
 
-// runsAgain: self-fencing ended the guest, and the run may begin anew, unless its
-// next instant has come or an operator forbade meanwhile that it begins.
+// runsAgain: self-fencing ended the guest, and the run may begin again. Its next instant
+// has not come, and no operator has forbidden that it begins.
 func (s *State) runsAgain(g *guest, e *Entry) bool {
 	return g.ended && g.fenced && g.state == Cancelled && !s.session.leaving && s.schedule.latest.At <= e.Instant &&
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
 }
 
-// markMisfire makes visible, to the next owner as well, that an instant came
-// while the item ran.
+// markMisfire marks an item when an instant came while it ran, so that its next owner
+// sees it as well.
 func markMisfire(s *facts) Mutation {
 	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.foreignBlocker() != "" {
 		return nil
@@ -352,7 +353,7 @@ func markMisfire(s *facts) Mutation {
 	return MarkMisfire{Items: s.room().first(items)}
 }
 
-// overtaken notes the due instant for items that run, before anything begins.
+// overtaken notes the due instant for running items, before anything begins.
 func (s *facts) overtaken() {
 	if s.schedule.tick.At == 0 || s.view.Paused {
 		return
@@ -365,7 +366,7 @@ func (s *facts) overtaken() {
 	}
 }
 
-// inability is why the member may begin nothing.
+// inability is the reason why the member must not begin anything.
 func (s *State) inability() reason.Code {
 	switch {
 	case s.session.barred:

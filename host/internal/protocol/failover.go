@@ -7,21 +7,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// reclaim ends the record of a dead member: its rows move to us, its open runs
-// become pending or get a row. One member does it, the reclaimer.
+// reclaim ends the record of a dead member: its rows move to the reclaimer's record, its
+// open runs become pending or get a row. Only the reclaimer does it.
 func reclaim(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
 		return nil
 	}
 	if d := s.deadRecord(); d != nil && d.ID != s.self {
-		return s.enqueueInParts(d)
+		return s.reclaimInParts(d)
 	}
 	return nil
 }
 
-// enqueueInParts halves what is taken out of the record of the dead until it fits.
-func (s *facts) enqueueInParts(d *Runs) Mutation {
+// reclaimInParts halves what is taken out of the dead member's record until it fits.
+func (s *facts) reclaimInParts(d *Runs) Mutation {
 	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
 		m := s.reclaimDead(d, part)
 		if m == nil {
@@ -33,7 +33,7 @@ func (s *facts) enqueueInParts(d *Runs) Mutation {
 	}
 }
 
-// bytes is what the values of a transaction have together.
+// bytes is the size of all values of a transaction.
 func (m *Reclaim) bytes() int {
 	n := m.Own.Bytes() + m.Next.Bytes()
 	if m.Rest != nil {
@@ -45,7 +45,7 @@ func (m *Reclaim) bytes() int {
 	return n
 }
 
-// reclaimDead moves so many rows and runs of a dead member.
+// reclaimDead moves part rows and runs of a dead member.
 func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	v := s.view
 	m := &Reclaim{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
@@ -60,7 +60,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	r, open, waits := s.room(), 0, map[int]bool{}
 	for _, u := range d.unfinished() {
 		e := u.Entry
-		if rows+open >= part || !r.take(2) { // one that says much
+		if rows+open >= part || !r.take(2) { // a large one
 			break
 		}
 		open++
@@ -83,7 +83,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	}
 	if rows < len(d.Rows) || open < len(d.Open)+len(d.Retries) {
 		if rows+open == 0 {
-			return nil // the own record is full of rows that the history does not take
+			return nil // the own record is full of rows that the history has not taken
 		}
 		rest := d.RunsData
 		rest.Rows, rest.Open = d.Rows[rows:], d.Open[min(open, len(d.Open)):]
@@ -101,8 +101,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	return m
 }
 
-// unfinished are the runs that are open, and then those that wait to be tried
-// again.
+// unfinished are the open runs, then those that wait for a retry.
 func (d *RunsData) unfinished() []Retry {
 	var all []Retry
 	for _, e := range d.Open {
@@ -111,8 +110,8 @@ func (d *RunsData) unfinished() []Retry {
 	return append(all, d.Retries...)
 }
 
-// notAgain says why the run of a member that has gone is not run again; "" if it is.
-// With waits, the run waits to be tried again.
+// notAgain is why a run of a dead member does not run again; "" if it does. With waits,
+// the run waits for a retry.
 func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
@@ -136,17 +135,17 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	return ""
 }
 
-// later: an instant after the run's own has come or was accounted for.
+// later: an instant after the run's own has come or is accounted for.
 func (s *State) later(e Entry) bool {
 	last := s.view.last(e.Item)
 	if t := s.view.resumed(e.Item); t >= e.Instant {
-		last = t // what lies behind it began by a clock that was ahead
+		last = t // later instants began by a clock that was ahead
 	}
 	return last > e.Instant || s.schedule.latest.At > e.Instant
 }
 
-// take begins runs that wait for a taker, as many as there are free slots. Beside
-// foreign members, only the first in the queue of the latch does.
+// take begins pending runs, as many as there are free slots. Beside foreign members,
+// only the first in the failover latch takes.
 func take(s *facts) Mutation {
 	m := s.taking()
 	if m == nil {
@@ -213,7 +212,7 @@ func (s *facts) taking() *Take {
 	return m
 }
 
-// unidentified is a pending run that a foreign member wrote, of an unknown instant.
+// unidentified: a foreign member wrote the pending run, so its instant is unknown.
 func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 }
@@ -243,20 +242,20 @@ func drop(s *facts) Mutation {
 	return m
 }
 
-// dropped is the row of a pending run that no member may take; without a state, one may
-// be taken.
+// dropped is the row of a pending run that no member may take; without a state if one
+// may.
 func (s *facts) dropped(p *Pending) Row {
 	v := s.view
 	switch {
 	case p.Foreign && s.company.shared && s.wasIdle(p) && s.takeDue(p):
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
 	case p.Foreign && s.company.shared && !v.Config.Failover && s.takeDue(p):
-		// Theirs would let it stand, and take it when failover is on again.
+		// A foreign member would leave it, and take it when failover is on again.
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
 	case p.Foreign && s.company.shared:
 		return Row{}
 	case p.Foreign:
-		// No member is left that knows which run it was.
+		// No member is left that knows the run.
 		return Row{Entry: s.unidentified(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
 	var why reason.Code

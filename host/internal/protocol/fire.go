@@ -4,10 +4,10 @@ import "slices"
 
 // A fire is an instant of the job as a whole. If the module has listeners of fires, the
 // leader calls them, once for all servers: when every item has begun the instant, and
-// when all these runs have ended. Nothing waits for the calls, so nothing can hang. An
-// instant that some item did not begin has no call.
+// when all these runs have ended. Nothing waits for the calls, so a call cannot block a
+// run. An instant that some item did not begin has no call.
 
-// Fires is how far the listeners of fires have been told; one node of the job.
+// Fires is the newest fire for which each listener was called; one node of the job.
 type Fires struct {
 	Exists   bool
 	Version  int32
@@ -17,9 +17,9 @@ type Fires struct {
 	Started, Completed Call
 }
 
-// listener is what this member does for the listeners of fires.
+// listener is the part of this member in calling listeners of fires.
 type listener struct {
-	call     *listenerCall // that goes on here; nil: none does
+	call     *listenerCall // in progress; nil: none
 	instants []int64       // the newest that came
 	rounds   []roundPart
 }
@@ -28,10 +28,10 @@ type listener struct {
 type Call struct {
 	Instant int64
 	Attempt int // 0: nobody had to be called
-	By      ID  // who calls, as long as it does
+	By      ID  // the member that calls, during the call
 }
 
-// Event is what a listener is told.
+// Event is the kind of a call.
 type Event string
 
 const (
@@ -50,10 +50,10 @@ type listenerCall struct {
 	Call
 	event Event
 	ended bool
-	cut   bool // ended for lack of trust in the session
+	cut   bool // ended because the session was not trusted
 }
 
-// callListeners calls the listeners of fires, and writes that they were called.
+// callListeners calls the listeners of fires, and writes each call before and after.
 func callListeners(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
@@ -106,7 +106,7 @@ func (f *Fires) of(e Event) *Call {
 	return &f.Completed
 }
 
-// newCall is a call that begins, if the module has the listener.
+// newCall is the call that begins, if the module has the listener.
 func (s *State) newCall(at int64, has bool) Call {
 	if !has {
 		return Call{Instant: at}
@@ -114,8 +114,8 @@ func (s *State) newCall(at int64, has bool) Call {
 	return Call{Instant: at, Attempt: 1, By: s.self}
 }
 
-// keptInstants is how many of the newest instants a member remembers: the clocks
-// of who begins and of who leads may differ by as many.
+// keptInstants is how many of the newest instants a member remembers: the clocks of a
+// member that begins and of the leader may differ by as many.
 const keptInstants = 16
 
 // begun is the newest instant that every item has begun; 0 if there is none that
@@ -144,8 +144,8 @@ func (s *State) begun() int64 {
 	return oldest
 }
 
-// ended: no scheduled run of the instant, or of one before it, is open anywhere,
-// or waits to be tried again or for a taker.
+// ended: no scheduled run of the instant, or of one before it, is open, pending, or
+// waits for a retry.
 func (s *State) ended(at int64) bool {
 	v := s.view
 	for k := range v.Runs {
@@ -163,8 +163,8 @@ func (s *State) ended(at int64) bool {
 	return true
 }
 
-// listen starts the call that the node says is ours, and forgets one that it
-// does not say any more.
+// listen starts the call that the node gives to this member, and forgets one that the
+// node no longer names.
 func (s *State) listen(p *Plan) {
 	f := s.view.Fires
 	if t := s.listener.call; t != nil {
@@ -172,7 +172,7 @@ func (s *State) listen(p *Plan) {
 			return
 		}
 		if !t.ended {
-			p.add(Hush{})
+			p.add(EndCall{})
 		}
 		s.listener.call = nil
 	}
@@ -183,7 +183,7 @@ func (s *State) listen(p *Plan) {
 		if t := *f.of(e); t.By == s.self {
 			s.listener.call = &listenerCall{Call: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
-			if e == FireCompleted && !s.company.shared { // foreign members count nothing
+			if e == FireCompleted && !s.company.shared { // foreign members count no results
 				l.Results = s.view.results(t.Instant)
 			}
 			p.add(l)
@@ -192,11 +192,11 @@ func (s *State) listen(p *Plan) {
 	}
 }
 
-// cut ends the call that goes on here. What it did is not known: if the session
-// lives on it is made again, else by who leads next.
+// cut ends the call in progress. What it did is not known: if the session survives it is
+// made again, else the next leader makes it.
 func (l *listener) cut(p *Plan) {
 	if t := l.call; t != nil && !t.ended {
 		t.ended, t.cut = true, true
-		p.add(Hush{})
+		p.add(EndCall{})
 	}
 }

@@ -2,10 +2,10 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// commits is what this member waits for before it decides again, and what
-// operators want it to commit.
+// commits is what this member waits for before it decides again, and what operators ask
+// it to commit.
 type commits struct {
-	flight     *flight // the commit whose answer is awaited
+	flight     *flight // the commit without answer yet
 	awaitsView bool    // a commit was answered: nothing is decided until the next view
 	plans      int64   // the number of the newest plan with a commit
 	asks       []Asked
@@ -15,7 +15,7 @@ type commits struct {
 	refusedOn int64 // on the view of this number
 }
 
-// flight is a commit that is under way.
+// flight is a commit in flight.
 type flight struct {
 	plan int64
 	m    Mutation
@@ -25,16 +25,15 @@ type flight struct {
 	ask  int64 // the Asked it answers; 0 none
 }
 
-// settled: no commit is under way and the view is younger than the answer to
-// the last one.
+// settled: no commit is in flight, and the view is younger than the last answer.
 func (s *State) settled() bool {
 	return s.view != nil && s.commits.flight == nil && !s.commits.awaitsView
 }
 
-// committed takes the answer to the commit in flight. Whatever the answer, the next
-// decision waits for the next view. The runner publishes that once the mirror has settled
-// after the answer; since the events of a commit come before its answer, the view shows
-// the commit.
+// committed takes the answer to the commit in flight. After any answer, the next
+// decision waits for the next view. The runner publishes that once the mirror has
+// settled after the answer. The events of a commit come before its answer, so the view
+// shows the commit.
 func (s *State) committed(in Committed, p *Plan) {
 	f := s.commits.flight
 	if f == nil || f.plan != in.Plan {
@@ -43,7 +42,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	s.commits.flight = nil
 	s.commits.awaitsView = true
 	if m, ok := f.m.(Owners); ok && (m.Last || in.Outcome != Applied) {
-		s.reshard.parts = nil // what is still to be done begins with a new assignment
+		s.reshard.parts = nil // the rest begins with a new assignment
 	}
 	switch in.Outcome {
 	case Applied:
@@ -51,8 +50,8 @@ func (s *State) committed(in Committed, p *Plan) {
 		s.size.grow(f.room, s.o.MaxNodes)
 		s.applied(f, in.Revision, p)
 	case Unknown:
-		// Nothing of it is carried out until a view read after a sync shows
-		// whether it happened; entries then act by level.
+		// Nothing of it is applied until a view read after a sync shows whether it
+		// happened; open entries then act by level.
 		s.size.noAnswer(f.room)
 		p.add(Sync{})
 		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
@@ -67,7 +66,7 @@ func (s *State) committed(in Committed, p *Plan) {
 			s.commits.refusedOn, s.commits.refusals = f.view.Rev, 0
 		}
 		if m, ok := f.m.(Release); ok {
-			s.roundPart(m.Event).last = false // something is left there; it is tried again when the round has been full for long
+			s.roundPart(m.Event).last = false // a node is left there; the member tries again when the round has been full for long
 		}
 		s.commits.refusals++
 		if s.commits.refusals > 1 {
@@ -79,7 +78,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	}
 }
 
-// applied carries out what a commit made true.
+// applied performs what follows from an applied commit.
 func (s *State) applied(f *flight, rev int64, p *Plan) {
 	if f.ask != 0 {
 		s.reply(f.ask, "", p)
@@ -91,9 +90,9 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
 		}
 	case MarkReshard:
-		if f.view.Leader != s.self { // else it is ours to assign
-			s.reshard.wishedFor = f.view.eligible()
-			s.reshard.wishes++
+		if f.view.Leader != s.self { // else this member assigns
+			s.reshard.requestedFor = f.view.eligible()
+			s.reshard.requests++
 		}
 	case Owners:
 		if s.reshard.parts != nil && len(m.Strip) > 0 {

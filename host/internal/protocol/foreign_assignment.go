@@ -3,12 +3,12 @@ package protocol
 import "slices"
 
 // A foreign leader assigns items in its own way: it writes the owners' nodes and knows
-// nothing of the assignment. Our members go by what it has assigned once one of them
-// has adopted it.
+// nothing of the assignment. Our members use what it assigned once one of them has
+// adopted it.
 
-// unadopted: the owners' nodes differ from the assignment, or none of our members has
-// looked at them since a foreign leader wrote them. An item that one of ours has open
-// stays as it is until the run ends.
+// unadopted: the owners' nodes differ from the assignment, or no member of ours has
+// checked them since a foreign leader wrote them. An item that is open on one of ours
+// keeps its owner until the run ends.
 func (v *View) unadopted() bool {
 	if !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
@@ -24,13 +24,13 @@ func (v *View) unadopted() bool {
 	return differs
 }
 
-// open: one of ours has a run of the item.
+// open: a member of ours has a run of the item.
 func (v *View) open(i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
 }
 
-// adopt makes the assignment say what a foreign leader has assigned. Items that one of
-// our members has open keep their owner until the run ends.
+// adopt makes the assignment say what a foreign leader has assigned. Items that are open
+// on our members keep their owner until the run ends.
 func adopt(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.health != Trusted || !v.unadopted() {
@@ -46,7 +46,7 @@ func adopt(s *facts) Mutation {
 		for _, e := range v.Runs[k].Open {
 			owner := v.Assignment.owner(e.Item)
 			if e.Item >= next.Total || owner == "" {
-				return nil // it can stay with nobody
+				return nil // its owner is gone
 			}
 			next.Owners[e.Item] = owner
 		}
@@ -69,8 +69,8 @@ func adopt(s *facts) Mutation {
 	return m
 }
 
-// recorded lists those who have a record, and folds what they have accounted for
-// into next.
+// recorded lists the members with a record, and folds what they have accounted for into
+// next.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID
 	next.Schedules = s.schedule.known

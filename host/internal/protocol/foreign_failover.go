@@ -1,7 +1,7 @@
 package protocol
 
-// Foreign members may take over what they will not run. An item with such a
-// mark is blocked, so somebody of ours takes the mark away.
+// Foreign members may take items that they will not run. An item with such a mark is
+// blocked, so a member of ours removes the mark.
 
 // seeFailover notes since when failover is off.
 func (s *State) seeFailover() {
@@ -14,10 +14,10 @@ func (s *State) seeFailover() {
 	}
 }
 
-// abandonedMarks are items that foreign members have taken over and will not run. ElasticJob
-// looks at none of these marks while failover is off. Its members delete them when
-// it is switched off, but one that was in the queue just then makes another; it
-// stays as long as the session, and the item's owner may not begin it.
+// abandonedMarks are items that foreign members have taken and will not run. ElasticJob
+// ignores these marks while failover is off. Its members delete them when it is switched
+// off, but one that was in the queue at that moment makes another; it stays as long as
+// the session, and the item's owner may not begin it.
 func (s *facts) abandonedMarks() []int {
 	w := &s.evidence
 	if !s.company.reclaims || w.noFailover == 0 {
@@ -30,7 +30,7 @@ func (s *facts) abandonedMarks() []int {
 		}
 	}
 	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
-		s.hold(until) // who took one before that may be about to run it
+		s.hold(until) // a member that took one before may be about to run it
 		return nil
 	}
 	return items

@@ -3,17 +3,17 @@ package protocol
 import "slices"
 
 // Foreign members that have a listener of fires wait for one another, which ElasticJob
-// calls a guarantee. Each makes a node for every item that it begins, and later for
+// calls a guarantee. Each creates a node for every item that it begins, and later for
 // every item that has ended. The one that sees all of them calls its listener and
-// deletes them; then all go on. So our members make their nodes, too, when they see
-// such a round, and the one that makes the last node calls its listener, if its module
+// deletes them; then all go on. So our members create their nodes, too, when they see
+// such a round, and the one that creates the last node calls its listener, if its module
 // has one. Our members do not wait.
 
-// Round is what is there of the nodes of one event.
+// Round is the nodes of one event.
 type Round struct {
 	Exists bool
 	Items  []int    // ascending
-	Strays []string // names that are of no item
+	Strays []string // names that are no items
 }
 
 // Guarantee has the rounds of both events.
@@ -31,13 +31,12 @@ type roundPart struct {
 	event Event
 	items []int // that began, or ended, here since the last round was over; ascending
 	was   bool  // the view before had a round
-	last  bool  // our node was the last: the round is over when our listener was called
-	full  int64 // since when all nodes are there; 0: they are not
+	last  bool  // our node was the last: the round ends after the call of our listener
+	full  int64 // since when all nodes exist; 0: they do not
 }
 
-// fullFor is how long, in ms, all nodes may be there before it is one of ours
-// that ends the round: the foreign member that saw them may be calling, or
-// there is none that did.
+// fullFor is how long, in ms, all nodes may exist before a member of ours ends the
+// round: the foreign member that saw them may be calling, or none has.
 const fullFor = 5_000
 
 // did notes items that began or ended here.
@@ -86,7 +85,7 @@ func (s *State) watchRounds() {
 
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
-// joinRound makes our nodes.
+// joinRound creates the member's nodes of a round for which foreign members wait.
 func joinRound(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil
@@ -133,8 +132,8 @@ func joinRound(s *facts) Mutation {
 	return nil
 }
 
-// roundFull: the listener is being called, so it is not for long yet that the round is
-// full.
+// roundFull: the listener is being called, so the time for which the round is full
+// starts anew.
 type roundFull struct {
 	round int // of the listener's
 	at    int64
@@ -142,7 +141,7 @@ type roundFull struct {
 
 func (r roundFull) keep(s *State, _ *Plan) { s.listener.rounds[r.round].full = r.at }
 
-// calls: a member of ours calls the listener, and is not dead.
+// calls: a live member of ours calls the listener.
 func (v *View) calls(e Event) bool {
 	by := v.Fires.of(e).By
 	return by != "" && !v.dead(by)

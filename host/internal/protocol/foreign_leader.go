@@ -2,7 +2,7 @@ package protocol
 
 import "slices"
 
-// What members do because the leader, or one of those who run items, is foreign.
+// What members do because the leader, or a member that runs items, is foreign.
 
 // assignsAtNextInstant: a foreign leader will assign no earlier than at the next
 // instant, since the mark came too late for the one that is due.
@@ -26,23 +26,23 @@ func (s *State) ownerGone() bool {
 	return false
 }
 
-// memberLeftOut: there are enough items, and a member has none. A member that joins
+// memberLeftOut: a member has no item, though there are enough. A member that joins
 // while a foreign leader assigns gets nothing, and its mark goes with the one that the
-// leader answers. So the mark is set again, but only a few times: a strategy may give
-// a member nothing on purpose.
-func (s *State) memberLeftOut(wishes int) bool {
+// leader answers. So the mark is set again, but only a few times: a strategy may give a
+// member nothing on purpose.
+func (s *State) memberLeftOut(requests int) bool {
 	v := s.view
-	return !v.Processing && !v.unadopted() && wishes < mostWishes && v.someoneWithout()
+	return !v.Processing && !v.unadopted() && requests < mostRequests && v.someoneWithout()
 }
 
-// mostWishes is how often the mark is set for the same members. A foreign leader lists
-// the members, waits until nothing runs, and only then assigns. So the first mark may
-// go with an assignment that had begun before it; the second cannot.
-const mostWishes = 2
+// mostRequests is how often the mark is set for the same members. A foreign leader lists
+// the members, waits until nothing runs, and only then assigns. So the first mark may go
+// with an assignment that had begun before it; the second cannot.
+const mostRequests = 2
 
-// leaderWaits: a foreign leader that was asked to assign waits until nothing runs.
-// Until then no run begins that has begun since. Runs of the leader's own process do
-// not count: while it runs one it does not look.
+// leaderWaits: a foreign leader that was asked to assign waits until nothing runs. Until
+// then no item begins that has begun since. Runs of the leader's own process do not
+// count: it does not assign during one.
 func (s *State) leaderWaits() bool {
 	v, c := s.view, s.config()
 	if c == nil || !c.MonitorExecution || !s.company.foreignLeads || !v.Necessary || s.reshard.since == 0 {
@@ -65,8 +65,8 @@ func (s *facts) tooEarly() bool {
 	return true
 }
 
-// How long, in ms, foreign members take to mark what they begin: the first
-// item, and each further one. It makes one node after the other.
+// How long, in ms, foreign members take to mark what they begin: the first item, and
+// each further one. They create one node after the other.
 const (
 	startLag     = 50
 	startLagItem = 2

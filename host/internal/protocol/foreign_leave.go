@@ -2,12 +2,13 @@ package protocol
 
 import "strings"
 
-// A foreign member takes every instance that goes for one that has died. If the address
-// has another instance, it runs again all items that the owners' nodes give to the one
-// that went, even those whose runs had ended. So a member that leaves in order deletes
-// these nodes in the transaction that deletes its instance.
+// A foreign member regards every instance that goes as dead. If the address has another
+// instance, it runs again all items that the owners' nodes give to the one that went,
+// even those whose runs had ended. So a member that leaves in order deletes these nodes
+// in the transaction that deletes its instance.
 
-// takenForDead: foreign members would run again what this member owns when it leaves. They find the address by what an id begins with.
+// takenForDead: foreign members would run again what this member owns when it leaves.
+// They take the address from the beginning of an id.
 func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
 	if c == nil || !c.Failover || !s.company.shared {
@@ -21,10 +22,10 @@ func (s *State) takenForDead() bool {
 	return false
 }
 
-// awaitsForeignAssignment: a foreign leader assigns, or nobody has adopted what it assigned.
-// There is no seal then, so a Leave that is on its way could not tell that the
-// items have been assigned once more. Such an assignment gives some to the member that
-// leaves, as it is still there.
+// awaitsForeignAssignment: a foreign leader assigns, or its assignment is not adopted
+// yet. There is no seal then, so a Leave in flight would not be refused if the items
+// were assigned once more. Such an assignment gives some to the leaving member, as it is
+// still there.
 func (s *facts) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(s.company.foreignLeads && v.Processing || v.unadopted()) || s.now >= until {
@@ -34,10 +35,10 @@ func (s *facts) awaitsForeignAssignment() bool {
 	return true
 }
 
-// disown adds to a Leave what keeps foreign members from taking it for a
-// death. Where there are more nodes than fit, those before go in transactions of
-// their own, each once: a leader assigns to a member as long as that is there, and
-// the two would never come to an end.
+// disown adds to a Leave what keeps foreign members from regarding it as a death. If
+// there are more nodes than fit, the others go before, in transactions of their own,
+// each once: a leader assigns to a member as long as that exists, and the two might
+// never come to an end.
 func (s *facts) disown(m Leave) Mutation {
 	if !s.takenForDead() {
 		return m

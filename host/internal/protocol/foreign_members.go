@@ -10,51 +10,52 @@ import (
 // Foreign members keep no records. What they ran, and what they had open when they
 // died, is known only from what our members have seen.
 
-// foreignMember is a foreign member, as it was seen last.
+// foreignMember is a foreign member as it was last seen.
 type foreignMember struct {
 	id      ID
 	session int64
-	open    []Entry // ascending by item: what it marks as running
-	gone    int64   // since when its instance is away; 0: it is there
-	quiet   int64   // since when, besides, nobody has written its server's node
+	open    []Entry // ascending by item: the runs that it marks
+	gone    int64   // since when its instance is gone; 0: it exists
+	quiet   int64   // since when its server's node has not been written either
 	server  int32   // version of that node
 }
 
 // evidence is what this member has seen of foreign members.
 type evidence struct {
-	watched bool // what foreign members have when the first view comes, they may have had for long
+	watched bool // foreign members may have had for long what they have in the first view
 	members []foreignMember
 	// ran is, by item, when a foreign member was last seen to begin it or, if it never
-	// was, up to where it was accounted for when it became a foreign member's; 0: it is
-	// none's. What comes due during a run is not part of it.
+	// was, the moment up to which it was accounted for when it became a foreign
+	// member's; 0: no foreign member has it. An instant during a run is not part of it.
 	ran   []int64
 	holes []int64 // by item: up to where instants may not have been run, or were not seen
 	ended []int64 // by item: when the mark was there last
 	marks []int32 // by item: as Item.Marks was then
-	// instances is how many instances had come or gone.
+	// instances counts the instances that have come or gone.
 	instances int32
 	left      []foreignPending // ascending by item
-	// pending are the runs of ours that wait for a taker, taken those that a
-	// foreign member has taken and that have no row of it yet.
+	// pending are our runs that wait for a taker, taken those that a foreign member has
+	// taken and that have no row of it yet.
 	pending []Pending
 	taken   []Row
 	// noFailover is since when failover is off; 0: it is on.
 	noFailover int64
 }
 
-// foreignPending is a pending run that a foreign member wrote, and since when it is seen.
+// foreignPending is a pending run that a foreign member wrote, and when it was first
+// seen.
 type foreignPending struct {
 	item     int
 	modified int64 // revision that wrote it
 	since    int64
 }
 
-// grace is how long, in ms, a foreign member may be away before it counts as dead:
-// when its connection comes back it deletes its instance and makes another. Before
-// that it writes its server's node, so nobody may have written that for as long.
+// grace is how long, in ms, a foreign member may be gone before it counts as dead: when
+// its connection comes back it deletes its instance and creates another. Before that it
+// writes its server's node, so that node must be unchanged for as long.
 const grace = 500
 
-// watchForeign notes what they do.
+// watchForeign notes what foreign members do.
 func (s *State) watchForeign() {
 	v, w := s.view, &s.evidence
 	if !s.company.shared && len(w.members) == 0 && !v.hasForeignPending() {
@@ -79,14 +80,14 @@ func (s *State) watchForeign() {
 		t := &w.members[k]
 		if v.instance(t.id) == nil && t.gone == 0 {
 			t.gone = s.now
-			// What is still marked was not ended by a death: somebody shut the job
-			// down there. Whether it comes to its end will not be seen.
+			// A run that is still marked was not ended by a death: an operator shut the
+			// job down there. Its end will not be seen.
 			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session || s.endedFirst(e.Item) })
 		}
 		if version := v.serverVersion(t.id.IP()); t.gone == s.now || version != t.server {
 			t.quiet, t.server = s.now, version
 		}
-		// Another one has taken it over, and may have ended it by now.
+		// Another foreign member has taken it, and may have ended it by now.
 		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
 			it := v.item(e.Item)
 			return t.gone != 0 && (w.isSession(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
@@ -114,7 +115,7 @@ func (s *State) watchForeign() {
 	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
-// discountLastRuns: a foreign member that is asked to end at an instant marks its items, runs
+// discountLastRuns: a foreign member that is stopped at an instant marks its items, runs
 // none of them, and goes. It looks like one whose runs were short.
 func (s *State) discountLastRuns(t *foreignMember) {
 	w := &s.evidence
@@ -126,17 +127,17 @@ func (s *State) discountLastRuns(t *foreignMember) {
 	}
 }
 
-// lastRun is how soon, in ms, after its last mark a foreign member goes that may not
-// have run what it marked: it takes half a second.
+// lastRun is the time, in ms, after its last mark within which a foreign member that
+// goes may not have run what it marked: it takes half a second.
 const lastRun = 1_000
 
 func (v *View) hasForeignPending() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
 }
 
-// marked are the runs that a foreign member marks. One that is new is of the newest
-// instant; what a trigger or a misfire began looks the same, unless that instant is
-// accounted for, or the item was seen to begin a run since.
+// marked are the runs that a foreign member marks. A new one is of the newest instant. A
+// run by trigger or misfire looks the same, unless that instant is accounted for, or the
+// item was seen to begin a run since.
 func (s *State) marked(t *foreignMember) []Entry {
 	var open []Entry
 	for i := range s.view.Items {
@@ -157,7 +158,7 @@ func (s *State) marked(t *foreignMember) []Entry {
 	return open
 }
 
-// seeRuns keeps until when the items of foreign members are accounted for.
+// seeRuns notes the moments up to which items of foreign members are accounted for.
 func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
@@ -201,16 +202,16 @@ func (w *evidence) isForeign(id ID) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.id == id })
 }
 
-// isSession tells whether the session is that of a foreign member.
+// isSession reports whether the session is that of a foreign member.
 func (w *evidence) isSession(session int64) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.session == session })
 }
 
-// accountFor says up to where the items are accounted for that are assigned. Those
-// that foreign members had: until they were last seen to begin one; if a death has
-// ended that, for what came before. They keep no rows, so there is one for what
-// was not seen to be run. Those that nobody ever had: until the mark was seen,
-// for what comes due while the reshard is awaited belongs to them.
+// accountFor sets the moment up to which assigned items are accounted for. Items of
+// foreign members: until they were last seen to begin one; if a death has ended that,
+// until before it. They keep no rows, so instants that were not seen to run get one.
+// Items without former owner: until the mark was seen, since what comes due while the
+// reshard is awaited belongs to them.
 func (s *State) accountFor(next *Assignment, own *RunsData) {
 	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
 		next.idle(Span{To: s.dateOf(s.reshard.since)})
@@ -233,10 +234,9 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 	}
 }
 
-// comesBack accounts for an item that did not exist under the assignment before:
-// nobody missed what came due meanwhile. It has a row all the same, since a
-// history without one looks as if rows were lost. What foreign members ran
-// may have existed for them.
+// comesBack accounts for an item that did not exist under the assignment before: nobody
+// missed what came due meanwhile. It has a row all the same, since a history without one
+// looks as if rows were lost. The item may have existed for foreign members.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
 	if existed == 0 || i < existed || before >= from || s.evidence.isForeign(s.view.item(i).Owner) || s.evidence.isForeign(next.owner(i)) {
@@ -246,8 +246,8 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	next.Last = set(next.Last, i, from)
 }
 
-// beganAt is the moment up to which nobody needs to account for an item that has
-// had no owner. The mark may be older than the total with which the item came.
+// beganAt is the moment up to which an item without former owner needs no rows. The mark
+// may be older than the total with which the item came.
 func (s *State) beganAt(i int) int64 {
 	if i < s.view.Assignment.Total {
 		return s.dateOf(s.reshard.since)
@@ -255,7 +255,7 @@ func (s *State) beganAt(i int) int64 {
 	return s.dateOf(max(s.reshard.since, s.schedule.total.since))
 }
 
-// leftOpen is what a foreign member had open of the item when it went away.
+// leftOpen is what a foreign member had open of the item when it went.
 func (w *evidence) leftOpen(i int) *Entry {
 	for k := range w.members {
 		for n := range w.members[k].open {
@@ -267,7 +267,7 @@ func (w *evidence) leftOpen(i int) *Entry {
 	return nil
 }
 
-// owns tells whether an item is still said to be the id's.
+// owns reports whether the assignment or an owner's node still names the id.
 func (v *View) owns(id ID) bool {
 	return slices.Contains(v.Assignment.Owners, id) || slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 }
@@ -293,7 +293,7 @@ func (w *evidence) early(t Tick) {
 	}
 }
 
-// aheadAtMost is by how many ms a foreign member's clock may be ahead of ours.
+// aheadAtMost is the time in ms by which a foreign member's clock may be ahead of ours.
 const aheadAtMost = 1_000
 
 // serverVersion is the version of the node of a server; -1 if it is not there.

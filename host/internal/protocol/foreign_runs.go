@@ -6,12 +6,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A foreign member that dies leaves no record of its open runs. One of our members
-// turns them into what ours leave: pending runs that name their instant, or rows. A
-// run of ours that a foreign member takes over gets a row, too.
+// A foreign member that dies leaves no record of its open runs. One of our members turns
+// them into what our records leave: pending runs with their instant, or rows. A run of
+// ours that a foreign member takes gets a row, too.
 
-// seeTakes notes which runs of ours foreign members have taken over. Who of ours takes,
-// drops or overtakes one says so in its record.
+// seeTakes notes which runs of ours foreign members have taken. A member of ours that
+// takes, drops or overtakes a run says so in its record.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	for _, p := range w.pending {
@@ -27,8 +27,7 @@ func (s *State) seeTakes() {
 	}
 }
 
-// hasOutcome: the record of one of ours says what became of a run, or of a later one
-// of the item.
+// hasOutcome: a record of ours says what became of a run, or of a later one of the item.
 func (v *View) hasOutcome(e Entry) bool {
 	same := func(o Entry) bool { return o.Item == e.Item && o.Instant == e.Instant && o.Trigger == e.Trigger }
 	for k := range v.Runs {
@@ -41,7 +40,7 @@ func (v *View) hasOutcome(e Entry) bool {
 	return v.last(e.Item) > e.Instant
 }
 
-// recordTaken gives the runs that foreign members have taken over their row.
+// recordTaken writes the rows of runs that foreign members have taken.
 func recordTaken(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
@@ -58,12 +57,12 @@ func recordTaken(s *facts) Mutation {
 	return m
 }
 
-// taken are rows of runs that foreign members have taken over.
+// taken are rows of runs that foreign members have taken.
 type taken []Row
 
 func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
-// resolved: nothing is left to be done for a foreign member that has gone.
+// resolved: nothing is left to do for a foreign member that is gone.
 func (s *State) resolved(t *foreignMember) bool {
 	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.handled(e) })
 }
@@ -76,9 +75,9 @@ func (s *State) handled(e Entry) bool {
 	return p != nil && !p.Foreign || it.Failover != "" || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
-// reclaimForeign lets a member of ours take over what a foreign member had open
-// when it died. Which instant that was, is not written anywhere; one of ours has
-// seen it. What a foreign member has made pending itself gets its name here.
+// reclaimForeign makes pending what a foreign member had open when it died. No node says
+// which instant that was; a member of ours has seen it. A pending mark that a foreign
+// member wrote gets its run here.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
@@ -143,10 +142,9 @@ func (s *State) reclaimsForeign() bool {
 		(len(s.evidence.members) > 0 || s.company.shared)
 }
 
-// takeDue: a pending run that a foreign member wrote may be taken here. No foreign member
-// has taken it in time, and the newest instant of the schedule is known. A member that
-// has just joined does not know that yet, and would name the run after an older
-// instant.
+// takeDue: a pending run that a foreign member wrote may be taken here. No foreign
+// member has taken it in time, and the newest instant of the schedule is known. A member
+// that has just joined does not know that yet, and would give the run an older instant.
 func (s *facts) takeDue(p *Pending) bool {
 	k := slices.IndexFunc(s.evidence.left, func(l foreignPending) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
@@ -160,15 +158,15 @@ func (s *facts) takeDue(p *Pending) bool {
 }
 
 // wasIdle: a pending run that a foreign member wrote is of an item that was not running.
-// ElasticJob writes one for each item of an instance that has gone.
+// ElasticJob writes one for each item of an instance that is gone.
 func (s *State) wasIdle(p *Pending) bool {
 	w := &s.evidence
 	seen := at(w.holes, p.Item) < s.schedule.latest.At && at(w.ran, p.Item) >= s.schedule.latest.At
 	return s.unaccountedRun(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
 }
 
-// unaccountedRun is what a foreign member had open of the item when it went away, if nobody
-// has accounted for that.
+// unaccountedRun is what a foreign member had open of the item when it went, if no
+// member has accounted for that.
 func (s *State) unaccountedRun(i int) *Entry {
 	if e := s.evidence.leftOpen(i); e != nil && s.view.last(i) < e.Instant {
 		return e
@@ -176,8 +174,8 @@ func (s *State) unaccountedRun(i int) *Entry {
 	return nil
 }
 
-// identified is a pending run that a foreign member wrote, as far as it can be known: what
-// its owner had open when it went away, else of the newest instant.
+// identified is a pending run that a foreign member wrote, as far as it is known: what
+// the owner had open when it went, else the newest instant.
 func (s *State) identified(p *Pending) Pending {
 	if e := s.unaccountedRun(p.Item); e != nil {
 		return Pending{Item: p.Item, Entry: *e}

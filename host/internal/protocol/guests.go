@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// guests are the runs of this member, and the ends of them that no commit carries yet.
+// guests are the runs of this member, and their ends that no commit has written yet.
 type guests struct {
 	all  []guest // ascending by item
 	ends ends
@@ -18,12 +18,12 @@ type guest struct {
 	state   RowState
 	why     reason.Reason
 	flow    Flow
-	asked   bool // for another attempt
+	asked   bool // it asked for another attempt
 	fenced  bool // asked to stop because the session is in doubt
-	killed  bool // a hard Cancel was said
-	drained bool // its member left, and it was stopped for nothing else
+	killed  bool // a hard Cancel was given
+	drained bool // it was stopped only because its member left
 	items   []int
-	unbegun bool // there was none
+	unbegun bool // there was no guest
 }
 
 func (g *guests) of(i int) *guest {
@@ -56,9 +56,8 @@ func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
 	p.add(Run{Entry: e, Fence: fence, Items: items})
 }
 
-// act makes the guests match the own record. An open entry without a guest gets one: its
-// commit had no answer, and happened. A guest without an entry is ended and
-// forgotten.
+// act makes the guests match the own record. An open entry without guest gets one: its
+// commit had no answer, but was applied. A guest without entry is ended and forgotten.
 func (s *State) act(p *Plan) {
 	own := s.own()
 	if own == nil {

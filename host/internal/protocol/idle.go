@@ -5,27 +5,28 @@ import (
 	"slices"
 )
 
-// If the registry's clock was ahead, items are accounted for up to an instant that is
-// still to come. Instants before it that have begun must not begin again; the others
-// should. They differ in when nothing began: a clock that jumps forward leaves a span in
-// which no instant began.
+// If the registry's clock was ahead, items are accounted for up to an instant in the
+// future. Instants before it that have begun must not begin again; the others should. A
+// clock that jumps forward leaves a span in which no instant began, and that tells them
+// apart.
 
 const (
-	// shortestSpan, in ms, is worth to be kept.
+	// shortestSpan, in ms, is the shortest span that is kept.
 	shortestSpan = 120_000
-	// spanMargin before the end of a span is not trusted: another member may have
-	// begun an instant there a moment ago.
+	// spanMargin before the end of a span is not trusted: another member may just have
+	// begun an instant there.
 	spanMargin = 60_000
-	// keptSpans are the newest.
+	// keptSpans is how many of the newest spans are kept.
 	keptSpans = 4
 )
 
-// Idle is what tells an instant that never began from one that did, after a clock
-// was ahead.
+// Idle distinguishes an instant that never began from one that did, after a clock was
+// ahead.
 type Idle struct {
 	Spans   []Span  // ascending; no item of the job began an instant within one
 	Resumed []int64 // by item, 0 none: the newest that began all the same, when the clock had been set back
-	// Unattended is the moment at which a member joined and nobody was there, in ms; 0: unknown.
+	// Unattended is the moment at which a member joined while no server was there, in
+	// ms; 0: unknown.
 	Unattended int64
 }
 
@@ -38,8 +39,8 @@ func (s *State) distant(t int64) bool {
 	return t > s.registryTime()+max(s.tolerance(), clocksAgree)
 }
 
-// passed: the owner of the item need not begin the instant, since it began or has
-// a row, or may have begun.
+// passed: the owner of the item need not begin the instant, since it began, has a row,
+// or may have begun.
 func (s *State) passed(i int, t int64) bool {
 	last := s.accounted(i)
 	return t <= last && !(s.distant(last) && s.view.idle(t) && t > s.view.resumed(i))
@@ -72,7 +73,7 @@ func (d *Idle) idle(s Span) {
 	d.Spans = d.Spans[max(0, len(d.Spans)-keptSpans):]
 }
 
-// idle notes for how long no item of the job had begun before t.
+// idle notes the time in which no item of the job began before t.
 func (b *beginning) idle(t int64) {
 	if b.idled {
 		return
@@ -81,7 +82,7 @@ func (b *beginning) idle(t int64) {
 	b.m.Own.idle(Span{b.s.view.newest(), t})
 }
 
-// newest is the newest instant of any item that anybody accounted for.
+// newest is the newest instant of any item that is accounted for.
 func (v *View) newest() int64 {
 	t := newestOf(v.Assignment.Last)
 	for k := range v.Runs {

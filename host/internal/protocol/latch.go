@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Some things two members must not do at once. Foreign members queue at a latch for
-// them, and so do ours: the first in the queue may act. A member may wait for long, and
-// goes on with everything else. It is first for one transaction only, which also gives
-// up its place.
+// Some steps must not be taken by two members at once. Foreign members queue at a latch
+// for them, and so do ours: the first in the queue may act. A member that waits goes on
+// with everything else. It is first for one transaction only, which also gives up its
+// place.
 
 // Latch names a queue.
 type Latch uint8
@@ -24,9 +24,9 @@ const (
 
 // Contender is a place in a queue.
 type Contender struct {
-	Token  string // whose it is; "" if its name does not say
+	Token  string // of the member that holds it; "" if its name does not say
 	Name   string // of the node
-	Holder ID     // whose it is, if it is a member's of ours
+	Holder ID     // the member of ours that holds it
 }
 
 func (v *View) latch(l Latch) []Contender {
@@ -36,7 +36,7 @@ func (v *View) latch(l Latch) []Contender {
 	return v.ElectionLatch
 }
 
-// place is the member's own in a queue, and whether it is the first.
+// place is the member's own place in a queue, and whether it is the first.
 func (s *State) place(l Latch) (name string, first bool) {
 	if s.o.Contender == "" {
 		return "", false
@@ -49,8 +49,8 @@ func (s *State) place(l Latch) (name string, first bool) {
 	return q[k].Name, k == 0
 }
 
-// withdraw gives up places that the member does not want any more. A member that is
-// first and does nothing delays all the others.
+// withdraw gives up a place that the member no longer wants. The first member in a queue
+// delays all others if it does not act.
 func withdraw(s *facts) Mutation {
 	for _, l := range []Latch{ElectionLatch, FailoverLatch} {
 		name, _ := s.place(l)
@@ -65,7 +65,7 @@ func withdraw(s *facts) Mutation {
 	return nil
 }
 
-// wants tells whether the member would use the latch if it were its turn.
+// wants reports whether the member would act if it were first in the latch.
 func (s *facts) wants(l Latch) bool {
 	if l == FailoverLatch {
 		return s.company.shared && s.taking() != nil
@@ -94,7 +94,7 @@ func (s *State) queued(p *Plan) {
 	s.reportLead(p)
 }
 
-// leadDue is when the job counts as without a leader for too long; 0: it does not.
+// leadDue is when the job will have been without leader for too long; 0: never.
 func (s *State) leadDue() int64 {
 	if s.complaint.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0
@@ -102,7 +102,7 @@ func (s *State) leadDue() int64 {
 	return s.complaint.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
-// leadReportDue is when that has to be reported; 0: it was, or need not be.
+// leadReportDue is when that must be reported; 0: it was, or need not be.
 func (s *State) leadReportDue() int64 {
 	if s.complaint.leaderless == s.complaint.ahead.place {
 		return 0
@@ -110,9 +110,9 @@ func (s *State) leadReportDue() int64 {
 	return s.leadDue()
 }
 
-// leadOverdue is what keeps every member from leading for longer than an election takes;
-// none if nothing does. The mirror does not show whose a foreign place is. If its member
-// hangs, its session ends by itself.
+// leadOverdue is what has kept all members from leading for longer than an election
+// takes; none if nothing has. The mirror does not show which member a foreign place
+// belongs to. If that member hangs, its session ends by itself.
 func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
 		return reason.Reason{}
@@ -125,7 +125,7 @@ func (s *State) leadOverdue() reason.Reason {
 }
 
 // reportLead reports that the job has no leader, once for each place in the way, and
-// reports when it has one again.
+// later that it has one again.
 func (s *State) reportLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {

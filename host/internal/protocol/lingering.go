@@ -3,11 +3,11 @@ package protocol
 import "slices"
 
 // A member that is killed stays registered until its session is over. If all died at
-// once, the first server that comes finds all of them registered, and learns only later
-// that they had been dead.
+// once, the first server that joins finds all of them registered, and learns only later
+// that they were dead.
 
-// lingering are the members that were there as this one joined and have not been seen
-// dead since, and how far they were then.
+// lingering are the members that were registered when this one joined and have not been
+// seen dead since, with the versions of their records at that time.
 type lingering struct {
 	ids     []ID
 	records []int32 // the versions of theirs
@@ -40,8 +40,9 @@ func (s *State) lingerers() *lingering {
 	return l
 }
 
-// seeLingering finds out whether those who were there as this member joined were dead. One
-// that lives soon writes something: it is the leader who assigns items to who has joined.
+// seeLingering finds out whether the members that were registered when this one joined
+// were dead. A live member soon writes something: the leader, for example, assigns items
+// to the new member.
 func (s *State) seeLingering() {
 	l, v := s.backlog.catchUp.lingering, s.view
 	if l == nil || s.self == "" {
@@ -53,7 +54,7 @@ func (s *State) seeLingering() {
 		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
 			s.backlog.catchUp.lingering = nil
 			return
-		case v.dead(id): // what becomes of its record from now on is others' doing
+		case v.dead(id): // others change its record from now on
 			l.ids, l.records = slices.Delete(l.ids, k, k+1), slices.Delete(l.records, k, k+1)
 		}
 	}

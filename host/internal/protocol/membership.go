@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// observe derives from the view what the rules look at.
+// observe derives from the view the facts that rules look at.
 func (s *State) observe(p *Plan) {
 	v := s.view
 	s.seeAway()
@@ -61,7 +61,7 @@ func (s *State) observe(p *Plan) {
 	}
 }
 
-// seeSelf finds out that this server is a member.
+// seeSelf notices that this server is a member.
 func (s *State) seeSelf(p *Plan) {
 	if s.self != "" {
 		return
@@ -84,8 +84,8 @@ func (s *State) config() *Config {
 	return s.view.Config
 }
 
-// present: the member's node is there, and belongs to this session. A Leave may have
-// been applied without an answer, and the id may have been given to another process.
+// present: the member's node exists and belongs to this session. A Leave of unknown
+// outcome may have been applied, and the id given to another process.
 func (s *State) present() bool {
 	return s.view.memberOf(s.self, s.o.Session)
 }
@@ -100,7 +100,7 @@ func (s *State) own() *Runs {
 
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
-// join registers the member: first the job's nodes, then its own.
+// join registers the member: first it creates the job's nodes, then its own.
 func join(s *facts) Mutation {
 	v := s.view
 	if s.self != "" {
@@ -115,16 +115,16 @@ func join(s *facts) Mutation {
 	}
 	if v.Config == nil || !v.Dirs.all() || !v.Dirs.Latch {
 		if v.Config == nil && s.o.Define.Config == nil {
-			return nil // somebody removed it, or is about to define it
+			return nil // the job was removed, or another server is about to define it
 		}
 		return Setup{s.o.Define}
 	}
-	m := met{s.nobody(), s.lingerers()}
+	m := met{s.unattendedUntil(), s.lingerers()}
 	s.note(m)
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
 }
 
-// neverJoins: the member is asked to leave before it has joined.
+// neverJoins: the member was asked to leave before it joined.
 type neverJoins struct{}
 
 func (neverJoins) keep(s *State, p *Plan) {
@@ -132,9 +132,9 @@ func (neverJoins) keep(s *State, p *Plan) {
 	p.add(Stop{})
 }
 
-// met is whom a member meets when it joins.
+// met describes the members that were present when this one joined.
 type met struct {
-	empty     int64 // when it joined, if nobody is there
+	empty     int64 // when it joined, if no other member was present
 	lingering *lingering
 }
 
@@ -142,8 +142,8 @@ func (m met) keep(s *State, _ *Plan) {
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }
 
-// setUpAgain makes parents of the job's nodes that were deleted, if the configuration is
-// still there.
+// setUpAgain recreates deleted parents of the job's nodes, if the configuration still
+// exists.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
@@ -152,8 +152,8 @@ func (s *State) setUpAgain() Mutation {
 	return Setup{}
 }
 
-// freeID is the first of base, base-1, … that occurs nowhere in the job: a
-// reused id would inherit what its predecessor left.
+// freeID is the first of base, base-1, … that occurs nowhere in the job. A new member
+// would inherit what the former one of a reused id left.
 func (s *State) freeID() ID {
 	id := s.o.Base
 	for n := 1; s.view.occurs(id); n++ {
@@ -183,7 +183,8 @@ func (v *View) occurs(id ID) bool {
 	return false
 }
 
-// setServer heals what a clean-up race may take: the node of a live server.
+// setServer recreates the node of this member's server when it was deleted, as a
+// clean-up in a race may do.
 func setServer(s *facts) Mutation {
 	if s.self == "" || s.session.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
 		return nil
@@ -191,8 +192,8 @@ func setServer(s *facts) Mutation {
 	return SetServer{IP: s.self.IP()}
 }
 
-// leave ends the membership once nothing is open, every row is stored and no
-// request waits: it is declined first.
+// leave ends the membership once nothing is open, every row is stored and no request
+// waits. It declines a waiting request first.
 func leave(s *facts) Mutation {
 	own := s.own()
 	if !s.session.leaving || s.self == "" {
@@ -217,7 +218,7 @@ type absence struct {
 	since int64
 }
 
-// seeServers keeps since when each server has no instance.
+// seeServers notes since when each server has had no instance.
 func (s *State) seeServers() {
 	if s.o.PruneAfter == 0 || !s.company.leads {
 		s.absent = nil
@@ -243,8 +244,8 @@ func (s *State) seeServers() {
 	s.absent = next
 }
 
-// pruneServers removes servers that have long been gone and that no operator
-// disabled; a disabled one is an operator's word and stays.
+// pruneServers removes nodes of servers that have long had no instance. A disabled
+// server keeps its node, since an operator has set that.
 func pruneServers(s *facts) Mutation {
 	var ips []string
 	for _, a := range s.absent {

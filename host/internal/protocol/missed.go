@@ -6,12 +6,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Instants that came while no server was there get their row as soon as a member of
-// ours owns the item. The next begin would write it, too, but that may be a day away,
-// and the job may be gone by then.
+// Instants that came while no server was there get their row as soon as a member of ours
+// owns the item. The next begin would write it, too, but that may be a day away, and the
+// job may no longer exist then.
 
-// seePassed takes the newest instant that had come when the schedule was set. What
-// had come when it was set first, this server has not seen.
+// seePassed takes the newest instant that had come when the schedule was set. This
+// server has not seen what had come when it was set first.
 func (s *State) seePassed(t int64) {
 	first := !s.schedule.dated
 	s.schedule.dated = true
@@ -29,9 +29,9 @@ func (s *State) seePassed(t int64) {
 	}
 }
 
-// changedWhileAway is the moment up to which the schedule before this one named instants,
-// if this server saw the change as it came: they have passed, and this one knows nothing
-// of them.
+// changedWhileAway is the moment up to which the former schedule named instants, if this
+// server saw the change as it came: they have passed, and this server knows nothing of
+// them.
 func (s *State) changedWhileAway() int64 {
 	n := len(s.schedule.known)
 	if n < 2 {
@@ -40,15 +40,15 @@ func (s *State) changedWhileAway() int64 {
 	return min(s.schedule.known[n-1].Since-1, s.dateOf(s.now))
 }
 
-// undated: the schedule has not said which instant is the newest.
+// undated: the schedule has not reported its newest instant yet.
 func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
 
-// missed gives a row to what had passed of own items before this server came, and
-// nobody began. What comes due from then on the next begin accounts for, unless the
-// job catches up: then what comes here and does not begin has its row at once, or it
-// would look like what came while nobody was there. It is a Begin of nothing, since
-// it holds as a Begin does: if the items are still ours. They also are where this server
-// was disabled while no other is there to have them: then that is why nothing begins.
+// missed gives a row to instants of own items that had passed before this server came,
+// and that no member began. The next begin accounts for later ones, unless the job
+// catches up: then an instant that does not begin here has its row at once, or it would
+// look as if no server had been there. The transaction is a Begin without items, since
+// it holds only if the items are still ours. Items of a disabled server count as well
+// while no other member can have them.
 func missed(s *facts) Mutation {
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
@@ -89,13 +89,14 @@ func missed(s *facts) Mutation {
 	return m
 }
 
-// unseenSettled: somebody else tells what became of the instants that came before this
-// server.
+// unseenSettled: another row reports what became of the instants before this server
+// came.
 type unseenSettled struct{}
 
 func (unseenSettled) keep(s *State, _ *Plan) { s.schedule.unseen = 0 }
 
-// passedOver are the rows of an own item that nobody has accounted for up to t.
+// passedOver are the rows of an own item for instants up to t that are not accounted
+// for.
 func (s *facts) passedOver(i int, t int64) []Row {
 	last := s.accounted(i)
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
@@ -108,7 +109,7 @@ func (s *facts) passedOver(i int, t int64) []Row {
 	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
 }
 
-// reportedOtherwise: something else will say what became of the item's instants.
+// reportedOtherwise: another row will say what became of the item's instants.
 func (s *State) reportedOtherwise(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
@@ -118,7 +119,7 @@ func (s *State) reportedOtherwise(i int) bool {
 	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }
 
-// passes is the weight with the rows of instants that an item does not begin.
+// passes is the weight with the rows of instants that an item passes over.
 func (w weight) passes(i int, t int64, rows []Row) weight {
 	for k := range rows {
 		w.row(&rows[k])

@@ -1,20 +1,19 @@
 package protocol
 
-// A run that waits to be tried again goes where its item goes. A member that does
-// not own the item any more, or leaves, makes it pending, with the moment before
-// which it is not to begin; whoever owns the item then begins it, as the attempt
-// that it would have been. Nobody takes it: its failed attempt has ended, and the
-// next one has not begun, so there is nothing to take over.
+// A retry moves with its item. A member that no longer owns the item, or leaves, makes
+// it pending, with the moment before which it must not begin. The new owner of the item
+// begins it, with the attempt that it would have had. Other members do not take it: the
+// failed attempt has ended, and the next one has not begun.
 //
-// Foreign members take whatever is pending, at once. So beside them a run that waits
-// for its item is not made pending, and one that is pending already waits for a taker.
+// Foreign members take every pending run at once. So beside them a retry is not made
+// pending, and one that is pending already is taken like any other run.
 
-// retriesElsewhere: what waits for the item does not begin here.
+// retriesElsewhere: the item's retry does not begin here.
 func (s *State) retriesElsewhere(i int) bool {
 	return s.session.leaving || !s.mine(i) && s.reshard.since == 0
 }
 
-// waiting is the pending run of the item that its owner is to try again, or nil.
+// waiting is the pending retry of the item, which its owner begins; nil: none.
 func (v *View) waiting(i int) *Pending {
 	if p := v.pending(i); p != nil && v.waits(p) {
 		return p
@@ -25,15 +24,15 @@ func (v *View) waiting(i int) *Pending {
 // waits: the run waits for the owner of its item, not for a taker.
 func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
 
-// waitsHere: it is to be tried again by this member.
+// waitsHere: this member begins the retry.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }
 
-// awaitsTaker: a run of the item waits for a taker.
+// awaitsTaker: a pending run of the item waits for a taker.
 func (v *View) awaitsTaker(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
 
-// moved begins what waited at another member and has waited long enough. Who does
-// not know yet which instant is the newest waits until it does: one may have come
-// that overtakes it.
+// moved begins retries of former owners that have waited long enough. A member that does
+// not know the newest instant yet waits until it does, because that instant may have
+// overtaken them.
 func (b *beginning) moved() {
 	s := b.s
 	if s.undated() {

@@ -6,18 +6,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// NoServer tells what became of the instants of a job that no server runs, and of the
-// runs that its last server has left. It is for a registry that belongs to one server:
-// that server knows that nobody else begins them.
+// NoServer records the missed instants of a job that no server runs, and the runs that
+// its last server left. It is for a registry that belongs to one server: that server
+// knows that no other one begins them.
 type NoServer struct {
 	Now int64
-	By  ID // who tells, a member of nothing
+	By  ID // the author of the rows, no member of the job
 	// Removed: the job is about to be removed, so no server comes to run it.
 	Removed bool
 }
 
-// Record is what puts the rows into the registry, on their way to the history; false
-// if a server is there, which tells all of that itself.
+// Record is the mutation that puts the rows into the registry, on their way to the
+// history; false if a server is there, which does that itself.
 func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	if !v.WithoutServer() {
 		return RecordMissed{}, false
@@ -26,7 +26,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	s.seeSchedule()
 	own := &Runs{ID: u.By}
 	if len(v.Runs) > 0 {
-		own = &v.Runs[0] // of somebody who is gone
+		own = &v.Runs[0] // of a dead member
 	}
 	m := RecordMissed{ID: own.ID, Own: s.next(own)}
 	if u.Removed {
@@ -45,12 +45,12 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	return m, true
 }
 
-// WithoutServer tells that no member of the job is there, and that its nodes can be read.
+// WithoutServer reports whether the job has no member, and its nodes can be read.
 func (v *View) WithoutServer() bool {
 	return len(v.Instances)+len(v.Members) == 0 && v.Config != nil && v.Assignment.Exists && v.RecordFault == ""
 }
 
-// why is why nobody began the item.
+// why is why no server began the item.
 func (u NoServer) why(v *View, i int) reason.Code {
 	switch {
 	case v.Paused:
@@ -63,7 +63,7 @@ func (u NoServer) why(v *View, i int) reason.Code {
 	return reason.NotBegunNoFile
 }
 
-// left are the rows of the runs that nobody will run again.
+// left are the rows of runs that will not run again.
 func (u NoServer) left(v *View) []Row {
 	var rows []Row
 	ends := func(e Entry, why reason.Code, by ID) {
@@ -88,7 +88,7 @@ func (u NoServer) left(v *View) []Row {
 	return rows
 }
 
-// Stored is the record of one who is gone without its rows, which the history has.
+// Stored is the record of a dead member without its rows, which the history has.
 func (v *View) Stored(id ID) (Forget, bool) {
 	d := v.runs(id)
 	if d == nil || !v.dead(id) || len(d.Rows) == 0 {

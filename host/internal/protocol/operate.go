@@ -2,8 +2,8 @@ package protocol
 
 import "slices"
 
-// operate writes the oldest wish, unless the view shows it fulfilled. The view does not
-// show whether a trigger has been fulfilled; its own commit ends it.
+// operate writes the oldest request of an operator, unless the view shows it fulfilled.
+// The view does not show whether a trigger was fulfilled; only its commit ends it.
 func operate(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted {
 		return nil
@@ -21,8 +21,9 @@ func operate(s *facts) Mutation {
 	return nil
 }
 
-// Wish returns the mutation that fulfils a wish, nothing if the view shows it fulfilled,
-// or a fault that says why it cannot be. Its caller need not be a member.
+// Wish returns the mutation that fulfils an operator's request, nothing if the view
+// shows it fulfilled, or a fault that says why it cannot be. The caller need not be a
+// member.
 func Wish(v *View, a Ask) (m Mutation, fault string) {
 	switch a := a.(type) {
 	case AskTrigger:
@@ -31,8 +32,8 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 		}
 		var to []ID
 		for _, in := range v.Instances {
-			// A foreign member may have overlooked the one that stands there,
-			// and listens to the next write.
+			// A foreign member may have ignored the request that is there, but sees the
+			// next write.
 			if !in.Triggered || !v.member(in.ID) {
 				to = append(to, in.ID)
 			}
@@ -72,29 +73,29 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 		if !v.Necessary {
 			return MarkReshard{}, ""
 		}
-	case AskLeave: // taken when it came
+	case AskLeave: // handled when it came
 	}
 	return nil, ""
 }
 
-// askOf is the wish that a mutation of operate fulfils.
+// askOf is the request that a mutation of operate fulfils.
 func (s *State) askOf(m Mutation) int64 {
 	if len(s.commits.asks) == 0 {
 		return 0
 	}
 	switch m.(type) {
-	case MarkReshard: // also the leader's own mark is what was asked for
+	case MarkReshard: // the leader's own mark counts as well
 		if _, ok := s.commits.asks[0].Ask.(AskReshard); ok {
 			return s.commits.asks[0].ID
 		}
 	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig, Define:
 		return s.commits.asks[0].ID
-	default: // the member's own
+	default: // the member's own mutations
 	}
 	return 0
 }
 
-// answered: nothing has to be done for a wish.
+// answered: the request needs no further mutation.
 type answered struct {
 	id    int64
 	fault string

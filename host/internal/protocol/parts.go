@@ -2,9 +2,8 @@ package protocol
 
 import "slices"
 
-// A registry takes transactions of bounded size. What concerns more items than fit is
-// done in parts. Each part could stand alone: a view between two of them is one that
-// the rules handle anyway.
+// A registry takes transactions of bounded size. A change of more items than fit is done
+// in parts. Each part is valid alone: the rules can handle a view between two parts.
 
 // sizes is how large a transaction may be.
 type sizes struct {
@@ -36,15 +35,15 @@ func (s *facts) room() *room {
 	return s.used
 }
 
-// ending is room beside the own record for what ends. Rows leave the record when
-// they are stored; while it has some, those that do not fit wait.
+// ending is the room, next to the own record, for ends of runs. Rows leave the record
+// when they are stored; while it has some, ends that do not fit wait.
 func (s *facts) ending(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.must = d.weight(), len(d.Rows) == 0
 	return r
 }
 
-// opening is room beside the own record for runs. They leave some for their ends.
+// opening is the room, next to the own record, for runs. They leave some for their ends.
 func (s *facts) opening(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.record = d.weight(), s.recordBound()
@@ -53,7 +52,7 @@ func (s *facts) opening(d *RunsData) *room {
 
 func (s *State) recordBound() int { return s.o.MaxBytes - s.o.MaxBytes/8 }
 
-// take tells whether one more item fits, with n nodes. The first always does.
+// take reports whether one more item fits, with n nodes. The first always does.
 func (r *room) take(n int) bool {
 	if r.items > 0 && r.max > 0 && r.nodes+n > r.max {
 		return false
@@ -67,8 +66,7 @@ func (r *room) take(n int) bool {
 	return true
 }
 
-// takeWith tells whether one more item fits, with which the record has the weight
-// w.
+// takeWith reports whether one more item fits, with which the record has the weight w.
 func (r *room) takeWith(n int, w weight) bool {
 	if first := r.items == 0 && r.must; !first && !r.holds(n, w.bytes()) || !r.take(n) {
 		return false
@@ -77,37 +75,37 @@ func (r *room) takeWith(n int, w weight) bool {
 	return true
 }
 
-// holds tells whether the nodes so far, and n more, leave room for so many bytes
-// of values.
+// holds reports whether the nodes so far, and n more, leave room for so many bytes of
+// values.
 func (r *room) holds(n, bytes int) bool {
 	return r.most == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.most
 }
 
 func (r *room) several() bool { return r != nil && r.items > 1 }
 
-// overfull notes that not even one more run fits into the own record. While it
-// has rows, it gets smaller by itself.
+// overfull notes that not even one more run fits into the own record. It gets smaller by
+// itself while it has rows.
 func (s *facts) overfull(r *room, d *RunsData, w weight) {
 	if r.items == 0 && len(d.Rows) == 0 && !r.holds(0, w.bytes()) {
 		s.recordFull = w.bytes()
 	}
 }
 
-// recordFits: it is not known any more that the own record takes no more runs.
+// recordFits: the own record may take runs again.
 type recordFits struct{}
 
 func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
-// lostInARow is how many answers are missed before the size is taken for the cause: some
-// registries close the connection when a transaction is larger than they take.
+// lostInARow is how many answers may be missing in a row before the size is assumed to
+// be the cause: some registries close the connection when a transaction is larger than
+// they take.
 const lostInARow = 4
 
-// grownAfter is how many transactions as large as they may be are applied in a
-// row before larger ones are tried. Each time those fail it takes twice as many.
+// grownAfter is how many transactions of the greatest size are applied in a row before
+// larger ones are tried. Each failure of those doubles it.
 const grownAfter = 8
 
-// noAnswer halves what a transaction may concern when one after the other had
-// no answer.
+// noAnswer halves the size after several transactions in a row without answer.
 func (z *sizes) noAnswer(r *room) {
 	if !r.several() {
 		return
@@ -130,9 +128,9 @@ func (z *sizes) shrink(r *room) {
 
 const maxPatience = 1 << 12
 
-// grow is told of each transaction that was applied. What was too large once may
-// have been so because of the network, or of a setting that has changed: after
-// some that had no room for more it is tried again, up to most nodes.
+// grow counts each applied transaction. A size that was too large once may have failed
+// because of the network, or of a setting that has changed: after some transactions that
+// had no room for more it is tried again, up to most nodes.
 func (z *sizes) grow(r *room, most int) {
 	if !r.several() && (r == nil || !r.cut) {
 		return
@@ -160,8 +158,8 @@ func (r *room) first(items []int) []int {
 	return items
 }
 
-// fullTimes is how many times MaxUnstored a record may have in rows. Begins
-// wait long before; ends, and rows of the dead, wait for this.
+// fullTimes is how many times MaxUnstored rows a record may have. Begins wait long
+// before; ends, and rows of dead members, wait for this.
 const fullTimes = 5
 
 // rowsLeft is how many rows a record may still take: a node holds 1 MiB.
@@ -174,8 +172,8 @@ func (s *State) rowsLeft(d *RunsData) int {
 
 const maxRows = 100_000
 
-// parts is a reshard whose items' nodes are written in transactions of their
-// own, as long as what it was decided on stands.
+// parts is a reshard whose items' nodes are written in transactions of their own, while
+// the facts on which it was decided stand.
 type parts struct {
 	epoch int32 // that it began
 	mark  int32 // version of the mark that it answers
@@ -185,7 +183,8 @@ type parts struct {
 	since int64 // when the newest were deleted
 }
 
-// ownersAlone is room for the nodes of items without a value of ours beside them.
+// ownersAlone is the room for the nodes of items in a transaction without a value of
+// ours.
 func (s *facts) ownersAlone() *room {
 	r := s.room()
 	r.max += r.max / 2
@@ -193,15 +192,14 @@ func (s *facts) ownersAlone() *room {
 	return r
 }
 
-// ownAssignmentSet: the assignment is the one that our own Reshard set, for the members
-// and the total that are there, and no other reshard has been asked for since.
+// ownAssignmentSet: the assignment is the one of our own Reshard, for the present
+// members and total, and no other reshard has been asked for since.
 func (s *State) ownAssignmentSet(eligible []ID) bool {
 	v := s.view
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
 }
 
-// owners is what has to be written for the items' nodes to say what the
-// assignment does, as much of it as fits.
+// owners are the writes that make the items' nodes match the assignment, as many as fit.
 func (s *State) owners(a *Assignment, r *room) Owners {
 	var m Owners
 	for i, owner := range a.Owners {
@@ -244,8 +242,8 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	return m
 }
 
-// stripped are the items whose nodes name another owner than the assignment, as
-// many as fit.
+// stripped are the items whose nodes name another owner than the assignment, as many as
+// fit.
 func (s *State) stripped(a *Assignment, r *room) []int {
 	var items []int
 	for i, owner := range a.Owners {
@@ -256,11 +254,11 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 	return r.first(items)
 }
 
-// writeOwners writes the nodes of a reshard in parts. Foreign members read owners
-// from a copy that lags behind, but look for a node that the copy does not have:
-// so beside them what changes is deleted first, and not made before the copies
-// have learned of that. Owners that differ may also have appeared since the Reshard
-// was decided, from the leader before.
+// writeOwners writes the nodes of a reshard in parts. Foreign members read owners from a
+// copy that lags behind, but read a node itself if the copy does not have it: so beside
+// them changed nodes are deleted first, and created only after the copies have followed.
+// Owners that differ may also have appeared since the Reshard was decided, from the
+// former leader.
 func (s *facts) writeOwners() Mutation {
 	a := &s.view.Assignment
 	if s.reshard.parts.strip || s.company.shared {
@@ -283,11 +281,11 @@ type stripped struct{}
 
 func (stripped) keep(s *State, _ *Plan) { s.reshard.parts.strip = false }
 
-// restore makes owners' nodes agree with the assignment while the strategy fails. Parts
-// of a reshard may be left, and an item whose node and assignment differ begins nowhere.
-// Beside foreign members, only nodes that were deleted are made again, and only after a
-// pause, in which foreign copies of the tree follow. The leader before may delete more
-// of them at any time.
+// restore makes owners' nodes match the assignment while the strategy fails. Parts of a
+// reshard may be left over, and an item whose node and assignment differ begins nowhere.
+// Beside foreign members, only deleted nodes are created again, and only after a pause,
+// in which foreign copies of the tree follow. The former leader may delete more of them
+// at any time.
 func (s *facts) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)
@@ -314,7 +312,8 @@ func (s *facts) restore(eligible []ID) Mutation {
 	return Owners{Write: items}
 }
 
-// ownerless are items without an owner's node, and since when no other was seen to be.
+// ownerless are the items without an owner's node, and when the last of them was first
+// seen so.
 type ownerless struct {
 	items []int
 	since int64
@@ -329,7 +328,7 @@ func (o ownerless) has(items []int) bool {
 // lag is how long, in ms, a foreign member may take to learn of all items.
 func lag(total int) int64 { return 20 + int64(total)/10 }
 
-// ended is how many nodes go when a run of the item ends.
+// ended is the number of nodes that go when a run of the item ends.
 func (it Item) ended() int {
 	n := 0
 	if it.Running != 0 {
@@ -341,7 +340,7 @@ func (it Item) ended() int {
 	return n
 }
 
-// marks is how many nodes of ours are below the item.
+// marks is the number of our nodes below the item.
 func (it Item) marks() int {
 	n := 0
 	for _, there := range []bool{it.Owner != "", it.Running != 0 || it.RunningP, it.Misfire, it.Disabled, it.Failover != ""} {

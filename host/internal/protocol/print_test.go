@@ -70,7 +70,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 			results = fmt.Sprintf(", %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
 		}
 		c.say("listener %s of %s, attempt %d, fence %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, results)
-	case protocol.Hush:
+	case protocol.EndCall:
 		c.say("end the listener")
 	case protocol.Prepare:
 		c.say("prepare %.3s", e.Digest)

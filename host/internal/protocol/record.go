@@ -6,15 +6,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// history is how far the rows of this member have come.
+// history is how far the rows of this member have been handed over and stored.
 type history struct {
 	handed int64 // rows up to here were given to the history
 	stored int64 // rows up to here are durable there
 }
 
-// next copies the own record for the next set of it, without what is no longer
-// needed: stored rows, and instants and requests that the assignment holds as
-// well.
+// next copies the own record for its next set, without what is no longer needed: stored
+// rows, and instants and requests that the assignment also holds.
 func (s *State) next(own *Runs) RunsData {
 	n := RunsData{Open: slices.Clone(own.Open), Retries: slices.Clone(own.Retries), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
 	n.Rows = slices.Clone(s.history.unstored(own))
@@ -32,8 +31,8 @@ func (s *State) next(own *Runs) RunsData {
 	return n
 }
 
-// newest sets in into what is newer in from than in held. It begins with the
-// last, so that into grows once.
+// newest writes to into the values of from that are newer than those of held. It begins
+// with the last one, so that into grows once.
 func newest(into, from, held []int64) []int64 {
 	for i, t := range slices.Backward(from) {
 		if t > at(held, i) {
@@ -74,12 +73,12 @@ func (s *State) handRows(own *Runs, p *Plan) {
 	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedule.known})
 }
 
-// forgetTimes is how many times MaxUnstored a record may have in rows that are
-// stored, before it is set for nothing but that.
+// forgetTimes is how many times MaxUnstored stored rows a record may have before it is
+// set only to drop them.
 const forgetTimes = 2
 
-// forget removes rows that the history holds. Every other set of the record leaves them
-// out, too, so this is only for records with many such rows.
+// forget removes rows that the history holds. Every other set of the record omits them
+// as well, so this is only for records with many such rows.
 func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
@@ -88,9 +87,9 @@ func forget(s *facts) Mutation {
 	return Forget{Self: s.self, Own: s.next(own)}
 }
 
-// account gives a row to accepted triggers, and to runs to be tried again, whose
-// items can no longer begin here: they moved, were disabled or removed, or the
-// member is leaving. A run that another member can try again goes there.
+// account gives a row to accepted triggers and retries whose items can no longer begin
+// here: they moved, were disabled or removed, or the member is leaving. A run that
+// another member can try again becomes pending for it.
 func account(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.session.leaving {
@@ -158,11 +157,10 @@ func (s *State) neverBegins(i int) reason.Code {
 	return ""
 }
 
-// clearMarks removes own marks that no open run justifies: monitoring was
-// switched off, or a set of the record was lost with its marks kept. The leader
-// also removes those that no session holds, and the reclaimer those of what
-// foreign members took over and will not run. No other member ever would, and the item
-// could not run.
+// clearMarks removes own marks that no open run justifies: monitoring was switched off,
+// or a set of the record was lost while its marks stayed. The leader also removes marks
+// that no session holds, and the reclaimer those of items that foreign members took and
+// will not run. No other member would, and the item could not run.
 func clearMarks(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {

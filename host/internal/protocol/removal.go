@@ -2,15 +2,15 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// A tool removes a job node by node, children first, and gives up if a node goes that it
-// is about to read. So members make no node anew while a tool may be at work, and a
-// member that has seen a removal does not repair what it has left.
+// A tool removes a job node by node, children first, and gives up if a node disappears
+// that it is about to read. So members create no node while a tool may be at work, and a
+// member that has seen a removal does not repair what is left.
 
-// RemovalPause is how long, in ms, a parent of the job's nodes is missing before
-// members make it anew.
+// RemovalPause is how long, in ms, a parent of the job's nodes is missing before members
+// create it again.
 const RemovalPause = 3000
 
-// seeRemoval notes since when a parent is missing that was there.
+// seeRemoval notes when a parent of the job's nodes was first missing.
 func (s *State) seeRemoval() {
 	switch {
 	case s.self == "" || s.view.Dirs.parents() && s.view.Dirs.Members && s.view.Dirs.Runs:
@@ -20,12 +20,12 @@ func (s *State) seeRemoval() {
 	}
 }
 
-// removing: somebody may be removing the job.
+// removing: a tool may be removing the job.
 func (s *State) removing() bool {
 	return s.session.nodesGoneSince != 0 && s.now < s.session.nodesGoneSince+RemovalPause
 }
 
-// removalOver is when that is over; 0: nobody does.
+// removalOver is when that is over; 0: no removal.
 func (s *State) removalOver() int64 {
 	if !s.removing() {
 		return 0
@@ -33,17 +33,17 @@ func (s *State) removalOver() int64 {
 	return s.session.nodesGoneSince + RemovalPause
 }
 
-// removed: somebody has removed the job here, and what is left of it is not whole.
+// removed: the job was removed here, and its nodes are not complete.
 func (s *State) removed() bool { return s.o.Removed && !s.view.Dirs.parents() }
 
-// parents tells whether those nodes are there that ElasticJob has, too, and of
-// which none goes but with the job.
+// parents reports whether the nodes exist that ElasticJob has as well, and that only go
+// with the job.
 func (d *Dirs) parents() bool {
 	return d.Servers && d.Instances && d.LeaderSharding && d.Latch
 }
 
-// seeNodesGone ends a member whose nodes somebody has removed, alone or with the
-// job; or it left after all.
+// seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
+// Leave was applied after all.
 func (s *State) seeNodesGone(p *Plan) bool {
 	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil {
 		return false

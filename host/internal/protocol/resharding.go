@@ -1,10 +1,10 @@
 package protocol
 
-// resharding is what this member knows of the reshard that is under way, and
-// what it does for it.
+// resharding is what this member knows of the reshard that is asked for, and its part in
+// it.
 type resharding struct {
 	since     int64 // when it was seen first; 0: there is none
-	waitFrom  int64 // since when an instant or a request waits for it; 0: none does
+	waitFrom  int64 // when an instant or a request began to wait for it; 0: none does
 	waitAsked int64 // the newest request that waits, by the revision that wrote it
 
 	asked     *AssignRequest // the question to the strategy
@@ -14,19 +14,17 @@ type resharding struct {
 	ownerless ownerless      // the nodes that restore writes next
 	occupied  []occupied
 
-	wishedFor []ID // the members when this one last asked a foreign leader to assign anew
-	wishes    int  // how often it has asked for these, in a row
+	requestedFor []ID // the members for which this one last asked a foreign leader to assign anew
+	requests     int  // how often it has asked for these, in a row
 }
 
-// waits: a due run waits for the reshard that somebody asked for, but not longer
-// than the bound: then the member begins what it still owns, and the epoch refuses
-// it if that has changed.
+// waits: a due run waits for the reshard, for a bounded time. After that the member
+// begins what it still owns, and the epoch refuses it if that has changed.
 func (s *State) waits(from int64) bool {
 	return s.reshard.since != 0 && s.now < s.waitsUntil(from) && !s.assignsAtNextInstant()
 }
 
-// reshardWait is since when something is due that waits for a reshard, and the
-// newest request that does.
+// reshardWait is when the wait for a reshard began, and the newest request that waits.
 type reshardWait struct{ from, asked int64 }
 
 func (w reshardWait) keep(s *State, _ *Plan) {
@@ -34,7 +32,7 @@ func (w reshardWait) keep(s *State, _ *Plan) {
 }
 
 // reshardWait begins a wait if an instant is due, or a request has come: a foreign
-// leader runs what it was asked for at once, and assigns before that.
+// leader runs a request at once, and assigns before that.
 func (s *State) reshardWait() reshardWait {
 	asked := int64(0)
 	if s.triggered() {
@@ -46,8 +44,8 @@ func (s *State) reshardWait() reshardWait {
 	return reshardWait{s.reshard.waitFrom, s.reshard.waitAsked}
 }
 
-// waitsUntil is when a wait ends that began at from. A foreign leader assigns when
-// an instant or a request comes, not before.
+// waitsUntil is when a wait ends that began at from. A foreign leader assigns only when
+// an instant or a request comes.
 func (s *State) waitsUntil(from int64) int64 {
 	since := s.reshard.since
 	if s.company.foreignLeads {

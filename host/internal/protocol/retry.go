@@ -8,11 +8,11 @@ import (
 )
 
 // A run that failed may be tried again after a while, as the next attempt. It waits in
-// its member's record. Its item is not open meanwhile, so it delays neither a reshard nor
-// a trigger. The next instant of the item replaces it. If the item moves, the run moves
-// with it: see moved.go.
+// its member's record. Its item is not open meanwhile, so it delays neither a reshard
+// nor a trigger. The next instant of the item replaces it. If the item moves, the run
+// moves with it: see moved.go.
 
-// RetryPolicy says how often a run may be made, and how long to wait in between.
+// RetryPolicy is how often a run is tried, and how long to wait in between.
 type RetryPolicy struct {
 	Attempts            int   // in all; 0 or 1: once
 	Backoff, MaxBackoff int64 // ms; each wait is twice the one before, up to the bound; 0: there is none
@@ -22,7 +22,7 @@ type RetryPolicy struct {
 // longest bounds every wait: a year.
 const longest = 366 * 24 * 3_600_000
 
-// wait is how long to wait after so many attempts that count.
+// wait is the time to wait after so many attempts that count.
 func (r RetryPolicy) wait(attempts int) int64 {
 	bound := int64(longest)
 	if r.MaxBackoff > 0 {
@@ -31,9 +31,8 @@ func (r RetryPolicy) wait(attempts int) int64 {
 	return backoff.After(r.Backoff, bound, attempts)
 }
 
-// retries tells whether a guest's run is to be tried again: it ended in a way that
-// the policy retries, no other run of the item waits already, and somebody can: see
-// goes.
+// retries reports whether a guest's run is tried again: its end is one that the policy
+// retries, no other retry of the item waits, and a member can run it: see goes.
 func (s *State) retries(g *guest) bool {
 	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.retriesElsewhere(g.Item) && s.company.shared {
 		return false
@@ -42,7 +41,7 @@ func (s *State) retries(g *guest) bool {
 }
 
 // takes: the attempt failed, and it was not the last one that counts; or its member
-// left, which counts nothing.
+// left, and it does not count.
 func (r RetryPolicy) takes(g *guest) bool {
 	if r.OnlyAsked && !(g.asked && g.state != TimedOut) {
 		return false
@@ -50,11 +49,11 @@ func (r RetryPolicy) takes(g *guest) bool {
 	return r.Attempts > 1 && g.drained || (g.state == Failed || g.state == TimedOut) && g.counted() < r.Attempts
 }
 
-// counted is how many attempts of a run count, this one with them.
+// counted is the number of attempts of a run that count, with this one.
 func (e Entry) counted() int { return max(e.Attempt-e.Uncounted, 1) }
 
-// retry lets the next attempt wait. One that ended because its member left is not the
-// run's fault: the next one need not wait, and the policy does not count it.
+// retry adds the next attempt, which waits. An attempt that ended because its member
+// left is not the run's fault: the next one need not wait, and it does not count.
 func (d *RunsData) retry(s *State, e Entry, drained bool) {
 	after := s.now + s.o.Retry.wait(e.counted())
 	if drained {
@@ -78,7 +77,7 @@ func (g *guest) retried() reason.Reason {
 	return reason.Of(reason.Failed)
 }
 
-// retries begins what has waited long enough.
+// retries begins the retries that have waited long enough.
 func (b *beginning) retries() {
 	s := b.s
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
@@ -107,7 +106,7 @@ func (b *beginning) overtaken(i int) []Row {
 	return rows
 }
 
-// overtake gives such a retry up.
+// overtake gives up such a retry.
 func (b *beginning) overtake(i int) {
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
@@ -116,7 +115,7 @@ func (s *State) givenUp(r Retry, why reason.Code) Row {
 	return Row{Entry: r.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: s.self}
 }
 
-// hopeless is why a retry will never begin, here or anywhere; "" if it may.
+// hopeless is why a retry will never begin, on any member; "" if it may.
 func (s *State) hopeless(r Retry) reason.Code {
 	switch {
 	case s.later(r.Entry):
@@ -137,8 +136,8 @@ func (s *State) hopeless(r Retry) reason.Code {
 	return ""
 }
 
-// nextRetry is when the next retry is due; 0 if none is to come. What is due
-// already waits for something that will be seen.
+// nextRetry is when the next retry is due; 0 if none comes. One that is due already
+// waits for a change that a view will show.
 func (s *State) nextRetry() int64 {
 	var next int64
 	if !s.works() || s.view.Paused {

@@ -1,6 +1,6 @@
 package protocol
 
-// rule is asked for a mutation. It has a name so that it can be left out.
+// rule is asked for a mutation. The name lets a mutant leave it out.
 type rule struct {
 	name   string
 	decide func(*facts) Mutation

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// What came due in the past came from the schedule that was in force then. The
-// configuration says only which one that is now, so the newest ones are kept in
-// the members' records and in the assignment. They travel with what is written
-// anyway.
+// Past instants came from the schedule that was in force then. The configuration has
+// only the present one, so the newest ones are kept in the members' records and in the
+// assignment. They travel with other writes.
 
-// Schedule is where the job's instants come from.
+// Schedule is a source of the job's instants, and when it came into force.
 type Schedule struct {
 	Rev   int64 // of the registry, with which it came; 0: not known, as is Since
 	Since int64 // ms: in force from then on
@@ -31,7 +30,7 @@ type schedule struct {
 	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
 }
 
-// tickAnswered: every own item has begun the instant that was due, or has an excuse.
+// tickAnswered: every own item has begun the due instant, or has an excuse.
 type tickAnswered struct{}
 
 func (tickAnswered) keep(s *State, _ *Plan) { s.schedule.tick = Tick{} }
@@ -40,8 +39,8 @@ func (tickAnswered) keep(s *State, _ *Plan) { s.schedule.tick = Tick{} }
 // further is counted by the oldest of them.
 const keptSchedules = 4
 
-// seeSchedule notes by which schedules the job went, and since when it goes by
-// another one.
+// seeSchedule notes the schedules that the job has followed, and when each came into
+// force.
 func (s *State) seeSchedule() {
 	c := s.config()
 	if c == nil {
@@ -59,9 +58,9 @@ func (s *State) seeSchedule() {
 	}
 }
 
-// joined is what either of them knows. Their order is that of the registry; when
-// each of them was seen first, clocks that differ tell, so a later one that
-// was seen earlier says that by then the one before was over.
+// joined merges the schedules of two lists. Their order is that of the registry. The
+// times at which they were seen first are of clocks that differ: a later schedule that
+// was seen earlier shows that the one before was over by then.
 func joined(a, b []Schedule) []Schedule {
 	if len(b) == 0 || slices.Equal(a, b) {
 		return a
@@ -86,7 +85,8 @@ func CronAt(all []Schedule, at int64) string {
 	return cron
 }
 
-// total is how many items there are, and since when; 0: since before we came.
+// total is the number of items, and when it came into force; 0: before this member
+// joined.
 type total struct {
 	items int
 	since int64

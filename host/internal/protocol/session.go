@@ -2,21 +2,21 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// session is how far the membership is: it lasts as long as the session does, or
-// shorter.
+// session is the state of the membership, which lasts at most as long as the registry
+// session.
 type session struct {
 	health  Doubt
 	lost    bool
 	leaving bool
-	barred  bool // leaving, and only until it may join again
-	ended   bool // Stop was said
+	barred  bool // leaving, until it may join again
+	ended   bool // Stop was given
 
 	disowned       int   // items below this have no owner's node that names the member, but for those assigned since
 	nodesGoneSince int64 // when a parent of the job's nodes was first missing; 0: all are there
 }
 
-// silenced notes why an instant that is due may pass while the registry is in doubt,
-// or takes no writes: while a commit is under way no rule is asked.
+// silenced notes why a due instant may pass while the registry is in doubt or takes no
+// writes: while a commit is in flight no rule is asked.
 func (s *State) silenced() {
 	switch {
 	case s.view == nil:
@@ -33,13 +33,13 @@ func (s *State) unwritable() {
 	s.silenced()
 }
 
-// doubted fences the member itself: long before the registry gives its items
-// away, nothing starts here any more and what runs is ended.
+// doubted fences the member itself: long before the registry gives its items away,
+// nothing starts here any more and guests are ended.
 func (s *State) doubted(level Doubt, p *Plan) {
 	s.session.health = level
 	s.silenced()
 	if level == Expired {
-		s.listener.cut(p) // who leads next calls again
+		s.listener.cut(p) // the next leader calls again
 	}
 	if level == Trusted || s.o.Finish {
 		return

@@ -12,8 +12,8 @@ func (a *Assignment) fits(total int, eligible []ID) bool {
 	return a.Total == total && slices.Equal(a.Members, eligible)
 }
 
-// stale tells whether the assignment no longer fits the members, the total, or
-// its mirror in the classical nodes.
+// stale reports whether the assignment no longer fits the members, the total, or the
+// owners' nodes.
 func (s *State) stale(eligible []ID) bool {
 	v := s.view
 	a := &v.Assignment
@@ -27,7 +27,7 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	// A foreign leader gives nothing to members that joined while it assigned.
+	// A foreign leader assigns nothing to members that join meanwhile.
 	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
@@ -39,25 +39,25 @@ func (s *State) stale(eligible []ID) bool {
 	return false
 }
 
-// markReshard asks for a reshard by level, not by edge: even if an event was missed, the
-// leader sees that the assignment does not fit.
+// markReshard asks for a reshard by level, not by edge: the leader sees that the
+// assignment does not fit even if it missed an event.
 func markReshard(s *facts) Mutation {
 	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
-	wishes := s.reshard.wishes
-	if wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
-		wishes = 0
+	requests := s.reshard.requests
+	if requests > 0 && !slices.Equal(s.view.eligible(), s.reshard.requestedFor) {
+		requests = 0
 		s.note(membersChanged{})
 	}
-	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(wishes)) {
-		return MarkReshard{} // what is due now would wait for it until the next instant
+	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(requests)) {
+		return MarkReshard{} // what is due now would wait until the next instant
 	}
 	if !s.company.leads || s.session.leaving {
 		return nil
 	}
 	el := s.view.eligible()
-	if len(el) == 0 || !s.stale(el) && !s.view.Processing { // a mark of somebody who is gone goes with a reshard
+	if len(el) == 0 || !s.stale(el) && !s.view.Processing { // a mark of a dead member goes with a reshard
 		return nil
 	}
 	return MarkReshard{}
@@ -71,8 +71,8 @@ func (v *View) someoneWithout() bool {
 	})
 }
 
-// reshard assigns the items anew. It waits until dead members are reclaimed and no
-// item that would move or vanish is running.
+// reshard assigns all items. It waits until dead members are reclaimed and no item that
+// would move or vanish is running.
 func reshard(s *facts) Mutation {
 	v := s.view
 	if !s.company.leads || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
@@ -133,7 +133,8 @@ func reshard(s *facts) Mutation {
 	return m
 }
 
-// hasOwnerlessItem: an item has no owner. Who deleted the node, and when, is not known.
+// hasOwnerlessItem: an item has no owner. It is not known which member deleted the node,
+// and when.
 func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
@@ -148,13 +149,12 @@ type strategyRetried struct{}
 
 func (strategyRetried) keep(s *State, _ *Plan) { s.reshard.retry = 0 }
 
-// membersChanged: a foreign leader has been asked nothing yet for the members that are
-// there.
+// membersChanged: no foreign leader has been asked yet on behalf of the present members.
 type membersChanged struct{}
 
-func (membersChanged) keep(s *State, _ *Plan) { s.reshard.wishes = 0 }
+func (membersChanged) keep(s *State, _ *Plan) { s.reshard.requests = 0 }
 
-// clearProcessing takes the mark of a reshard away that this member began when it led.
+// clearProcessing removes the mark of a reshard that this member began when it led.
 func clearProcessing(s *facts) Mutation {
 	if s.company.leads || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
 		return nil
@@ -162,18 +162,17 @@ func clearProcessing(s *facts) Mutation {
 	return ClearProcessing{}
 }
 
-// occupied is a surplus item whose node cannot be deleted, as it looked then.
+// occupied is a surplus item whose node cannot be deleted, as it was then.
 type occupied struct {
 	number int
 	item   Item
 }
 
-// bare: nothing below the item is ours.
+// bare: no node of ours is below the item.
 func (it Item) bare() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
-// occupy notes which surplus item kept a reshard from being applied. The mirror
-// does not look at the nodes of foreign members, so this is how the core learns of
-// them.
+// occupy notes the surplus item that kept a reshard from being applied. The mirror does
+// not read the nodes of foreign members, so the core learns of them by this.
 func (s *State) occupy(in Committed, f *flight) {
 	i := in.Occupied - 1
 	var remove []int
@@ -191,19 +190,19 @@ func (s *State) occupy(in Committed, f *flight) {
 	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
 }
 
-// keeps: the node of a surplus item cannot go. If the item looks another way
-// than when that was found, a mark that came meanwhile may have been the cause.
+// keeps: the node of a surplus item cannot go. If the item has changed since that was
+// found, a later mark may have been the cause.
 func (s *State) keeps(i int) bool {
 	it := s.view.item(i)
 	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
 }
 
-// retryAfter is how long, in ms, a strategy that failed is left alone.
+// retryAfter is how long, in ms, a failed strategy is not asked again.
 const retryAfter = 30_000
 
-// answered takes the strategy's answer. One that failed, or does not give each
-// item to one of the instances, is asked again later: items without a server
-// must not stay so because of one bad moment.
+// answered takes the strategy's answer. If it failed, or does not give each item to one
+// of the instances, it is asked again later: one failure must not leave items without a
+// server.
 func (s *State) answered(in Assigned, p *Plan) {
 	if in.Fault == "" {
 		in.Fault = in.unusable()
@@ -236,7 +235,7 @@ func (in Assigned) unusable() string {
 	return ""
 }
 
-// movesRunning: an item that is open anywhere would change hands.
+// movesRunning: an item that is open on any member would move.
 func (s *State) movesRunning(next *Assignment) bool {
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
@@ -320,8 +319,8 @@ func set(s []int64, i int, t int64) []int64 {
 	return s
 }
 
-// deadRecord is the record of a dead member that has not been reclaimed yet; nil if there
-// is none.
+// deadRecord is the record of a dead member that has not been reclaimed yet; nil if
+// there is none.
 func (s *State) deadRecord() *Runs {
 	for k := range s.view.Runs {
 		if d := &s.view.Runs[k]; s.view.dead(d.ID) {

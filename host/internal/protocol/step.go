@@ -6,9 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// State is what one member knows and does for one job during one session. Make
-// it with NewState; only Step changes it. Each part of it is in the file of its
-// concern.
+// State is what one member knows and does for one job during one session. NewState makes
+// it; only Step changes it. Each part is in the file of its concern.
 type State struct {
 	o    Options
 	now  int64
@@ -33,18 +32,17 @@ type State struct {
 	complaint complaint
 }
 
-// Options are what a member brings along. They never change, but for those of
-// Configured.
+// Options are what a member brings along. Only Configured changes some of them.
 type Options struct {
 	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
 	Session int64 // owner of its ephemeral nodes
-	// Define is the job where there is none. Without its Config the member waits
-	// for somebody else to define it.
+	// Define is the job, if none exists. Without its Config the member waits until
+	// another one defines it.
 	Define Definition
 	// ReshardWait bounds, in ms, how long a due run waits for the leader.
 	ReshardWait int64
-	// PruneAfter is how long, in ms, a server may be without instance before
-	// the leader removes its node; 0 never.
+	// PruneAfter is how long, in ms, a server may be without instance before the leader
+	// removes its node; 0 never.
 	PruneAfter  int64
 	MaxUnstored int   // rows that may wait for the history before nothing begins; 0: no bound
 	Linger      int64 // ms that the end of a run waits for others, and again after each of those; ten times as long at most
@@ -61,23 +59,23 @@ type Options struct {
 	Started, Completed bool
 	// Contender is the session's token in the queues of latches.
 	Contender string
-	// Knows tells whether a strategy is known here, Reads whether a cron can be read; nil: each.
+	// Knows reports whether a strategy is known here, Reads whether a cron can be read;
+	// nil: each.
 	Knows, Reads func(text string) bool
 	// Zoneless: the job names no time zone.
 	Zoneless bool
 	// Barred: the member must not be in the job.
 	Barred bool
-	// Lost: this server was a member before, and its session ended. Removed: it was,
-	// and somebody else has removed its nodes.
+	// Lost: this server was a member before, and its session ended. Removed: it was a
+	// member before, and its nodes were removed.
 	Lost, Removed bool
-	// Labels are those of this server, for the strategies of others.
+	// Labels are those of this server, for strategies.
 	Labels map[string]string
-	// Address is where this server gives modules to others; empty: nowhere.
+	// Address is where this server offers modules to others; empty: nowhere.
 	Address string
 	// Defines: this server's own file has the job.
 	Defines bool
-	// Without names a rule that is not asked. Only the simulator says one, to
-	// show what breaks then.
+	// Without names a rule that is not asked. Only the simulator sets it, for mutants.
 	Without string
 }
 
@@ -87,8 +85,8 @@ func NewState(o Options) *State { return &State{o: o} }
 // Self is the id under which the registry knows the member; "" before it joined.
 func (s *State) Self() ID { return s.self }
 
-// Owes tells whether the member's record, as it was seen last, has something in
-// it that would be missed: an open run, a request, a row that is not stored.
+// Owes reports whether the member's record, as it was last seen, holds something that
+// would be missed: an open run, a request, a row that is not stored.
 func (s *State) Owes() bool {
 	if s.view == nil || s.own() == nil {
 		return false
@@ -100,10 +98,9 @@ func (s *State) Owes() bool {
 // View is the newest view; nil before the first.
 func (s *State) View() *View { return s.view }
 
-// Step takes one input and says what to do. now is the member's clock in Unix
-// milliseconds. It may jump: besides the ends of waits, the times that rows show
-// and the instant of a trigger, only that is taken from it which agrees with the
-// registry's clock.
+// Step takes one input and returns what to do. now is the member's clock in Unix
+// milliseconds. It may jump: the ends of waits, the times in rows and the instant of a
+// trigger come from it; all else only as far as it agrees with the registry's clock.
 func Step(s *State, now int64, in Input) Plan {
 	s.now = now
 	var p Plan
@@ -151,7 +148,7 @@ func (s *State) receive(in Input, p *Plan) {
 	case CallEnded:
 		s.listener.ended(in)
 	case Assigned:
-		// An answer to an older question must not displace the newer one's.
+		// An answer to an older question must not replace the newer one's.
 		if s.reshard.asked != nil && s.reshard.asked.equal(in.Request) {
 			s.answered(in, p)
 		}
@@ -188,7 +185,7 @@ func (s *State) receive(in Input, p *Plan) {
 	}
 }
 
-// came notes that an instant is due, if it is newer than any before.
+// came notes a due instant, if it is newer than any before.
 func (s *State) came(t Tick) bool {
 	if t.At <= s.schedule.latest.At {
 		return false

@@ -6,18 +6,18 @@ import (
 )
 
 // Operators see how the newest run of a job ended, and which item fails time after time,
-// whichever members ran it. Records and assignment carry both; for each item the newest
-// entry counts. Items that do not fail have none.
+// on any member. Records and assignment hold both; for each item the newest entry
+// counts. Items that do not fail have none.
 
-// MaxStreaks bounds the items of which failures are counted, in one record. Of more the
-// longest streaks are kept: nothing is decided by them.
+// MaxStreaks bounds the items in one record whose failures are counted. If there are
+// more, the longest streaks are kept: no rule uses them.
 const MaxStreaks = 64
 
-// maxFailures is as far as they are counted.
+// maxFailures is the highest count.
 const maxFailures = 999_999
 
 // Streak is how often an item failed in a row, by the end of its newest run at At. A
-// count of none is kept only where an older count would show otherwise.
+// count of zero is kept only where an older count would be shown otherwise.
 type Streak struct {
 	Item     int
 	Failures int
@@ -47,13 +47,13 @@ func (s *State) closes(d *RunsData, r Row) {
 	d.row(r)
 }
 
-// final: it ran, and no other attempt follows. What was skipped never ran.
+// final: the run began, and no other attempt follows. A skipped run did not begin.
 func final(r *Row) bool {
 	return !r.Gap && slices.Contains([]RowState{Succeeded, Failed, TimedOut, Cancelled, Interrupted, Lost}, r.State)
 }
 
-// streak is what a row makes of its item's; false if there is nothing to be told. What
-// was skipped or cancelled fails nothing, and mends nothing.
+// streak is the new streak of a row's item; false if there is nothing to keep. A run
+// that was skipped or cancelled is neither a failure nor a success.
 func (s *State) streak(d *RunsData, r *Row) (Streak, bool) {
 	if r.Gap {
 		return Streak{}, false
@@ -73,7 +73,7 @@ func (s *State) streak(d *RunsData, r *Row) (Streak, bool) {
 // streak makes room for one more.
 func (w *weight) streak() { w.streaks = min(w.streaks+1, MaxStreaks) }
 
-// streakOf is the newest word of all about an item, but for that of a member.
+// streakOf is the newest streak of an item in all records but that of one member.
 func (v *View) streakOf(item int, but *Runs) Streak {
 	x := streakIn(v.Assignment.Streaks, item)
 	for k := range v.Runs {
@@ -84,7 +84,7 @@ func (v *View) streakOf(item int, but *Runs) Streak {
 	return x
 }
 
-// streaksToKeep are the streaks of a record that it has to go on telling.
+// streaksToKeep are the streaks that a record must keep.
 func (s *State) streaksToKeep(own *Runs) []Streak {
 	var all []Streak
 	for _, x := range own.Streaks {
@@ -110,8 +110,8 @@ func newerStreak(a, b Streak) Streak {
 	return a
 }
 
-// withStreak sets one of the list, which is ascending by item; the list that it is given
-// stays as it is.
+// withStreak returns a list, ascending by item, in which one streak is set; the given
+// list stays as it is.
 func withStreak(all []Streak, x Streak) []Streak {
 	return foldStreaks(all, []Streak{x})
 }
@@ -132,8 +132,8 @@ func foldStreaks(all, more []Streak) []Streak {
 	return both
 }
 
-// LatestRun is the run of the job that ended last, and the item that failed most often
-// in a row; without failures none did.
+// LatestRun is the run of the job that ended last, and the item with the longest streak;
+// without failures none.
 func (v *View) LatestRun() (run Latest, longest Streak) {
 	run, all := v.Assignment.Latest, v.Assignment.Streaks
 	for k := range v.Runs {

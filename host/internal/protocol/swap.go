@@ -3,17 +3,17 @@ package protocol
 import "github.com/wasmjob/wasmjob/host/internal/backoff"
 
 // The module of a job is switched while the job runs. A server or an operator names the
-// next one in the module's node. Each member prepares it and says so in its own node.
-// When all are ready, the reclaimer puts it in the place of the old one. As long as a
-// member cannot have it, the old one stays. A run keeps the module with which it began.
+// next one in the module's node. Each member prepares it and reports that in its own
+// node. When all are ready, the reclaimer replaces the old one. As long as a member
+// cannot prepare it, the old one stays. A run keeps the module with which it began.
 
-// Ready is how far a member is with the module that is to come.
+// Ready is a member's report about the next module.
 type Ready struct {
 	Digest string // of the module that this is about; "" none
 	Fault  string // why the member cannot have it; "" it has it
 }
 
-// swap is how far this member is.
+// swap is this member's part in a switch.
 type swap struct {
 	wanted string // that Prepare named
 	answer *Ready // nil: it is awaited
@@ -22,13 +22,13 @@ type swap struct {
 }
 
 // The pauses after faults, in ms: the first one is short, as another member may just be
-// about to have the module.
+// getting the module.
 const (
 	firstPause = 1_000
 	lastPause  = 60_000
 )
 
-// prepare asks for the next module, once, and now and then again after a fault.
+// prepare asks for the next module, once, and from time to time again after a fault.
 func (s *State) prepare(p *Plan) {
 	next := s.view.Next
 	switch {
@@ -53,7 +53,8 @@ func (s *State) prepared(in Prepared) {
 	}
 }
 
-// publish tells what the others wait for.
+// publish writes what the other members wait for: whether the next module is prepared
+// here.
 func publish(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
 		return nil
@@ -61,7 +62,8 @@ func publish(s *facts) Mutation {
 	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines}, Ready: *s.swap.answer}
 }
 
-// switchModule is the reclaimer's: everybody has the next module.
+// switchModule replaces the module by the next one when all members have prepared it.
+// Only the reclaimer does it.
 func switchModule(s *facts) Mutation {
 	v := s.view
 	if v.Next == "" || !s.company.reclaims || s.session.leaving || s.session.health != Trusted || s.config() == nil {
@@ -75,7 +77,7 @@ func switchModule(s *facts) Mutation {
 	return Switch{Digest: v.Next}
 }
 
-// ready is how far a member says that it is.
+// ready is what a member has reported.
 func (v *View) ready(id ID) Ready {
 	for k := range v.Members {
 		if v.Members[k].ID == id {

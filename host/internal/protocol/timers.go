@@ -3,19 +3,19 @@ package protocol
 // timers are the moments for which this member asks to be woken.
 type timers struct {
 	wake   int64 // the newest that was asked for
-	held   int64 // until when a rule waits that is to be asked right then; 0: none does
+	held   int64 // the time at which a deferred rule must be asked again; 0: none
 	reread int64 // when all nodes were last read again
 }
 
-// hold asks to be woken right at that moment.
+// hold asks to be woken at that moment.
 func (t *timers) hold(until int64) {
 	if t.held == 0 || until < t.held {
 		t.held = until
 	}
 }
 
-// wakeAtLeast, in ms, keeps a wait that is over, but cannot be ended yet, from waking
-// the member again and again.
+// wakeAtLeast, in ms, is the shortest pause between wakes for a wait that is over but
+// cannot be ended yet.
 const wakeAtLeast = 100
 
 // sleep asks to be woken when a wait ends, once for each moment.
@@ -38,8 +38,7 @@ func (s *State) sleep(p *Plan) {
 	}
 }
 
-// alarm is when the first of those waits ends that are not for a certain moment;
-// 0: there is none.
+// alarm is when the first wait ends that is not held for a rule; 0: there is none.
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
 	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())

@@ -16,9 +16,8 @@ func (s *State) triggered() bool {
 	return in != nil && in.Triggered
 }
 
-// request accepts the trigger that was written to our instance: from here on
-// it is in our record, whatever becomes of it. What cannot begin here because
-// the nodes do not agree that it is ours waits like any other.
+// request accepts the trigger that was written to our instance: from now on it is in our
+// record. An item whose nodes do not yet agree that it is ours waits like any other.
 func (b *beginning) request() {
 	s := b.s
 	if !s.triggered() {
@@ -46,9 +45,9 @@ func (b *beginning) request() {
 	}
 }
 
-// asked notes that the request to our instance is accepted, and lists for which
-// items: those that the assignment gives us, but for one that came from another
-// member which had accepted this request or a later one for it.
+// asked notes that the request to our instance is accepted, and lists its items: those
+// that the assignment gives to this member, without those that moved here from a member
+// which had accepted this request or a later one.
 func (b *beginning) asked() []int {
 	s := b.s
 	rev := s.view.instance(s.self).Modified
@@ -62,7 +61,7 @@ func (b *beginning) asked() []int {
 	return items
 }
 
-// asks: a request waits at the instance that nobody has accepted for the item.
+// asks: a request waits at the instance, and has not been accepted for the item.
 func (in *Instance) asks(next *Assignment, i int) bool {
 	return in != nil && in.Triggered && in.Modified > at(next.Requested, i)
 }
@@ -99,9 +98,9 @@ func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
 }
 
-// unaccepted gives a row to each item that moves away from a member that was asked to
-// run it and has not accepted the request yet. If a request waits at the new owner, too,
-// the item runs with that one and has no row.
+// unaccepted gives a row to each item that moves away from a member which has a request
+// for it and has not accepted that yet. If a request waits at the new owner, too, the
+// item runs by that one and has no row.
 func (s *State) unaccepted(next *Assignment, own *RunsData) {
 	v := s.view
 	for i, owner := range v.Assignment.Owners {

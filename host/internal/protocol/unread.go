@@ -10,12 +10,12 @@ import (
 
 // If the cron cannot be read, members go on by the one before, as foreign members do.
 // The records and the assignment keep it for servers that start later. While foreign
-// members share the job, nothing begins by it: whether they can read the new cron is not
-// known here, and an item that waits is better than one that runs by another schedule
-// than its neighbours.
+// members share the job, nothing begins by it: it is not known here whether they can
+// read the new cron, and an item that waits is better than one that runs by another
+// schedule than the others.
 
-// inForce is the cron by which the job goes: the registry's or, while that cannot be
-// read, the newest before it that can; if there is none, it is the registry's.
+// inForce is the cron that the job follows: the registry's or, while that cannot be
+// read, the newest one before it that can; if there is none, the registry's.
 func (s *State) inForce(c *Config) string {
 	if s.reads(c.Cron) {
 		return c.Cron
@@ -28,12 +28,12 @@ func (s *State) inForce(c *Config) string {
 	return c.Cron
 }
 
-// reads: the schedule is none, or one that can be read.
+// reads: there is no schedule, or it can be read.
 func (s *State) reads(cron string) bool {
 	return cron == "" || s.o.Reads == nil || s.schedule.cron != nil && *s.schedule.cron == cron && !s.schedule.unread || s.o.Reads(cron)
 }
 
-// followSchedule has the clock go by what is in force.
+// followSchedule sets the schedule in force for the clock.
 func (s *State) followSchedule(p *Plan) {
 	c := s.config()
 	if c == nil || s.self == "" {
@@ -57,8 +57,8 @@ func (s *State) followSchedule(p *Plan) {
 	}
 }
 
-// unreadWhy is what to say of a schedule that cannot be read while there is one
-// before it; none otherwise.
+// unreadWhy is why a schedule cannot be read while there is one before it; none
+// otherwise.
 func (s *State) unreadWhy() reason.Reason {
 	c := s.config()
 	switch {
@@ -70,14 +70,15 @@ func (s *State) unreadWhy() reason.Reason {
 	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.schedule.cron))
 }
 
-// pausedByCron: what is due now is not begun, since others may go by another schedule.
+// pausedByCron: due runs do not begin, since foreign members may follow another
+// schedule.
 func (s *State) pausedByCron() bool {
 	c := s.config()
 	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.company.shared
 }
 
-// keepSchedule writes the schedule that is in force into the own record, if nobody
-// else has: who starts later cannot see it in the registry's configuration.
+// keepSchedule writes the schedule in force into the own record, unless another record
+// has it: members that start later cannot see it in the registry's configuration.
 func (s *State) keepSchedule(own *Runs) Mutation {
 	if own == nil || s.session.leaving || s.unreadWhy().None() {
 		return nil

@@ -10,9 +10,9 @@ import (
 // ID names a member of the job.
 type ID = job.InstanceID
 
-// View is one moment of the job's nodes as layout decoded them. It is never
-// changed once published; the next one is a new value. Times are Unix
-// milliseconds, revisions those of the registry.
+// View is one moment of the job's nodes as layout decoded them. It is never changed once
+// published; the next one is a new value. Times are Unix milliseconds, revisions those
+// of the registry.
 type View struct {
 	Rev int64 // counts the views that differ
 
@@ -30,18 +30,18 @@ type View struct {
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string
-	// Faults are what is wrong with nodes of the job, those two included: each
-	// begins with a path, and says what was expected there.
+	// Faults are what is wrong with nodes of the job, those two included: each begins
+	// with a path, and names what was expected there.
 	Faults []reason.Reason
 	Paused bool
 
 	Leader        ID // "" when nobody leads
 	LeaderOwner   int64
-	LeaderVersion int32 // it tells a leader of ours from one of ElasticJob
-	// ElectionLatch and FailoverLatch are the queues, whoever is first in front.
+	LeaderVersion int32 // it distinguishes a leader of ours from a foreign one
+	// ElectionLatch and FailoverLatch are the queues, in order.
 	ElectionLatch, FailoverLatch []Contender
 	Instances                    []Instance // descending by id, as ElasticJob lists them
-	Ghosts                       []ID       // nodes of instances that no session holds: nobody is there
+	Ghosts                       []ID       // nodes of instances that no session holds; they are ignored
 	Members                      []Member   // ascending by id
 	Servers                      []Server   // ascending by address
 
@@ -50,8 +50,8 @@ type View struct {
 	NecessaryV      int32 // version of the mark: each Join raises it or creates it
 	Processing      bool
 	ProcessingOwner int64 // session
-	// Sealed: no foreign leader has begun to assign since one of ours adopted
-	// what was assigned.
+	// Sealed: no foreign leader has begun to assign since one of ours adopted the last
+	// assignment.
 	Sealed  bool
 	Pending []Pending // ascending by item
 
@@ -62,7 +62,7 @@ type View struct {
 	Went
 }
 
-// Dirs tells which parent nodes exist, so that nobody creates what is there.
+// Dirs says which parent nodes exist, so that no member creates one that does.
 type Dirs struct {
 	Root, Servers, Instances, Leader, Election, Latch bool
 	LeaderSharding, Sharding, Failover, FailoverItems bool
@@ -74,7 +74,7 @@ type Dirs struct {
 	MembersV int32
 }
 
-// all tells whether nothing is missing that a member writes into.
+// all reports whether all nodes exist below which a member writes.
 func (d *Dirs) all() bool {
 	return d.Wasm && d.Members && d.Runs && d.Instances && d.Servers && d.LeaderSharding
 }
@@ -158,15 +158,15 @@ type Assignment struct {
 	// Requested is, by item, the newest request that a member accepted for it:
 	// who owns the item later must not accept that one again.
 	Requested []int64
-	// Departing are items, ascending, that moved in the newest reshard but for the
-	// run that was open: their owner ends it and begins none after it.
+	// Departing are items, ascending, that the newest reshard would have moved but for
+	// their open run: their owner ends it and begins none after it.
 	Departing []int
 	Idle
-	Past // of those who are gone
+	Past // of dead members and those that left
 }
 
-// Runs is the record of one member: what it has open and what has not been
-// stored yet. Only the member itself writes it, until it is dead.
+// Runs is the record of one member: its open runs, and rows that are not stored yet.
+// Only the member itself writes it, until it is dead.
 type Runs struct {
 	ID       ID
 	Version  int32
@@ -187,15 +187,15 @@ type RunsData struct {
 	Seq      int64 // of the newest row ever
 }
 
-// Past is what operators are told of runs; nothing is decided by it, but for the
-// schedules when the configuration's cannot be read.
+// Past is what operators see of runs; no rule uses it, except the schedules when the
+// configuration's cannot be read.
 type Past struct {
 	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
 	Flow         Flow
 	Results      Results
 	Latest       Latest
 	Streaks      []Streak // ascending by item
-	// Schedules are those that the job went by, the newest last.
+	// Schedules are those that the job has followed, the newest last.
 	Schedules []Schedule
 }
 
@@ -207,15 +207,15 @@ func (f *Flow) add(o Flow) {
 	f.Failed += o.Failed
 }
 
-// Results counts how the scheduled runs of one instant ended, for the listener of
-// the fire. A member counts those of its newest; who ended without saying how,
-// as its server died, is in none of the numbers.
+// Results counts how the scheduled runs of one instant ended, for the listener of the
+// fire. A member counts those of its newest instant; runs that ended with their server
+// are in none of the numbers.
 type Results struct {
 	Instant                    int64 // 0: nothing was counted
 	Succeeded, Failed, Skipped int
 }
 
-// add takes in what is of the same instant; a newer one displaces it.
+// add adds results of the same instant; a newer instant replaces them.
 func (t *Results) add(o Results) {
 	switch {
 	case o.Instant > t.Instant:
@@ -241,8 +241,8 @@ func resultOf(e Entry, state RowState) Results {
 	return t
 }
 
-// results is what members have counted for an instant, the zero value if one of
-// them counts for a later instant already.
+// results is what members have counted for an instant, the zero value if one of them
+// counts for a later instant already.
 func (v *View) results(at int64) Results {
 	sum := Results{Instant: at}
 	all := []Results{v.Assignment.Results}
@@ -260,7 +260,7 @@ func (v *View) results(at int64) Results {
 	return sum
 }
 
-// Past is what the registry says of the job's runs, whoever ran them.
+// Past is what the registry holds of the job's runs, of all members.
 func (v *View) Past() Past {
 	a := v.Assignment.clone()
 	for k := range v.Runs {
@@ -281,7 +281,7 @@ type Entry struct {
 	Begun     int64
 }
 
-// Same tells whether two entries are the same attempt of the same run.
+// Same reports whether two entries are the same attempt of the same run.
 func (e Entry) Same(o Entry) bool {
 	return e.Item == o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Attempt == o.Attempt
 }
@@ -310,11 +310,11 @@ type Row struct {
 	State RowState
 	Why   reason.Reason
 	Ended int64
-	By    ID // who ran it
+	By    ID // the member that ran it
 }
 
-// Unended tells that the row is of a run that had begun, and was written by somebody who does
-// not know when it ended.
+// Unended reports whether the row is of a run that had begun, and its author does not
+// know when it ended.
 func (r *Row) Unended() bool {
 	return r.Begun != 0 && (r.State == TakenOver || r.State == Interrupted || r.State == Lost)
 }
@@ -374,13 +374,13 @@ func (v *View) member(id ID) bool {
 	return k < len(v.Members) && v.Members[k].ID == id
 }
 
-// memberOf tells whether the session holds the node of the member.
+// memberOf reports whether the session holds the node of the member.
 func (v *View) memberOf(id ID, session int64) bool {
 	k, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
 	return ok && v.Members[k].Owner == session
 }
 
-// labels are those of a member's server; nil if it is not one of ours.
+// labels are those of a member's server; nil for a foreign member.
 func (v *View) labels(id ID) map[string]string {
 	k, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
 	if !ok {
@@ -389,13 +389,13 @@ func (v *View) labels(id ID) map[string]string {
 	return v.Members[k].Labels
 }
 
-// ServerDisabled tells whether an operator disabled the servers at the address
-// of the member.
+// ServerDisabled reports whether an operator has disabled the server at the address of
+// the member.
 func (v *View) ServerDisabled(id ID) bool { return v.serverDisabled(id.IP()) }
 
-// dead: neither registered for sharding nor alive. An operator may delete the
-// node in instances while the member still runs; its own node in members,
-// owned by the same session, tells that it is not over.
+// dead: neither registered for sharding nor alive. An operator may delete the node in
+// instances while the member still runs; its own node in members, which its session
+// holds, shows that it does.
 func (v *View) dead(id ID) bool { return v.instance(id) == nil && !v.member(id) }
 
 func (v *View) runs(id ID) *Runs {
@@ -436,7 +436,7 @@ func (v *View) eligible() []ID {
 	return ids
 }
 
-// last is the newest instant of the item that anybody accounted for.
+// last is the newest instant of the item that is accounted for.
 func (v *View) last(i int) int64 {
 	t := at(v.Assignment.Last, i)
 	for k := range v.Runs {
@@ -445,7 +445,7 @@ func (v *View) last(i int) int64 {
 	return t
 }
 
-// resumed is the newest of those that began when a clock had been set back.
+// resumed is the newest instant that began after a clock had been set back.
 func (v *View) resumed(i int) int64 {
 	t := at(v.Assignment.Resumed, i)
 	for k := range v.Runs {

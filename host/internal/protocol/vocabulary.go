@@ -2,36 +2,36 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// Input is something that happened to one member's share of one job.
+// Input is an event for one member of one job.
 //
 //sumtype:decl
 type Input interface{ input() }
 
 type (
-	// Observed: the mirror settled. The runner says so whenever a view differs
-	// from the one before, and after every Committed.
+	// Observed: the mirror settled. The runner sends it whenever a view differs from the
+	// one before, and after every Committed.
 	Observed struct{ View *View }
 	// Tick: the scheduled instant At is due. Prev is the instant right before
 	// it in the schedule, 0 if that is not known.
 	Tick struct{ At, Prev int64 }
-	// Passed: At is the newest instant that had come when the schedule was
-	// set. Nothing begins for it; it tells that older ones are overtaken.
+	// Passed: At is the newest instant that had come when the schedule was set. Nothing
+	// begins for it; it shows that older ones are overtaken.
 	Passed struct{ At int64 }
-	// Committed answers Plan.ID. Of an applied mutation, Revision is known.
+	// Committed answers Plan.ID. The Revision of an applied mutation is known.
 	Committed struct {
 		Plan     int64
 		Outcome  Outcome
 		Revision int64
-		// Occupied is why a Reshard or a part of it was refused, if it is why: the
-		// item, one of its Remove, whose node holds what is not ours. It counts
-		// from 1; 0 is none.
+		// Occupied is the item, one of Remove, that kept a Reshard or a part of it from
+		// being applied, because its node holds what is not ours. It counts from 1; 0 is
+		// none.
 		Occupied int
 		// TooLarge: it was refused because the registry takes smaller ones only.
 		TooLarge bool
 	}
 	// Finished: guests ended, in this order.
 	Finished []End
-	// End is how the guest of an entry ended. It is no input itself.
+	// End is how the guest of an entry ended. It is not an input itself.
 	End struct {
 		Entry Entry
 		State RowState
@@ -39,7 +39,7 @@ type (
 		Flow  Flow
 		Asked bool // it failed, and the guest asks for another attempt
 	}
-	// CallEnded: the call that an effect Listen asked for has ended, however.
+	// CallEnded: the call for which the effect Listen asked has ended, in whatever way.
 	CallEnded struct {
 		Event   Event
 		Instant int64
@@ -51,30 +51,30 @@ type (
 		Items   [][]int // by index of the instance
 		Fault   string
 	}
-	// Stored: the history has made the rows up to number Upto durable; the
-	// record need not hold them any longer.
+	// Stored: the history has stored the rows up to number Upto; the record need not
+	// hold them any longer.
 	Stored struct{ Upto int64 }
-	// Doubted tells how much of the session time-out passed since the last
+	// Doubted says how much of the session time-out has passed since the last
 	// acknowledged request was sent.
 	Doubted struct{ Level Doubt }
 	// ReadOnly: the registry takes no writes. It holds until the next Observed.
 	ReadOnly struct{}
-	// Measured tells by how many ms the member's clock is ahead of the registry's,
-	// or, negative, behind; what the measuring itself may have added is left out.
+	// Measured says how many ms the member's clock is ahead of the registry's, or,
+	// negative, behind, without what the measuring itself may have added.
 	Measured struct{ Skew int64 }
-	// Asked is an operator's or the host's wish.
+	// Asked is a request of an operator or of the host.
 	Asked struct {
 		ID  int64
 		Ask Ask
 	}
-	// Unasked: whoever asked waits no longer. A wish that is not yet a commit is
+	// Unasked: the caller waits no longer. A request that is not yet a commit is
 	// forgotten.
 	Unasked struct{ ID int64 }
 	// Prepared answers Prepare.
 	Prepared struct{ Ready }
 	// Elapsed: time passed; an earlier Wake asked for it.
 	Elapsed struct{}
-	// SessionLost: this member is over. Its guests are to be ended.
+	// SessionLost: the session is over, and with it this member. Its guests are ended.
 	SessionLost struct{}
 )
 
@@ -101,8 +101,8 @@ type Outcome uint8
 const (
 	Applied Outcome = iota + 1
 	Refused
-	// Unknown: it may be applied now, later or never. The view that settles
-	// it must be read after a sync.
+	// Unknown: it may be applied now, later or never. The view that shows which must be
+	// read after a sync.
 	Unknown
 )
 
@@ -119,13 +119,13 @@ const (
 	Expired
 )
 
-// Ask is what an operator may want of a job.
+// Ask is what an operator may ask of a job.
 //
 //sumtype:decl
 type Ask interface{ ask() }
 
 type (
-	// AskTrigger wants every instance to run its items now.
+	// AskTrigger asks every instance to run its items now.
 	AskTrigger struct{}
 	// AskPause stops or resumes scheduled runs.
 	AskPause struct{ Paused bool }
@@ -151,9 +151,9 @@ type (
 		Definition
 		Have, HaveModule Version
 	}
-	// AskReshard wants the items assigned anew.
+	// AskReshard asks for a reshard.
 	AskReshard struct{}
-	// AskLeave ends this member: nothing new begins.
+	// AskLeave asks this member to leave: nothing new begins.
 	AskLeave struct{}
 )
 
@@ -174,9 +174,8 @@ type Plan struct {
 	Effects []Effect
 }
 
-// Mutation is one transaction, all or nothing, named by what it means. The
-// versions it checks are those of the view that it was decided on, which is
-// passed to layout beside it.
+// Mutation is one transaction, all or nothing, named by what it means. The versions that
+// it checks are those of the view on which it was decided, which layout gets with it.
 //
 //sumtype:decl
 type Mutation interface {
@@ -185,8 +184,8 @@ type Mutation interface {
 }
 
 type (
-	// Setup creates the job's parent nodes and, if there is no config, what the
-	// job is: config and, unless it is there, the module's node.
+	// Setup creates the job's parent nodes and, if there is no config, the definition:
+	// config and, unless it exists, the module's node.
 	Setup struct{ Definition }
 	// Join registers a member.
 	Join struct {
@@ -195,11 +194,11 @@ type (
 		Labels   map[string]string
 		Address  string
 		Defines  bool
-		// Unattended is the moment, if nobody is there who could have begun what came due
-		// until then, and somebody wants to know.
+		// Unattended is the moment of joining, if the job catches up and no member is
+		// there that could have begun earlier instants.
 		Unattended int64
 	}
-	// SetServer re-creates the own server's node, which a clean-up took.
+	// SetServer recreates the own server's node, which a clean-up deleted.
 	SetServer struct{ IP string }
 	// PruneServers deletes nodes of servers that have long been without instance.
 	PruneServers struct{ IPs []string }
@@ -208,7 +207,7 @@ type (
 		Latch Latch
 		Token string
 	}
-	// Withdraw gives a place in the queue up.
+	// Withdraw gives up a place in the queue.
 	Withdraw struct {
 		Latch Latch
 		Place string
@@ -218,16 +217,16 @@ type (
 		ID    ID
 		Place string
 	}
-	// Abdicate gives leadership up. It sets the own record, so that a write
-	// that is carried out late does not end the lead of a successor.
+	// Abdicate gives up the lead. It sets the own record, so that a write that is
+	// applied late does not end the lead of a successor.
 	Abdicate struct {
 		Self ID
 		Own  RunsData
 	}
 	// MarkReshard asks the leader to reshard.
 	MarkReshard struct{}
-	// Reshard assigns every item. With Parts it writes none of the items' nodes,
-	// and leaves the mark: so many do not fit into one transaction. Owners follow.
+	// Reshard assigns every item. With Parts it writes none of the items' nodes and
+	// leaves the mark, because they do not fit into one transaction; Owners follow.
 	Reshard struct {
 		Check  []ID // live members of ours whose runs must not have changed
 		Moving []ID // members that lose or get items, whose instances must not have changed
@@ -235,15 +234,15 @@ type (
 		Self   ID // the leader, if it writes rows; else ""
 		Own    RunsData
 		Remove []int // surplus items whose nodes go
-		Clear  []int // surplus items whose nodes cannot go: what is ours below them does
+		Clear  []int // surplus items whose nodes cannot go: only our nodes below them go
 		Parts  bool
-		// Pause: Owners follow after a pause, and anew make the nodes of the owners
-		// of Strip, which go now.
+		// Pause: Owners follow after a pause, and recreate the owners' nodes of Strip,
+		// which are deleted now.
 		Pause bool
 		Strip []int
 	}
-	// Adopt makes the assignment of what a foreign leader has assigned, and
-	// seals that.
+	// Adopt makes the assignment say what a foreign leader has assigned, and creates the
+	// seal.
 	Adopt struct {
 		Check  []ID  // as of Reshard, as are Moving, Self and Own
 		Items  []int // whose owners' nodes must not have changed
@@ -252,19 +251,19 @@ type (
 		Self   ID
 		Own    RunsData
 	}
-	// ClearProcessing deletes the mark of a reshard that the member began and no longer
-	// leads.
+	// ClearProcessing deletes the mark of a reshard that the member began before it lost
+	// the lead.
 	ClearProcessing struct{}
-	// Owners brings items' nodes in line with the assignment that a Reshard with
-	// Parts has set; the Last of them takes the mark away.
+	// Owners makes items' nodes match the assignment that a Reshard with Parts has set;
+	// the Last of them removes the mark.
 	Owners struct {
 		Write         []int // items whose node, or whose owner's, is not as it should be
 		Remove, Clear []int // as of Reshard
 		Strip         []int // as of Reshard; there is nothing else then
 		Last          bool
 	}
-	// Begin opens runs of own items; Ack acknowledges the trigger request. With
-	// More, further ones wait for the next transaction.
+	// Begin opens runs of own items; Ack acknowledges the trigger request. With More,
+	// others follow in the next transaction.
 	Begin struct {
 		Self    ID
 		Own     RunsData
@@ -274,9 +273,9 @@ type (
 		Unpend  []int // overtaken pending marks
 		Ack     bool
 		More    bool
-		Shared  bool // owners' nodes, and the seal, must not have changed: foreign members share the job
+		Shared  bool // with foreign members: owners' nodes and the seal must not have changed
 	}
-	// Complete closes runs whose guests ended.
+	// Complete closes runs whose guests have ended.
 	Complete struct {
 		Self  ID
 		Own   RunsData
@@ -292,21 +291,20 @@ type (
 		Self ID
 		Own  RunsData
 	}
-	// RecordMissed puts rows of a job that no server runs into the record of one who
-	// is gone, which it makes if there is none.
+	// RecordMissed puts rows of a job that no server runs into the record of a dead
+	// member, which it creates if there is none.
 	RecordMissed struct {
 		ID  ID
 		Own RunsData
 	}
-	// RecordTaken writes rows of runs that foreign members have taken over.
+	// RecordTaken writes rows of runs that foreign members have taken.
 	RecordTaken struct {
 		Self ID
 		Own  RunsData
 	}
-	// Account writes rows that no other mutation carries: triggers that can
-	// no longer run. What is to be tried again elsewhere becomes pending, in a new
-	// epoch: a take of the attempt before, still on its way, finds a node of the
-	// same name.
+	// Account writes rows that no other mutation carries: of triggers that can no longer
+	// run. A retry that moves becomes pending in a new epoch, because a Take of the
+	// attempt before may still be in flight and finds a node of the same name.
 	Account struct {
 		Self ID
 		Own  RunsData
@@ -315,16 +313,16 @@ type (
 	}
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }
-	// ClearMarks removes own marks that no open run justifies, and, if nobody of
-	// Check has set its record, those that no session holds, and those of what
-	// foreign members took over and will not run.
+	// ClearMarks removes own marks that no open run justifies. If the records of Check
+	// are unchanged, it also removes marks that no session holds, and those of items
+	// that foreign members took and will not run.
 	ClearMarks struct {
 		Self              ID
 		Check             []ID
 		Running, Failover []int
 	}
 	// Reclaim ends a dead member's record, or the part of it that fits into one
-	// transaction: Rest is what remains then.
+	// transaction; Rest is what remains.
 	Reclaim struct {
 		Self ID
 		Dead ID
@@ -342,9 +340,9 @@ type (
 		Own   RunsData
 		Next  Assignment
 		Pend  []Pending
-		Check []ID // all others who have a record
+		Check []ID // all other members with a record
 	}
-	// Take begins runs that wait for a taker, and gives up the place in the queue, if there is one.
+	// Take begins pending runs, and gives up the place in the queue, if there is one.
 	Take struct {
 		Self    ID
 		Own     RunsData
@@ -352,8 +350,8 @@ type (
 		Monitor bool
 		Place   string
 	}
-	// JoinRound makes the member's nodes of a round. With Last the round is full, and
-	// the member is to end it, with Next after a call of its listener.
+	// JoinRound creates the member's nodes of a round. With Last they complete the
+	// round, and the member ends it; with Next it calls its listener before.
 	JoinRound struct {
 		Self  ID
 		Event Event
@@ -363,26 +361,26 @@ type (
 	}
 	// Release ends a round, so that foreign members go on.
 	Release struct{ Event Event }
-	// SetFires writes how far the listeners of fires have been told.
+	// SetFires writes for which fires the listeners were called.
 	SetFires struct {
 		Self ID
 		Next Fires
 	}
-	// Drop gives up pending runs: nobody may take them any more.
+	// Drop gives up pending runs that no member may take any more.
 	Drop struct {
 		Self  ID
 		Own   RunsData
 		Items []int
 	}
-	// Leave ends the membership. Where foreign members listen, the owners'
-	// nodes of Items, which name the member, go as well.
+	// Leave ends the membership. If foreign members would regard it as a death, the
+	// owners' nodes of Items, which name the member, go as well.
 	Leave struct {
 		Self     ID
 		Next     Assignment
 		Listened bool
 		Items    []int
 	}
-	// Disown takes the owners' nodes of items away before a Leave.
+	// Disown deletes the owners' nodes of items before a Leave.
 	Disown struct{ Items []int }
 	// RequestTrigger writes the request to every instance.
 	RequestTrigger struct{ To []ID }
@@ -400,15 +398,15 @@ type (
 	}
 	// PutConfig replaces the configuration.
 	PutConfig struct{ Config Spelled }
-	// Define replaces what a job is. A part that is nil stays as it is, and is
-	// only checked: the other was derived from it.
+	// Define replaces a job's definition. A part that is nil stays as it is, and is only
+	// checked, because the other was derived from it.
 	Define struct{ Definition }
-	// Publish tells in the member's own node how far it is with the next module.
+	// Publish writes to the member's own node how far it is with the next module.
 	Publish struct {
-		Member Join // what else stands there
+		Member Join // the rest of the node
 		Ready  Ready
 	}
-	// Switch puts the next module in the place of the old one.
+	// Switch replaces the module by the next one.
 	Switch struct{ Digest string }
 )
 
@@ -492,7 +490,7 @@ func (Define) mutation()          {}
 func (Publish) mutation()         {}
 func (Switch) mutation()          {}
 
-// Effect is something the runner does without a commit.
+// Effect is an act of the runner without a commit.
 //
 //sumtype:decl
 type Effect interface{ effect() }
@@ -510,10 +508,10 @@ type (
 		Hard bool
 		Why  reason.Reason
 	}
-	// Drain: the member leaves, and its guests may go on for as long as at a stop of
-	// the server.
+	// Drain: the member leaves, and its guests may go on for as long as when the server
+	// stops.
 	Drain struct{ Why reason.Reason }
-	// Listen calls the module's listener of fires; answered by Told.
+	// Listen calls the module's listener of fires; answered by CallEnded.
 	Listen struct {
 		Event   Event
 		Instant int64
@@ -521,16 +519,16 @@ type (
 		Fence   int64
 		Results Results // of FireCompleted; the zero value if it is not known
 	}
-	// Hush ends that call.
-	Hush struct{}
-	// Prepare: the module with the digest is wanted here. Answered by Prepared.
+	// EndCall ends the call of the listener.
+	EndCall struct{}
+	// Prepare asks for the module with the digest. Answered by Prepared.
 	Prepare struct{ Digest string }
 	// Assign asks the job's strategy; answered by Assigned.
 	Assign struct{ Request AssignRequest }
 	// Reschedule: the cron text changed (also the first one). Answered by
 	// Passed and, from then on, by Ticks.
 	Reschedule struct{ Cron string }
-	// Store hands rows to the history, with the schedules by which the job went;
+	// Store hands rows to the history, with the schedules that the job followed;
 	// answered by Stored.
 	Store struct {
 		Rows      []Row
@@ -550,15 +548,15 @@ type (
 		ID    int64
 		Fault string
 	}
-	// Note is a line for the log, written for whoever runs the server.
+	// Note is a line of the log, for operators.
 	Note struct {
 		Why   reason.Reason
 		Wrong bool // it keeps the job from going on
-		Goes  bool // … as it should, but not at all
+		Goes  bool // it keeps the job from going on as it should, but not altogether
 	}
-	// Stop: the member has left; the runner ends the session's share and, with
-	// Rejoin, begins anew in another session. With Removed somebody may be removing
-	// the job: who begins anew must not define it.
+	// Stop: the member has left; the runner ends its job session and, with Rejoin,
+	// begins anew in another one. With Removed the job may be being removed: the next
+	// member must not define it.
 	Stop struct{ Rejoin, Removed bool }
 )
 
@@ -566,7 +564,7 @@ func (Run) effect()        {}
 func (Cancel) effect()     {}
 func (Drain) effect()      {}
 func (Listen) effect()     {}
-func (Hush) effect()       {}
+func (EndCall) effect()    {}
 func (Prepare) effect()    {}
 func (Assign) effect()     {}
 func (Reschedule) effect() {}
@@ -582,7 +580,7 @@ func (Stop) effect()       {}
 // still asks the same.
 type AssignRequest struct {
 	Strategy  string
-	Shared    bool                // with foreign members, who know what they know
+	Shared    bool                // with foreign members, which may know strategies that this one does not
 	Instances []ID                // descending
 	Labels    []map[string]string // by instance; nil where there are none
 	Total     int

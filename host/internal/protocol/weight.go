@@ -3,7 +3,7 @@ package protocol
 import "slices"
 
 // The size of our values in a transaction is estimated here. The estimate is never below
-// what layout writes, and adds nothing for items that share an entry or a range with
+// what layout writes, and counts nothing for items that share an entry or a range with
 // their neighbour. Tests of layout compare it with real values.
 
 const (
@@ -26,8 +26,8 @@ const (
 	escapeBytes    = 6
 )
 
-// weight is the bytes of a record that a transaction is about to set. What is
-// taken out makes it no smaller.
+// weight is the size of a record that a transaction is about to set. Removing something
+// does not make it smaller.
 type weight struct {
 	open                          []Entry // before anything was added
 	rest                          int     // but for the lists
@@ -127,7 +127,7 @@ func (w *weight) bytes() int {
 	return w.rest + streakBytes*w.streaks + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
 }
 
-// add opens a run. One whose neighbours shared an entry parts them.
+// add opens a run. It splits an entry that its neighbours shared.
 func (w *weight) add(e *Entry) {
 	k, _ := slices.BinarySearchFunc(w.open, e.Item, func(o Entry, i int) int { return o.Item - i })
 	p := w.newest
@@ -166,8 +166,8 @@ func (w *weight) row(r *Row) {
 	}
 }
 
-// out: an item goes from the middle of a range, which makes two of it, unless the
-// item before went as well.
+// out removes an item from the middle of a range, which splits it, unless the item
+// before went as well.
 func (w *weight) out(i int) {
 	w.rest += pair(w.gone, i)
 	w.gone = i
@@ -201,7 +201,7 @@ func (w weight) ends(r Row) weight {
 	return w
 }
 
-// before tells whether o says the same of a later item.
+// before reports whether o describes the same run of a later item.
 func (e *Entry) before(o *Entry) bool {
 	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Uncounted == o.Uncounted && e.Begun == o.Begun
 }
@@ -235,7 +235,7 @@ func digits(n int64) int {
 	return d
 }
 
-// textBytes is what a text has as JSON, without its quotes.
+// textBytes is the size of a text as JSON, without its quotes.
 func textBytes(s string) int {
 	n := 0
 	for _, r := range s {
@@ -280,8 +280,8 @@ func listOf(s []int64) list {
 	return l
 }
 
-// set gives an item a number. It shares the range of the item that was set right
-// before it, or has its own and parts another.
+// set gives an item a number. It extends the range of the item that was set right before
+// it, or gets a range of its own and splits another.
 func (l *list) set(i int, t int64) {
 	if l.item < 0 || l.item+1 != i || l.newest != t {
 		l.ranges += 2

@@ -305,7 +305,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.prepare(e)
 	case protocol.Listen:
 		m.listen(e)
-	case protocol.Hush:
+	case protocol.EndCall:
 		m.calls.listener.end()
 	case protocol.Assign:
 		m.assign(e.Request)

@@ -28,7 +28,7 @@ const catchUpMutant = "catch up: "
 func catchUpMutants() []mutant {
 	return []mutant{
 		{catchUpMutant + "never", "what was missed while nobody was there begins late", []change{without("protocol.begin", "b.catchUp()")}},
-		{catchUpMutant + "beside others", "while another server is there nothing counts as missed", []change{in("protocol.State.nobody", "slices.ContainsFunc(v.Members, v.attends)", "false")}},
+		{catchUpMutant + "beside others", "while another server is there nothing counts as missed", []change{in("protocol.State.unattendedUntil", "slices.ContainsFunc(v.Members, v.attends)", "false")}},
 		{catchUpMutant + "forgotten", "who gets an item knows up to when nobody was there", []change{without("protocol.Assignment.fold", "a.Unattended = max(_, _)")}},
 		{catchUpMutant + "paused", "a paused job catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.Paused", "false")}},
 		{catchUpMutant + "disabled item", "a disabled item catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.item(i).Disabled", "false")}},

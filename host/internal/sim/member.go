@@ -355,7 +355,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.later(w.between(10*millisecond, 3000*millisecond), func() { m.step(in) })
 	case protocol.Listen:
 		m.listen(e)
-	case protocol.Hush:
+	case protocol.EndCall:
 		m.hush()
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
