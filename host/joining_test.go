@@ -258,6 +258,11 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 			mend:   func(j *recordedJob) { j.remove(j.config + "/cron") },
 			reason: "/n/job/config: this is a job of layout 1 or 2.0",
 		},
+		"layout_3_takes_it": {
+			spoil:  func(j *recordedJob) { j.set("/n/job", "com.example.Mine") },
+			mend:   func(j *recordedJob) { j.set("/n/job", "") },
+			reason: `/n/job: it names the class "com.example.Mine", as in layout 3`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -124,10 +124,14 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 		if !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
-		if err := o.SetServer(ctx, j.Name, ip, disabled); err != nil {
+		switch err := o.SetServer(ctx, j.Name, ip, disabled); {
+		case host.CodeOf(err) == host.Refused: // its layout is not ours to write
+			unread = append(unread, j.Name)
+		case err != nil:
 			return set, unread, err
+		default:
+			set = append(set, j.Name)
 		}
-		set = append(set, j.Name)
 	}
 	if len(set) == 0 {
 		err = failf(host.NotFound, nil, "no job knows a server %s", ip)
@@ -249,14 +253,30 @@ func (o *Operator) editableView(ctx context.Context, what, name string) (*protoc
 	return v, l, nil
 }
 
-// presentView reads the job as the registry has it by now. What jobView reads may be older than
-// another operator's last change, since a server of ZooKeeper may lag behind the others; a verb
-// that takes that change back would then find nothing to do.
+// presentView reads the job as the registry has it by now, and refuses a job of a layout that this
+// release does not write. What jobView reads may be older than another operator's last change, since
+// a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
+// nothing to do.
 func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, nil, readError(err, "%s job %s", what, name)
 	}
+	if err := o.checkLayout(ctx, what, name); err != nil {
+		return nil, nil, err
+	}
 	return o.jobView(ctx, name)
+}
+
+// checkLayout refuses a job whose tree is of another layout.
+func (o *Operator) checkLayout(ctx context.Context, what, name string) error {
+	_, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
+	if other, ok := errors.AsType[*layout.OtherError](err); ok {
+		return failf(host.Refused, nil, "%s job %s: %s", what, name, other)
+	}
+	if err != nil {
+		return readError(err, "look at job %s", name)
+	}
+	return nil
 }
 
 // jobView reads all watched nodes of a job as of one moment.

@@ -52,6 +52,9 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 // again. Files of servers that are down are not known.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
+	if err := o.checkLayout(ctx, what, name); err != nil {
+		return err
+	}
 	if !force {
 		if err := o.refuseIfDefinedByFile(ctx, name); err != nil {
 			return err

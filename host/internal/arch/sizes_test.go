@@ -15,7 +15,7 @@ const (
 // it may not exceed. The table only becomes shorter: what is divided loses its
 // line.
 var tooLong = map[string]int{
-	"host/internal/layout/jobtree/encode.go":      650,
+	"host/internal/layout/jobtree/encode.go":  650,
 	"host/discover_test.go":                   600,
 	"host/internal/protocol/vocabulary.go":    600,
 	"host/host.go":                            500,
@@ -31,13 +31,13 @@ var tooLong = map[string]int{
 	"host/registry/tree/tree_test.go":         450,
 
 	"host/internal/layout/jobtree/encode.go Encode": 130,
-	"host/config/schema.go schema":              90,
-	"host/internal/wasm/op.go allShapes":        90,
+	"host/config/schema.go schema":                  90,
+	"host/internal/wasm/op.go allShapes":            90,
 	"host/internal/layout/jobtree/decode.go Apply":  80,
-	"host/internal/sandbox/http.go httpRequest": 80,
-	"host/internal/sim/plot.go plot":            80,
-	"host/internal/sim/profile.go profiles":     80,
-	"host/internal/meter/bulk.go bulkInPieces":  70,
+	"host/internal/sandbox/http.go httpRequest":     80,
+	"host/internal/sim/plot.go plot":                80,
+	"host/internal/sim/profile.go profiles":         80,
+	"host/internal/meter/bulk.go bulkInPieces":      70,
 }
 
 // TestSizes: what grows past the limits holds a second idea. The functions of

@@ -1,12 +1,10 @@
 package layout
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
-	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -63,27 +61,19 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 		return Form{}, err
 	}
 	f := Form{Guarantee: slices.Contains(root.Children, jobtree.NodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
-	old := false
+	var known []registry.Node
 	for _, ip := range servers.Children {
 		s, err := read(l.At(jobtree.NodeServers) + "/" + ip)
 		if err != nil {
 			return Form{}, err
 		}
-		old = old || jobtree.OtherLayout(s)
+		known = append(known, s)
 		if slices.Contains(s.Children, oldStatus) {
 			f.Online = append(f.Online, ip)
 		}
 	}
-	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
-	switch {
-	case len(config.Children) > 0:
-		f.Layout = "1"
-	case old:
-		f.Layout = "2.0"
-	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
-		f.Layout, f.Class = "3", string(root.Data)
-	case bytes.HasPrefix(text, []byte("{")):
-		f.Layout = job.Layout21
+	if f.Layout = Of(root, config, known); f.Layout == layout3 {
+		f.Class = string(root.Data)
 	}
 	if f.Unheld, err = unheld(l, read); err != nil {
 		return f, err

@@ -136,8 +136,8 @@ func New(layout, namespace, name string) Layout {
 	return tree{layouts[layout](namespace, name)}
 }
 
-// NewJob is the spelling of a job that was found in the registry, whose layout no
-// configuration names.
+// NewJob is the spelling of a job of which nothing has been read yet. It is enough to
+// look at it; who is about to write asks Found.
 func NewJob(namespace, name string) Layout { return New(job.Layout21, namespace, name) }
 
 // Check says what of a job its layout cannot keep. Of a layout that this release

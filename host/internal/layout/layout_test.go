@@ -1,10 +1,14 @@
 package layout
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // What a configuration can name, some layout spells; nothing else is spelled.
@@ -26,6 +30,79 @@ func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 	if Known("4") || Known("") {
 		t.Error("a layout that is not there is known")
 	}
+}
+
+// Which layout a job has its tree tells, and of one that nobody spells the error says
+// which.
+func TestTreesTellTheirLayout(t *testing.T) {
+	t.Parallel()
+	const config21 = `{"jobName":"j"}`
+	for name, tree := range map[string]struct {
+		nodes map[string]string
+		want  string // empty: it does not tell
+		known bool
+	}{
+		"nothing":                {nil, "", true},
+		"no configuration":       {map[string]string{"": "", "servers": "", "servers/10.0.0.1": ""}, "", true},
+		"what is none":           {map[string]string{"": "", "config": "?"}, "", true},
+		"JSON":                   {map[string]string{"": "", "config": " \n" + config21}, "2.1", true},
+		"JSON behind a mark":     {map[string]string{"": "", "config": "\ufeff" + config21}, "2.1", true},
+		"an enabled server":      {map[string]string{"": "", "config": config21, "servers/10.0.0.1": "", "servers/10.0.0.2": "DISABLED"}, "2.1", true},
+		"YAML":                   {map[string]string{"": "", "config": "cron: 0 * * * * ?\njobName: j\n"}, "3", false},
+		"a class":                {map[string]string{"": "com.acme.Job", "config": "cron: 0 * * * * ?\n"}, "3", false},
+		"a class above JSON":     {map[string]string{"": "com.acme.Job", "config": config21}, "3", false},
+		"a class alone":          {map[string]string{"": "SCRIPT"}, "3", false},
+		"a server with a status": {map[string]string{"": "", "config": config21, "servers/10.0.0.1": "", "servers/10.0.0.2/status": "READY"}, "2.0", false},
+		"a server with a name":   {map[string]string{"": "", "config": config21, "servers/10.0.0.2/hostName": "a"}, "2.0", false},
+		"a node for each key":    {map[string]string{"": "", "config/cron": "0 * * * * ?", "servers/10.0.0.2/hostName": "a"}, "1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nodes := nodesOf("/n/j", tree.nodes)
+			var servers []registry.Node
+			for _, ip := range nodes["/n/j/servers"].Children {
+				servers = append(servers, nodes["/n/j/servers/"+ip])
+			}
+			if got := Of(nodes["/n/j"], nodes["/n/j/config"], servers); got != tree.want {
+				t.Errorf("layout %q, want %q", got, tree.want)
+			}
+			l, err := Found("n", "j", func(paths []string) ([]registry.Node, error) {
+				var all []registry.Node
+				for _, path := range paths {
+					all = append(all, nodes[path])
+				}
+				return all, nil
+			})
+			if other, _ := errors.AsType[*OtherError](err); tree.known && (err != nil || l.Root() != "/n/j") || !tree.known && (other == nil || other.Layout != tree.want) {
+				t.Errorf("found %v, %v", l, err)
+			}
+		})
+	}
+	if _, err := Found("n", "j", func([]string) ([]registry.Node, error) { return nil, registry.ErrDenied }); !errors.Is(err, registry.ErrDenied) {
+		t.Errorf("what cannot be read gives %v", err)
+	}
+}
+
+// nodesOf are nodes below a job, by path, with what stands above each of them.
+func nodesOf(root string, values map[string]string) map[string]registry.Node {
+	nodes := map[string]registry.Node{}
+	for name, value := range values {
+		at := strings.TrimSuffix(root+"/"+name, "/")
+		n := nodes[at]
+		n.Exists, n.Data = true, []byte(value)
+		nodes[at] = n
+		for at != root {
+			k := strings.LastIndexByte(at, '/')
+			above, child := at[:k], at[k+1:]
+			n := nodes[above]
+			n.Exists = true
+			if !slices.Contains(n.Children, child) {
+				n.Children = append(n.Children, child)
+			}
+			nodes[above], at = n, above
+		}
+	}
+	return nodes
 }
 
 // A definition is spelled and read back by the layout that its job names, and says

@@ -26,6 +26,8 @@ func toolMutants() []mutant {
 		{"removed: brought back", "nor does its server, from its file", slices.Concat(in("runner.generations.initial", "l.removed", "false"), in("protocol.State.removed", "s.o.Removed", "false")), runner("TestARemovedJobStaysAway")},
 		{"removed: in the way", "nobody makes a node anew while a job is removed node by node", in("protocol.State.removing", "s.session.nodesGoneSince != 0", "false"), script("removed_slowly")},
 		{"removed: for ever", "what a tool has left is made whole after a while", in("protocol.State.removing", "s.now < s.session.nodesGoneSince+RemovalPause", "true"), script("removed_half")},
+		{"layout: 2.0 written to", "no verb writes to a job of layout 2.0", in("layout.Of", "slices.ContainsFunc(servers, jobtree.OtherLayout)", "false"), notice{"../../operator", "^TestJobsOfOtherLayoutsAreLeftAlone$"}},
+		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.dialect.Root(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
 	}
 }

@@ -20,6 +20,8 @@ type Decoder struct {
 	v         *protocol.View
 	published bool // v is not ours any more
 	items     bool // v.Items is our own copy, not a published one
+	foreign   bool // the job's own node is one of another layout
+	config    *protocol.Config
 	pending   pending
 	faults    faults
 	records   spelling.Records
@@ -49,6 +51,9 @@ func (d *Decoder) View() *protocol.View {
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
 	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.tell(v, d.j)
+	if v.Config = d.config; d.foreign {
+		v.Config = nil
+	}
 	d.items, d.published = false, true
 	return v
 }
@@ -58,6 +63,9 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
 		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, NodeWasm)
+		err := d.j.dialect.Root(n)
+		d.foreign = err != nil
+		d.faults.set("", err)
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root+"/")
@@ -67,7 +75,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	v := d.v
 	switch rel {
 	case NodeConfig:
-		d.config(n)
+		d.configured(n)
 	case NodeServers:
 		v.Dirs.Servers = n.Exists
 	case NodeInstances:
@@ -141,12 +149,12 @@ func round(n registry.Node) protocol.Round {
 	return r
 }
 
-func (d *Decoder) config(n registry.Node) {
+func (d *Decoder) configured(n registry.Node) {
 	v := d.v
-	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, version(n), n.Stat.Modified, spelling.Spelled(n.Data)
+	v.ConfigVersion, v.ConfigModified, v.Definition.Config = version(n), n.Stat.Modified, spelling.Spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(NodeConfig, err)
-	v.Config = c
+	d.config = c
 }
 
 func (d *Decoder) assignment(n registry.Node) {

@@ -13,6 +13,8 @@ import (
 type Dialect interface {
 	// Name is the layout's, as a job's configuration has it.
 	Name() string
+	// Root says why the job's own node is not one of this layout; nil: it may be.
+	Root(n registry.Node) error
 	Configurer
 	Registrar
 }

@@ -68,13 +68,13 @@ func (o *fault) code() reason.Code {
 func (f faults) tell(v *protocol.View, j Job) {
 	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
 	for _, o := range f {
-		text := strings.ToValidUTF8(j.at(o.path)+": "+o.text, "\ufffd")
+		text := strings.ToValidUTF8(j.At(o.path)+": "+o.text, "\ufffd")
 		if len(text) > maxFaultText {
 			text = strings.ToValidUTF8(text[:maxFaultText], "") + " …"
 		}
 		switch {
 		case o.stray:
-		case o.path == NodeConfig || o.path == NodeModule:
+		case o.path == "" || o.path == NodeConfig || o.path == NodeModule:
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text

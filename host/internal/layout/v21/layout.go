@@ -3,6 +3,7 @@ package v21
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
@@ -25,6 +26,13 @@ func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, 
 type dialect struct{ jobtree.OneNode }
 
 func (dialect) Name() string { return job.Layout21 }
+
+func (dialect) Root(n registry.Node) error {
+	if class := strings.TrimSpace(string(n.Data)); class != "" {
+		return fmt.Errorf("it names the class %.200q, as in layout 3; expected a job of layout 2.1; it is not touched", class)
+	}
+	return nil
+}
 
 func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
 

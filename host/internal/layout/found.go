@@ -1,0 +1,70 @@
+package layout
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The layouts that a tree may have beside those that are spoken.
+const (
+	layout1  = "1"
+	layout20 = "2.0"
+	layout3  = "3"
+)
+
+// Of is the layout of a job by those of its nodes that tell: its own, config, and those
+// of its servers. Empty: they do not tell.
+func Of(root, config registry.Node, servers []registry.Node) string {
+	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
+	switch {
+	case len(config.Children) > 0:
+		return layout1
+	case slices.ContainsFunc(servers, jobtree.OtherLayout):
+		return layout20
+	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
+		return layout3
+	case bytes.HasPrefix(text, []byte("{")):
+		return job.Layout21
+	}
+	return ""
+}
+
+// OtherError is that a job has a layout which this release does not speak. Its
+// members' nodes are not touched.
+type OtherError struct{ Layout string }
+
+func (e *OtherError) Error() string { return reason.Of(reason.OtherLayout, e.Layout).String() }
+
+// Found is the spelling of a job that was found in the registry, whose layout no
+// configuration names, by what its tree tells. A tree that does not tell is taken for
+// one of layout 2.1 that is damaged. Of a layout that is not spoken the error is an
+// *OtherError.
+func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
+	l := NewJob(namespace, name)
+	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})
+	if err != nil {
+		return nil, err
+	}
+	servers := make([]string, 0, len(nodes[2].Children))
+	for _, ip := range nodes[2].Children {
+		servers = append(servers, l.At(jobtree.NodeServers)+"/"+ip)
+	}
+	known, err := read(servers)
+	if err != nil {
+		return nil, err
+	}
+	switch of := Of(nodes[0], nodes[1], known); {
+	case of == "":
+		return l, nil
+	case !Known(of):
+		return nil, &OtherError{of}
+	default:
+		return New(of, namespace, name), nil
+	}
+}

@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// A job of a layout that this release does not speak is its members' alone: each verb
+// that would write says which layout it has, and writes nothing.
+func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, is := range map[string]struct {
+		config string
+		also   map[string]string // nodes beside those of a job of layout 2.1
+		layout string
+	}{
+		"layout 1":          {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
+		"layout 2.0":        {config: javatest.Config(nil), also: map[string]string{javatest.Node("servers", "10.0.0.1", "status"): "READY"}, layout: "2.0"},
+		"layout 3":          {config: "cron: 0/10 * * * * ?\njobName: orders\n", layout: "3"},
+		"layout 3 takes it": {config: javatest.Config(nil), also: map[string]string{javatest.Node(): "com.acme.OrderJob"}, layout: "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := operate(t, passing(t))
+			javatest.Write(t, o.session, is.config)
+			for path, data := range is.also {
+				kind := registry.Create
+				if path == javatest.Node() {
+					kind = registry.Set
+				}
+				javatest.Put(t, o.session, kind, path, data)
+			}
+			before := treeOf(t, o, javatest.Node())
+			for verb, err := range map[string]error{
+				"pause":   o.Pause(t.Context(), javatest.Name),
+				"trigger": o.Trigger(t.Context(), javatest.Name),
+				"item":    o.SetItem(t.Context(), javatest.Name, 0, true),
+				"server":  o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true),
+				"reshard": o.Reshard(t.Context(), javatest.Name),
+				"remove":  o.Remove(t.Context(), javatest.Name, true),
+			} {
+				wantCode(t, verb, err, host.Refused)
+				if err != nil && !strings.Contains(err.Error(), "it is a job of layout "+is.layout+",") {
+					t.Errorf("%s: %v", verb, err)
+				}
+			}
+			if d := cmp.Diff(before, treeOf(t, o, javatest.Node())); d != "" {
+				t.Errorf("something was written: %s", d)
+			}
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// treeOf is what a node has, with all below it.
+func treeOf(t *testing.T, o *Operator, path string) map[string]registry.Node {
+	t.Helper()
+	n, err := o.session.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]registry.Node{path: n}
+	for _, c := range n.Children {
+		for below, node := range treeOf(t, o, path+"/"+c) {
+			all[below] = node
+		}
+	}
+	return all
+}
