@@ -313,18 +313,3 @@ func (c *candidate) hide() {
 	c.job.code.Close()
 	c.job = nil
 }
-
-// prefetch prepares the code of a changed job before its next run needs it.
-func (h *Host) prefetch(j *hosted, c job.Config) {
-	if j.code.Ready(c) {
-		return
-	}
-	h.discovery.alongside(func() { h.prepare(j, c) })
-}
-
-// prepare prepares the code of a job that runs.
-func (h *Host) prepare(j *hosted, c job.Config) {
-	if err := j.code.Load(h.discovery.ctx, c); err != nil {
-		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
-	}
-}
