@@ -20,30 +20,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// candidate is a job that was found in the registry. While it does not run here,
-// it has a line, by which it is notified of changes; while it runs, its runner has.
+// candidate is a job that discovery found in the registry. While it does not run here, it
+// has a job session, which reports changes. While it runs, its runner has one.
 type candidate struct {
 	d      *discoverer
 	name   string
 	layout layout.Layout
 
 	once    sync.Once
-	settled chan struct{} // closed when it was looked at, and has joined if it may
+	settled chan struct{} // closed when it has joined or was refused for the first time
 	gone    chan struct{} // closed when nothing of it is left
 
 	// Guarded by the discoverer's mu:
 
 	retry    *time.Timer
-	withdraw context.CancelFunc // ends the job here; nil: it has never run
+	withdraw context.CancelFunc // ends the current run; nil before the first
 
-	// Of the one effect that is under way:
+	// Used by one effect at a time:
 
-	line           *session.Job
+	session        *session.Job
 	job            *hosted
-	config, module registry.Node // as they were read last
+	config, module registry.Node // as last read
 }
 
-// errShut is why a job does not run that was shut down here.
+// errShut is the error of a job that was shut down on this server.
 var errShut = errors.New("it was shut down on this server")
 
 func newCandidate(d *discoverer, name string) *candidate {
@@ -62,9 +62,9 @@ func (c *candidate) Event(e registry.Event) {
 		c.d.step(discovery.Touched{Name: c.name})
 	case registry.Changed:
 		config, module, members := c.layout.Nodes()
-		of := e.Path == members || strings.HasPrefix(e.Path, members+"/")
-		if of || e.Path == config || e.Path == module { // of what others do with the job there is much more
-			c.d.step(discovery.Touched{Name: c.name, Members: of})
+		ofMembers := e.Path == members || strings.HasPrefix(e.Path, members+"/")
+		if ofMembers || e.Path == config || e.Path == module { // a job that runs elsewhere changes many other nodes
+			c.d.step(discovery.Touched{Name: c.name, Members: ofMembers})
 		}
 	}
 }
@@ -72,9 +72,9 @@ func (c *candidate) Event(e registry.Event) {
 // HealthChanged implements session.Listener.
 func (c *candidate) HealthChanged(session.Health) {}
 
-// look reads both nodes of the definition. Of later changes the line notifies.
+// look carries out discovery.Look.
 func (c *candidate) look(anew bool) {
-	err := c.read(anew)
+	err := c.readDefinition(anew)
 	switch {
 	case c.d.ctx.Err() != nil:
 		c.d.step(discovery.Stop{})
@@ -86,18 +86,19 @@ func (c *candidate) look(anew bool) {
 	}
 }
 
-func (c *candidate) read(anew bool) error {
+// readDefinition reads both nodes of the definition.
+func (c *candidate) readDefinition(anew bool) error {
 	select {
 	case c.d.looks <- struct{}{}:
 		defer func() { <-c.d.looks }()
 	case <-c.d.ctx.Done():
 		return c.d.ctx.Err()
 	}
-	if err := c.connect(anew); err != nil {
+	if err := c.openSession(anew); err != nil {
 		return err
 	}
 	config, module, _ := c.layout.Nodes()
-	nodes, err := c.fetch(config, module)
+	nodes, err := c.readNodes(config, module)
 	if err != nil {
 		return err
 	}
@@ -105,39 +106,39 @@ func (c *candidate) read(anew bool) error {
 	return nil
 }
 
-// connect gives the candidate a line, in a new session if need be.
-func (c *candidate) connect(anew bool) error {
+// openSession opens the job session unless it is open. With anew, it opens another one.
+func (c *candidate) openSession(anew bool) error {
 	if anew {
-		if err := c.hangUp(); err != nil {
+		if err := c.closeSession(); err != nil {
 			return err
 		}
 	}
-	if c.line != nil {
+	if c.session != nil {
 		return nil
 	}
-	line, err := c.d.h.sessions.Open(c.d.ctx, c.layout.Root(), c)
-	c.line = line
+	s, err := c.d.h.sessions.Open(c.d.ctx, c.layout.Root(), c)
+	c.session = s
 	return err
 }
 
-func (c *candidate) hangUp() error {
-	if c.line == nil {
+func (c *candidate) closeSession() error {
+	if c.session == nil {
 		return nil
 	}
-	if err := c.line.Close(c.d.ctx); err != nil {
+	if err := c.session.Close(c.d.ctx); err != nil {
 		return fmt.Errorf("close a line of the registry: %w", err)
 	}
-	c.line = nil
+	c.session = nil
 	return nil
 }
 
-// fetch reads nodes.
-func (c *candidate) fetch(paths ...string) ([]registry.Node, error) {
+// readNodes reads nodes, all at the same time.
+func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
 	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
 	var reads sync.WaitGroup
 	for i, path := range paths {
 		reads.Add(1)
-		c.line.Fetch(c.d.ctx, path, func(n registry.Node, err error) {
+		c.session.Fetch(c.d.ctx, path, func(n registry.Node, err error) {
 			defer reads.Done()
 			if nodes[i] = n; err != nil {
 				faults[i] = fmt.Errorf("read %s: %w", path, err)
@@ -148,7 +149,8 @@ func (c *candidate) fetch(paths ...string) ([]registry.Node, error) {
 	return nodes, errors.Join(faults...)
 }
 
-// try finds out whether this server may and can run the job.
+// try carries out discovery.Try: it finds out whether this server may run the job, and
+// loads its code.
 func (c *candidate) try() {
 	d, err := c.layout.ReadDefinition(c.config, c.module)
 	if err != nil {
@@ -169,41 +171,42 @@ func (c *candidate) try() {
 	c.d.step(discovery.Fits{Name: c.name})
 }
 
-// facts are those of a server that is about to join. Of members of ElasticJob the
-// runner finds out.
+// facts returns the facts of a server that is about to join. Foreign members are not among
+// them: the runner looks for those.
 func (c *candidate) facts(d *definition.Definition, config job.Config) *admission.Facts {
 	f, _ := layout.AdmissionFacts(c.layout, nil, d.Config, &d.Module, false)
 	f.Unable = c.d.h.o.Unable(config, nil)
 	return &f
 }
 
-// run lets the job run until ctx ends, or it is over here.
-func (c *candidate) run(ctx context.Context, withdraw context.CancelFunc) {
+// start carries out discovery.Start. The job runs until ctx ends or an operator shuts it
+// down here.
+func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
 	h := c.d.h
-	if err := c.hangUp(); err != nil {
+	if err := c.closeSession(); err != nil {
 		withdraw()
 		c.refuse(err, true)
 		return
 	}
 	h.o.Log.Info("a job of the registry runs on this server", "job", c.name, "module", c.job.config.ModuleDigest)
-	r := h.runnerOf(c.job, c.changed)
+	r := h.newRunner(c.job, c.changed)
 	h.mu.Lock()
 	c.job.runner, c.job.fault = r, ""
 	h.mu.Unlock()
 	err := h.begin(ctx, c.job, func() {
 		asked := ctx.Err() != nil
-		c.over(asked)
+		c.removeRunner(asked)
 		withdraw()
-		c.settle() // somebody of the runner's still waits for this
+		c.settle() // it has not joined, and Ready may wait for it
 		c.d.step(discovery.Ended{Name: c.name, Asked: asked})
 	})
 	if err != nil {
 		withdraw()
-		c.over(true)
+		c.removeRunner(true)
 		c.refuse(err, true)
 		return
 	}
-	h.at.Go(func() {
+	h.work.Go(func() {
 		select {
 		case <-r.Joined():
 		case <-ctx.Done():
@@ -212,9 +215,9 @@ func (c *candidate) run(ctx context.Context, withdraw context.CancelFunc) {
 	})
 }
 
-// over is that the job does not run any more. If nobody asked for that, it was shut
-// down here.
-func (c *candidate) over(asked bool) {
+// removeRunner removes the runner, which has ended. Unless the server asked for the end, the
+// job was shut down here.
+func (c *candidate) removeRunner(asked bool) {
 	h := c.d.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,8 +226,8 @@ func (c *candidate) over(asked bool) {
 	}
 }
 
-// changed is called by the runner with what the job is now; nil: the registry does not
-// have it any more.
+// changed receives each new configuration from the runner, and nil if the registry does
+// not have the job any more.
 func (c *candidate) changed(now *job.Config) {
 	h := c.d.h
 	in := discovery.Changed{Name: c.name, Removed: now == nil}
@@ -240,14 +243,14 @@ func (c *candidate) changed(now *job.Config) {
 	c.d.step(in)
 }
 
-// current is the configuration that the host shows.
+// current returns the configuration that the host shows.
 func (c *candidate) current() job.Config {
 	c.d.h.mu.Lock()
 	defer c.d.h.mu.Unlock()
 	return *c.job.config
 }
 
-// end ends the job here and logs why.
+// end carries out discovery.Withdraw, and logs why.
 func (c *candidate) end(e discovery.Withdraw) {
 	switch log := c.d.h.o.Log; {
 	case e.Removed:
@@ -258,7 +261,8 @@ func (c *candidate) end(e discovery.Withdraw) {
 	c.withdraw()
 }
 
-// refuse says why the job does not run here. again: it may after a while.
+// refuse shows and logs why the job does not run here. With again, discovery tries again
+// after a pause.
 func (c *candidate) refuse(err error, again bool) {
 	h := c.d.h
 	if c.job == nil {
@@ -274,18 +278,17 @@ func (c *candidate) refuse(err error, again bool) {
 	c.d.step(discovery.Refused{Name: c.name, Again: again})
 }
 
-// leave takes the job from those of the host, and its line if nothing of it is to be
-// left.
+// leave carries out discovery.Hide.
 func (c *candidate) leave(forget bool) {
 	if c.hide(); forget {
-		if err := c.hangUp(); err != nil {
+		if err := c.closeSession(); err != nil {
 			c.d.h.o.Log.Debug("the end of the session closes the line of a job that is gone", "job", c.name, "error", err)
 		}
 	}
 	c.d.step(discovery.Hidden{Name: c.name})
 }
 
-// show puts the job among those of the host.
+// show adds the job to those of the host, or replaces its configuration.
 func (c *candidate) show(config job.Config) {
 	h := c.d.h
 	h.mu.Lock()
@@ -301,7 +304,7 @@ func (c *candidate) show(config job.Config) {
 	h.jobs = slices.Insert(h.jobs, own+at, c.job)
 }
 
-// hide takes the job from those of the host.
+// hide removes the job from those of the host.
 func (c *candidate) hide() {
 	if c.job == nil {
 		return

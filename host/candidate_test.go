@@ -182,7 +182,7 @@ func TestASecondRunnerOfAJobIsRefused(t *testing.T) {
 		h, stop := start(t, Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1}}})
 		<-h.Ready()
 		again := &hosted{config: h.jobs[0].config, code: h.jobs[0].code}
-		again.runner = h.runnerOf(again, nil)
+		again.runner = h.newRunner(again, nil)
 		err := h.begin(t.Context(), again, func() { t.Error("it has run") })
 		if err == nil || !strings.Contains(err.Error(), "job j runs on this server already") {
 			t.Errorf("%v", err)

@@ -16,29 +16,29 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// discoverer follows the list of jobs in the registry and does what package discovery
-// decides about it. It has no goroutine while nothing changes.
+// discoverer follows the list of jobs in the registry and carries out what package
+// discovery decides about it. It has no goroutine while nothing changes.
 type discoverer struct {
 	h     *Host
-	ctx   context.Context //nolint:containedctx // that of the server's run
+	ctx   context.Context //nolint:containedctx // of Run
 	root  string          // the parent of all jobs
-	looks chan struct{}   // one for each candidate that is being looked at
+	looks chan struct{}   // bounds how many candidates are read at the same time
 
-	open   sync.Once
-	opened chan struct{} // closed when there is a line
+	once   sync.Once
+	opened chan struct{} // closed when session is set
 	listed chan struct{} // closed when the jobs were listed for the first time
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	state      *discovery.State
 	candidates map[string]*candidate
-	looked     bool            // at which jobs nobody runs
-	dropped    map[string]bool // jobs that a reload has dropped since
-	line       *session.Job
-	lost       bool // the session of the line has ended
+	looked     bool            // for jobs that no server runs
+	dropped    map[string]bool // own jobs that were removed since looked
+	session    *session.Job
+	lost       bool // session has ended
 	retry      *time.Timer
 }
 
-// maxLooks bounds how many candidates are looked at at once.
+// maxLooks bounds how many candidates are read at the same time.
 const maxLooks = 256
 
 func newDiscoverer(ctx context.Context, h *Host) *discoverer {
@@ -58,10 +58,10 @@ func newDiscoverer(ctx context.Context, h *Host) *discoverer {
 	}
 }
 
-// begin starts to look; end must follow when ctx has ended and all that was begun is
-// over.
+// begin starts discovery. The caller calls end when ctx has ended and so has all work that
+// was begun.
 func (d *discoverer) begin() {
-	d.h.at.Go(func() { // nothing is begun when nobody waits for it any more
+	d.h.work.Go(func() { // once this has ended, no work begins
 		<-d.ctx.Done()
 		d.step(discovery.Stop{})
 		d.mu.Lock()
@@ -74,25 +74,25 @@ func (d *discoverer) begin() {
 	d.step(discovery.ListChanged{})
 }
 
-// end closes the lines.
+// end closes the sessions.
 func (d *discoverer) end() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), lineTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), closeTimeout)
 	defer cancel()
 	var faults []error
 	for _, c := range d.candidates {
-		if c.line != nil {
-			faults = append(faults, c.line.Close(ctx))
+		if c.session != nil {
+			faults = append(faults, c.session.Close(ctx))
 		}
 	}
-	if d.line != nil {
-		faults = append(faults, d.line.Close(ctx))
+	if d.session != nil {
+		faults = append(faults, d.session.Close(ctx))
 	}
 	return errors.Join(faults...)
 }
 
-const lineTimeout = 10 * time.Second
+const closeTimeout = 10 * time.Second
 
-// step decides what follows from an input, and begins it.
+// step hands an input to package discovery and begins the effects that follow.
 func (d *discoverer) step(in discovery.Input) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,9 +101,9 @@ func (d *discoverer) step(in discovery.Input) {
 	}
 }
 
-// do begins an effect, and waits for nothing. It is called with mu held.
+// do begins an effect and does not wait for it. Call it with mu held.
 func (d *discoverer) do(e discovery.Effect) {
-	begin := d.h.at.Go
+	begin := d.h.work.Go
 	switch e := e.(type) {
 	case discovery.List:
 		begin(d.list)
@@ -127,14 +127,14 @@ func (d *discoverer) do(e discovery.Effect) {
 		var ctx context.Context
 		ctx, c.withdraw = context.WithCancel(d.ctx)
 		withdraw := c.withdraw
-		begin(func() { c.run(ctx, withdraw) })
+		begin(func() { c.start(ctx, withdraw) })
 	case discovery.Withdraw:
 		d.candidates[e.Name].end(e)
 	case discovery.Prefetch:
 		c := d.candidates[e.Name]
 		j, config := c.job, c.current()
 		if !j.code.Ready(config) {
-			begin(func() { d.h.prepare(j, config) })
+			begin(func() { d.h.loadChanged(j, config) })
 		}
 	case discovery.KeepShut:
 		c := d.candidates[e.Name]
@@ -162,17 +162,18 @@ func stopTimer(t *time.Timer) {
 	}
 }
 
-// alongside does something that the end of the host waits for, unless that is near.
+// alongside begins work for which the end of Run waits. Once that end is near, it begins
+// none.
 func (d *discoverer) alongside(do func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.state.Stopped() {
-		d.h.at.Go(do)
+		d.h.work.Go(do)
 	}
 }
 
-// fileLost frees the name of a job that the server's own file has no more and that has
-// left: it may be found in the registry, or nobody runs it now.
+// fileLost gives discovery the name of one of the host's own jobs that was removed and has
+// left. The job may be found in the registry, or no server may run it now.
 func (d *discoverer) fileLost(name string) {
 	d.mu.Lock()
 	d.dropped[name] = true
@@ -180,8 +181,8 @@ func (d *discoverer) fileLost(name string) {
 	d.step(discovery.FileLost{Name: name})
 }
 
-// fileHas has a candidate leave this server, whose own file has the job now. It
-// returns when it has, or when the host ends.
+// fileHas makes a candidate leave, because it is one of the host's own jobs from now on. It
+// returns when the candidate has left or the host ends.
 func (d *discoverer) fileHas(name string) {
 	d.mu.Lock()
 	c := d.candidates[name]
@@ -213,7 +214,7 @@ func (d *discoverer) Event(e registry.Event) {
 // HealthChanged implements session.Listener.
 func (d *discoverer) HealthChanged(session.Health) {}
 
-// list reads the names of all jobs.
+// list carries out discovery.List.
 func (d *discoverer) list() {
 	names, err := d.names()
 	if err == nil {
@@ -226,52 +227,54 @@ func (d *discoverer) list() {
 	d.step(discovery.ListFailed{})
 }
 
-// names are those of all jobs; none if this server runs those of its file alone.
+// names returns the names of all jobs in the registry, or none if this server runs its own
+// jobs alone.
 func (d *discoverer) names() ([]string, error) {
-	line, err := d.connect()
+	s, err := d.openSession()
 	if err != nil {
 		return nil, err
 	}
 	if !d.h.o.Discover {
-		return nil, d.undefined(line)
+		return nil, d.undefined(s)
 	}
-	n, err := line.Read(d.ctx, d.root)
+	n, err := s.Read(d.ctx, d.root)
 	return n.Children, err
 }
 
-// connect gives the line, in a new session if need be.
-func (d *discoverer) connect() (*session.Job, error) {
+// openSession returns the session that follows the list of jobs. It opens another one if
+// that has ended.
+func (d *discoverer) openSession() (*session.Job, error) {
 	d.mu.Lock()
-	line, lost := d.line, d.lost
+	s, lost := d.session, d.lost
 	d.mu.Unlock()
-	if line != nil && !lost {
-		return line, nil
+	if s != nil && !lost {
+		return s, nil
 	}
-	if line != nil {
-		if err := line.Close(d.ctx); err != nil {
+	if s != nil {
+		if err := s.Close(d.ctx); err != nil {
 			return nil, fmt.Errorf("close a line of the registry: %w", err)
 		}
 	}
-	line, err := d.h.sessions.Open(d.ctx, d.root, d)
+	s, err := d.h.sessions.Open(d.ctx, d.root, d)
 	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.line, d.lost = line, false
-	d.open.Do(func() { close(d.opened) })
-	return line, nil
+	d.session, d.lost = s, false
+	d.once.Do(func() { close(d.opened) })
+	return s, nil
 }
 
-// known are the candidates that there are now.
+// known returns the current candidates.
 func (d *discoverer) known() []*candidate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.candidates))
 }
 
-// reader is the line by which others read.
-func (d *discoverer) reader(ctx context.Context) (*session.Job, error) {
+// awaitSession returns the session that follows the list of jobs, for reads.
+func (d *discoverer) awaitSession(ctx context.Context) (*session.Job, error) {
 	select {
 	case <-d.opened:
 	case <-ctx.Done():
@@ -279,5 +282,5 @@ func (d *discoverer) reader(ctx context.Context) (*session.Job, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.line, nil
+	return d.session, nil
 }

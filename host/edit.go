@@ -195,7 +195,7 @@ func (e *edit) remove(name string) {
 // wait returns when the module of a job was loaded, or could not be.
 func (j *hosted) wait(ctx context.Context) error {
 	select {
-	case <-j.tried:
+	case <-j.loaded:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -250,7 +250,7 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	}
 	fresh := newHosted(c)
 	fresh.code = k
-	close(fresh.tried)
+	close(fresh.loaded)
 	e.admitted = append(e.admitted, fresh)
 	return nil
 }
@@ -360,7 +360,7 @@ func (h *Host) admit(j *hosted) {
 		}
 	}
 	h.jobs = slices.Insert(h.jobs, len(own), j)
-	j.live(h.discovery.ctx)
+	j.setContext(h.discovery.ctx)
 	h.mu.Unlock()
 	h.discovery.alongside(func() {
 		if before != nil {

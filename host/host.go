@@ -19,38 +19,38 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Host runs jobs. Make it with New.
+// Host runs jobs on one server. Create one with New.
 type Host struct {
-	o     Options
-	out   outputs.Outputs
-	begun atomic.Bool
-	ready chan struct{}
-	tick  *schedule.Ticker
-	deals sync.WaitGroup // questions to strategies
+	o             Options
+	out           outputs.Outputs
+	begun         atomic.Bool   // Run was called
+	ready         chan struct{} // closed as Ready says
+	tick          *schedule.Ticker
+	strategyCalls sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
-	jobs     []*hosted  // of the server's own file, in its order; those of the registry follow, by name
+	mu       sync.Mutex // guards the fields up to the next empty line, which Run sets
+	jobs     []*hosted  // the host's own jobs in the order of the file, then those found in the registry, by name
 	registry registry.Registry
 	sessions *session.Server // the one session of all jobs
-	busy     map[string]bool // the jobs that have begun, and not ended
+	busy     map[string]bool // jobs whose runners have begun and not ended
 
 	store   *supply.Store
 	applied *applied
-	loading sync.WaitGroup // modules of the server's own file
-	workers *workers.Pool  // of all jobs, for guests
-	outside *workers.Pool  // of all jobs, for commands of the operating system
-	looks   runner.Slots   // of all jobs
-	settled func()         // the jobs have begun
-	at      work
+	loading sync.WaitGroup // the host's own jobs at the start, whose code is loaded
+	workers *workers.Pool  // shared by the guests of all jobs
+	outside *workers.Pool  // shared by the native commands of all jobs
+	looks   runner.Slots   // shared by jobs that read all their nodes
+	relaxGC func()         // undoes tightGC once the jobs have begun
+	work    work
 
-	working   chan struct{} // closed when discovery is there
+	working   chan struct{} // closed when discovery is set
 	discovery *discoverer
 	over      chan struct{} // closed when Run has ended
-	editing   chan struct{} // holds one: who has put it in changes jobs or modules
+	editing   chan struct{} // holds a value during an edit
 }
 
-// New validates the options; it opens and starts nothing. Its error is an
-// *Error with everything that is wrong.
+// New returns a host that has started and opened nothing. If the options are not
+// valid, the error is an *Error that lists everything wrong with them.
 func New(o Options) (*Host, error) {
 	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
@@ -58,7 +58,7 @@ func New(o Options) (*Host, error) {
 	}
 	var out outputs.Outputs
 	out, o.Log, o.Observe = outputs.Detach(o.Log, o.Observe, (*Event).size)
-	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
+	h := &Host{o: o, out: out, relaxGC: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, newHosted(c))
@@ -66,15 +66,14 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Ready is closed when every job that was not refused has joined the registry, and what
-// Options say of them is there.
+// Ready returns a channel that is closed when every job that was not refused has joined
+// and the registry has what Options define.
 func (h *Host) Ready() <-chan struct{} { return h.ready }
 
-// Run runs the jobs until ctx ends, and then drains. A job whose module cannot
-// be used is refused, and says why in Jobs, while the others run; Run returns
-// at once only if all of them are refused. Nothing that it started is left
-// when it returns, but for one call each of the log, of Observe and of the
-// history that does not return. It can be called once.
+// Run runs the jobs until ctx ends, and then drains. A job whose module cannot be used is
+// refused: Jobs says why, and the others run. Run returns early only if every job is
+// refused. When Run returns, everything it started has ended, except a call of the log, of
+// Observe and of the history, one each, that does not return. Run can be called once.
 func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")
@@ -82,12 +81,12 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	defer close(h.over)
 	defer h.out.Flush()
 	if h.o.Alone {
-		h.settled = tightGC()
+		h.relaxGC = tightGC()
 		if h.o.Runner == nil {
 			defer boundHeap(h.o.Memory, h.o.Log)()
 		}
 	}
-	defer h.settled()
+	defer h.relaxGC()
 	reg, closeRegistry, err := h.openRegistry()
 	if err != nil {
 		return err
@@ -102,25 +101,25 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.store.Close()) }()
-	defer h.dismiss()
+	defer h.closeCode()
 	defer h.loading.Wait()
 	h.applied = readApplied(&h.o)
-	h.hire(reg)
-	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
-		return err // of modules that were not loaded because of ctx nobody is at fault
+	h.setUpJobs(reg)
+	if err := h.loadModules(ctx); err != nil || ctx.Err() != nil {
+		return err // nil if ctx ended: cancelled, not failed
 	}
 	if err := h.store.Listen(ctx); err != nil {
 		return failf(Refused, err, "modules for other servers")
 	}
-	return h.work(ctx)
+	return h.runJobs(ctx)
 }
 
-// looksAtOnce is how many jobs read all of their nodes at once: enough to keep
+// looksAtOnce is how many jobs read all their nodes at the same time. It is enough to keep
 // the registry busy.
 const looksAtOnce = 64
 
-// hire makes the runner of each job.
-func (h *Host) hire(reg registry.Registry) {
+// setUpJobs creates what all jobs share, and the code of each.
+func (h *Host) setUpJobs(reg registry.Registry) {
 	sessions := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
 	h.workers, h.outside = workers.New(h.o.Workers), workers.New(h.o.Workers)
 	h.looks = runner.NewSlots(looksAtOnce)
@@ -132,22 +131,22 @@ func (h *Host) hire(reg registry.Registry) {
 	}
 }
 
-// work runs session, ticker and runners. Session and ticker end last: runners
-// leave the one and take themselves out of the other.
-func (h *Host) work(ctx context.Context) error {
-	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
-	var under sync.WaitGroup
+// runJobs runs session, ticker, discovery and the jobs until ctx ends. Session and ticker
+// end last, because a runner that ends leaves both.
+func (h *Host) runJobs(ctx context.Context) error {
+	shared, stopShared := context.WithCancel(context.WithoutCancel(ctx))
+	var sharing sync.WaitGroup
 	var sessionErr error
-	under.Go(func() { sessionErr = h.sessions.Run(below) })
-	under.Go(func() {
-		if err := h.tick.Run(below); err != nil {
-			h.o.Log.Error("the ticker ended", "error", err) // it was made for this run alone
+	sharing.Go(func() { sessionErr = h.sessions.Run(shared) })
+	sharing.Go(func() {
+		if err := h.tick.Run(shared); err != nil {
+			h.o.Log.Error("the ticker ended", "error", err) // only a second Run could end it, and there is none
 		}
 	})
-	under.Go(func() { watchClock(below, h.o.Log) })
-	under.Go(func() { h.applied.run(below) })
-	under.Go(func() {
-		if err := h.store.Serve(below); err != nil {
+	sharing.Go(func() { watchClock(shared, h.o.Log) })
+	sharing.Go(func() { h.applied.run(shared) })
+	sharing.Go(func() {
+		if err := h.store.Serve(shared); err != nil {
 			h.o.Log.Error("no modules are given to other servers any more", "error", err)
 		}
 	})
@@ -156,17 +155,17 @@ func (h *Host) work(ctx context.Context) error {
 	h.mu.Lock()
 	jobs := slices.Clone(h.jobs)
 	for _, j := range jobs {
-		j.live(ctx)
+		j.setContext(ctx)
 	}
 	h.mu.Unlock()
 	d.begin()
 	var begin sync.WaitGroup
 	for _, j := range jobs {
 		begin.Add(1)
-		h.at.Go(func() {
+		h.work.Go(func() {
 			defer begin.Done()
 			select {
-			case <-j.tried:
+			case <-j.loaded:
 				h.beginOwn(j)
 			case <-ctx.Done():
 			}
@@ -174,9 +173,9 @@ func (h *Host) work(ctx context.Context) error {
 		h.monitor(j)
 	}
 	close(h.working)
-	h.at.Go(func() {
-		begin.Wait() // which ends with ctx
-		h.await(ctx, jobs)
+	h.work.Go(func() {
+		begin.Wait() // ends with ctx
+		h.awaitJobs(ctx, jobs)
 	})
 	<-ctx.Done()
 	drain := h.o.DrainTimeout
@@ -184,25 +183,25 @@ func (h *Host) work(ctx context.Context) error {
 		drain = 0
 	}
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())
-	h.at.Wait()
-	h.editing <- struct{}{} // nothing is changed any more
+	h.work.Wait()
+	h.editing <- struct{}{} // waits for the last edit, and no other begins
 	discoveryErr := d.end()
-	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
-	stopBelow()
-	under.Wait()
-	return errors.Join(append(h.at.faults, discoveryErr, sessionErr)...)
+	h.strategyCalls.Wait() // a strategy cannot be interrupted, and its job no longer waits for it
+	stopShared()
+	sharing.Wait()
+	return errors.Join(append(h.work.faults, discoveryErr, sessionErr)...)
 }
 
-// await closes ready when all have joined, and those that were found at the
-// start, too, as far as they may.
-func (h *Host) await(ctx context.Context, jobs []*hosted) {
+// awaitJobs closes ready when these jobs have joined, and every job that discovery found at
+// the start has joined or was refused.
+func (h *Host) awaitJobs(ctx context.Context, jobs []*hosted) {
 	if ctx.Err() != nil {
-		return // some may have no runner
+		return // a job may have no runner
 	}
 	for _, j := range jobs {
 		select {
 		case <-j.runner.Joined():
-		case <-j.gone: // the file has it no more
+		case <-j.gone: // an edit has removed it
 		case <-ctx.Done():
 			return
 		}
@@ -222,5 +221,5 @@ func (h *Host) await(ctx context.Context, jobs []*hosted) {
 		}
 	}
 	close(h.ready)
-	h.settled()
+	h.relaxGC()
 }

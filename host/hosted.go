@@ -13,70 +13,73 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// hosted is one job of the host.
+// hosted is one job of the host: one of its own, which the server's file or Put
+// defines, or one that discovery found in the registry.
 type hosted struct {
 	found bool // in the registry
 	code  *supply.Code
 
-	tried chan struct{} // closed when its module was loaded, or could not be; nil of those found
+	loaded chan struct{} // closed when its code was loaded or refused; nil if found
 
-	// Of those of the server's own file; nil of those found:
+	// The fields of the host's own jobs; nil if found:
 
-	ctx   context.Context    //nolint:containedctx // that of its run; nil before the host works
+	ctx   context.Context    //nolint:containedctx // of its run; nil before Run begins its jobs
 	leave context.CancelFunc // ends ctx
-	left  chan struct{}      // closed when the runner has ended
-	gone  chan struct{}      // closed when it has left since the file has it no more
-	begun chan struct{}      // closed when it has a runner; only of one that came while the host ran
-	first *job.Config        // as it was when it came; what needs a restart stays so
+	left  chan struct{}      // closed when its runner has ended
+	gone  chan struct{}      // closed when an edit has removed it and it has left
+	begun chan struct{}      // closed when an edit has added it and it has a runner
+	first *job.Config        // as it was when it was added; settings that need a restart keep that value
 
 	// Guarded by the host's mu:
 
-	config *job.Config    // as the server's own file has it, or, for want of that, as it was found; not changed
+	config *job.Config    // as the server's own file or, if found, the registry has it; not changed
 	runner *runner.Runner // nil: it does not run
-	fault  string         // why it does not run; empty also if its code says why
-	leaves bool           // the file has it no more
+	fault  string         // why it does not run; empty as well if its code says why
+	leaves bool           // an edit has removed it
 }
 
-// live lets a job of the server's own file run as long as ctx, or until it leaves.
-func (j *hosted) live(ctx context.Context) { j.ctx, j.leave = context.WithCancel(ctx) }
+// setContext sets the context of one of the host's own jobs, which ends with ctx or when the job
+// leaves.
+func (j *hosted) setContext(ctx context.Context) { j.ctx, j.leave = context.WithCancel(ctx) }
 
-// newHosted is a job of the server's own file.
+// newHosted returns one of the host's own jobs.
 func newHosted(c *job.Config) *hosted {
-	return &hosted{config: c, first: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
+	return &hosted{config: c, first: c, loaded: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
 }
 
-// ails is why this server does not run the job's code; empty if it does.
-func (j *hosted) ails() string {
+// whyRefused returns why this server does not run the job, or "" if it does.
+func (j *hosted) whyRefused() string {
 	if j.fault != "" || j.code == nil {
 		return j.fault
 	}
 	return j.code.Fault()
 }
 
-// waits tells whether a job of the server's own file has not begun because its
-// module is not there yet.
-func (j *hosted) waits() bool {
+// isLoading reports whether one of the host's own jobs has not begun because its code is
+// still being loaded.
+func (j *hosted) isLoading() bool {
 	select {
-	case <-j.tried:
+	case <-j.loaded:
 		return false
 	default:
-		return j.tried != nil
+		return j.loaded != nil
 	}
 }
 
-// runnerOf makes the runner of a job. changed is told what becomes of the job.
-func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
+// newRunner returns the runner of a job. The runner calls changed with each new
+// configuration, and with nil if the registry does not have the job.
+func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
-	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.Shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
+	assigner := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.Shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.strategyCalls}
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
-		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: deal, Changed: changed,
+		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: assigner, Changed: changed,
 		Labels: h.o.Labels, Address: h.store.Address(), Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
 		o.Define = func(file job.Config) definition.Definition {
-			d := h.defined(file)
+			d := h.define(file)
 			h.applied.recall(c.Name, &d)
 			return d
 		}
@@ -85,8 +88,8 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	return runner.New(o)
 }
 
-// defined is what the server's own file says of a job.
-func (h *Host) defined(c job.Config) definition.Definition {
+// define returns the definition of a job of the server's own file.
+func (h *Host) define(c job.Config) definition.Definition {
 	d := layout.New(c.Layout, h.o.Namespace, c.Name).Define(c)
 	for _, code := range []*definition.Code{d.Module.Code, d.Module.Strategy} {
 		if code == nil {
@@ -99,7 +102,7 @@ func (h *Host) defined(c job.Config) definition.Definition {
 	return d
 }
 
-// observer is what Options name, as a runner calls it; nil if they name none.
+// observer returns Options.Observe as a runner calls it; nil if there is none.
 func (h *Host) observer() func(runner.Event) {
 	if h.o.Observe == nil {
 		return nil
@@ -107,14 +110,14 @@ func (h *Host) observer() func(runner.Event) {
 	return func(e runner.Event) { h.o.Observe(Event(e)) }
 }
 
-// beginOwn lets a job of the server's own file run, once its module was tried.
+// beginOwn begins one of the host's own jobs, whose code was loaded or refused.
 func (h *Host) beginOwn(j *hosted) {
-	fault := j.ails()
+	refused := j.whyRefused()
 	h.mu.Lock()
-	file := j.config // nobody changes it any more; another may take its place
-	last := file     // of the job's loop
+	file := j.config // not changed; an edit may replace it
+	last := file     // used by the job's loop alone
 	j.code.SetPeers(h.discovery.peersOf(file.Name))
-	j.runner = h.runnerOf(j, func(c *job.Config) {
+	j.runner = h.newRunner(j, func(c *job.Config) {
 		if c == nil || h.o.Runner != nil || supply.SameCode(c, last) {
 			return
 		}
@@ -122,31 +125,31 @@ func (h *Host) beginOwn(j *hosted) {
 		h.prefetch(j, *c)
 	})
 	h.mu.Unlock()
-	if fault != "" {
-		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
+	if refused != "" {
+		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", refused)
 	}
 	if file.StrategyModule != "" {
-		h.deals.Go(func() { j.code.CheckStrategy(j.ctx, *file) })
+		h.strategyCalls.Go(func() { j.code.CheckStrategy(j.ctx, *file) })
 	}
 	if err := h.begin(j.ctx, j, func() { close(j.left) }); err != nil {
 		close(j.left)
 		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
 	}
 	if h.o.Runner == nil && file.ModuleDigest != "" {
-		h.prefetch(j, *file) // what was not here may be with others
+		h.prefetch(j, *file) // a module that is missing here may be fetched from now on
 	}
 }
 
-// work waits for all runners, and keeps what went wrong with them.
+// work waits for what runs beside Run, and collects the errors of runners.
 type work struct {
 	sync.WaitGroup
 	mu     sync.Mutex // guards faults
 	faults []error
 }
 
-// begin lets a job run until ctx ends. When it has ended, ended is called. A job
-// that runs already is refused: both would be the same member, and run everything
-// twice.
+// begin starts the runner of a job, which runs until ctx ends, and calls ended when it has
+// ended. begin refuses a job that has a runner already: two runners would be the same
+// member and run everything twice.
 func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	h.mu.Lock()
 	name := j.config.Name // an edit may change the rest
@@ -156,21 +159,21 @@ func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	if twice {
 		return failf(Internal, nil, "job %s runs on this server already", name)
 	}
-	h.at.Add(1)
+	h.work.Add(1)
 	j.runner.Start(ctx, func(err error) {
-		defer h.at.Done()
+		defer h.work.Done()
 		defer ended()
 		h.mu.Lock()
 		delete(h.busy, name)
 		h.mu.Unlock()
 		switch {
 		case err != nil:
-			if ctx.Err() == nil { // Run returns the error, but much later
+			if ctx.Err() == nil { // Run returns the error as well, but much later
 				h.o.Log.Error("the job ended, the others go on", "job", name, "error", err)
 			}
-			h.at.mu.Lock()
-			defer h.at.mu.Unlock()
-			h.at.faults = append(h.at.faults, failf(Internal, err, "job %s", name))
+			h.work.mu.Lock()
+			defer h.work.mu.Unlock()
+			h.work.faults = append(h.work.faults, failf(Internal, err, "job %s", name))
 		case ctx.Err() == nil:
 			h.o.Log.Warn("the job was shut down on this server", "job", name)
 		}

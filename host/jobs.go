@@ -41,10 +41,10 @@ func (h *Host) Jobs() []job.Status {
 			}
 			own := slices.DeleteFunc(s.Troubles, func(t reason.Reason) bool { return slices.Contains(shared, t) })
 			s.Troubles = slices.Concat(shared, own)
-		} else if sessions != nil && j.waits() {
+		} else if sessions != nil && j.isLoading() {
 			s.Troubles = []reason.Reason{reason.Of(reason.ModuleCompiling)}
 		}
-		s.Fault = j.ails()
+		s.Fault = j.whyRefused()
 	}
 	return all
 }
@@ -137,9 +137,9 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 	for _, j := range h.jobs {
 		switch {
 		case j.config.Name != name || j.leaves:
-		case j.ails() != "":
-			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
-		case j.runner == nil && h.sessions != nil && j.waits():
+		case j.whyRefused() != "":
+			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.whyRefused())
+		case j.runner == nil && h.sessions != nil && j.isLoading():
 			return nil, failf(Unavailable, nil, "job %s: its module is being compiled", name)
 		case j.runner == nil && h.sessions == nil:
 			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)

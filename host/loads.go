@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// JobFault is why a server would not run a job.
+// JobFault is a job that a server would not run, and why.
 type JobFault struct {
 	Job string
 	Err error
 }
 
-// Loads loads what the jobs of the options run as Run would, in a directory of
-// its own, and runs and keeps nothing. It tells which jobs Run would refuse, and
-// of which no run could begin, in the order of the options.
+// Loads loads the code of the jobs of the options as Run would, in a temporary directory,
+// and runs nothing. It returns the jobs that Run would refuse or of which no run could
+// begin, in the order of the options.
 func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	var refused map[string]string
 	if o.DataDir != "" {
@@ -40,9 +40,9 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	for _, j := range h.jobs {
 		j.code = h.store.NewCode(j.config)
 	}
-	defer h.dismiss()
+	defer h.closeCode()
 	for _, j := range h.jobs {
-		fault := h.fits(ctx, j, refused)
+		fault := h.checkCode(ctx, j, refused)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("load modules: %w", ctx.Err())
 		}
@@ -53,10 +53,11 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	return faults, nil
 }
 
-// fits loads what one job runs, and tells why no run of it could begin. What the
-// server refuses since compiling it ended processes is not compiled here either.
-func (h *Host) fits(ctx context.Context, j *hosted, refused map[string]string) error {
-	c := h.identified(j)
+// checkCode loads the code of one job and returns why no run of it could begin. A module
+// that the server refuses, because compiling it ended processes, is not compiled here
+// either.
+func (h *Host) checkCode(ctx context.Context, j *hosted, refused map[string]string) error {
+	c := h.setDigests(j)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if why := refused[digest]; why != "" {
 			return fmt.Errorf("module %s: %s", name, why)

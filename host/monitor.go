@@ -54,7 +54,7 @@ func (h *Host) monitor(j *hosted) {
 		return
 	}
 	h.o.Log.Info("dumps can be had", "job", c.Name, "address", l.Addr().String())
-	h.at.Go(func() { h.dumps(ctx, l, c.Name) })
+	h.work.Go(func() { h.dumps(ctx, l, c.Name) })
 }
 
 // dumps serves a monitor port.

@@ -9,35 +9,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/supply"
 )
 
-// peers are the addresses where members of a job offer modules.
-func (d *discoverer) peers(ctx context.Context, j layout.Layout) ([]string, error) {
-	line, err := d.reader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, _, members := j.Nodes()
-	n, err := line.Read(ctx, members)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", members, err)
-	}
-	var addresses []string
-	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
-		m, err := line.Read(ctx, members+"/"+id)
-		if err != nil {
-			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
-		}
-		if a := spelling.PeerAddress(m); a != "" && a != d.h.store.Address() {
-			addresses = append(addresses, a)
-		}
-	}
-	return addresses, nil
-}
-
-// peersOf is peers for those who know a job by its name.
-func (d *discoverer) peersOf(name string) supply.Peers {
-	l := layout.NewJob(d.h.o.Namespace, name)
-	return func(ctx context.Context) ([]string, error) { return d.peers(ctx, l) }
-}
-
-// maxPeers is how many members are asked for their address.
+// maxPeers bounds how many members of a job are read for their addresses.
 const maxPeers = 64
+
+// peersOf returns where the members of a job offer modules: at the addresses that they
+// have in the registry, except this server's own.
+func (d *discoverer) peersOf(name string) supply.Peers {
+	_, _, members := layout.NewJob(d.h.o.Namespace, name).Nodes()
+	return func(ctx context.Context) ([]string, error) {
+		s, err := d.awaitSession(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n, err := s.Read(ctx, members)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", members, err)
+		}
+		var addresses []string
+		for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
+			m, err := s.Read(ctx, members+"/"+id)
+			if err != nil {
+				return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
+			}
+			if a := spelling.PeerAddress(m); a != "" && a != d.h.store.Address() {
+				addresses = append(addresses, a)
+			}
+		}
+		return addresses, nil
+	}
+}

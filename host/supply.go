@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// openStore opens what supplies the jobs with code.
+// openStore opens the store that gives the jobs their code.
 func (h *Host) openStore() (err error) {
 	o := &h.o
 	if h.store, err = supply.Open(supply.Options{
@@ -26,6 +26,7 @@ func (h *Host) openStore() (err error) {
 	return nil
 }
 
+// filesOf returns modules as the store has them.
 func filesOf(modules map[string]Module) map[string]supply.File {
 	files := make(map[string]supply.File, len(modules))
 	for name, m := range modules {
@@ -34,21 +35,21 @@ func filesOf(modules map[string]Module) map[string]supply.File {
 	return files
 }
 
-// dirs are the directories from which the sandbox opens what is granted. An
-// embedder that grants directories without limits has none.
+// dirs returns the directories below which the sandbox may grant directories. nil, which
+// is any, is for an embedder that grants directories without setting limits.
 func (o *Options) dirs() []job.Dir {
 	granted := slices.ContainsFunc(o.Jobs, func(c job.Config) bool { return len(c.Allow.Dirs) > 0 })
 	if len(o.Allow.Dirs) == 0 && granted {
 		return nil
 	}
-	dirs := make([]job.Dir, len(o.Allow.Dirs)) // not nil: that would be any
+	dirs := make([]job.Dir, len(o.Allow.Dirs)) // not nil, also without any
 	for i, t := range o.Allow.Dirs {
 		dirs[i] = job.Dir{Host: t.Path, Write: t.Write}
 	}
 	return dirs
 }
 
-// refuse tells why this server must not run a job as it is now.
+// refuse returns why this server must not run a job with this configuration.
 func (o *Options) refuse(j job.Config, file *job.Config) error {
 	s := o.settings(j, file)
 	if refused := admission.Refused(&s); len(refused) > 0 {
@@ -57,94 +58,86 @@ func (o *Options) refuse(j job.Config, file *job.Config) error {
 	return nil
 }
 
-// equip begins to load the modules of the jobs, and returns when one job can run.
-// The rest goes on beside the jobs that run, so that one large module holds up
-// its own job alone. A job that this server cannot run the code of fires all the
-// same: each fire leaves a row that says why. The error is that nothing at all
-// can run.
-func (h *Host) equip(ctx context.Context) error {
+// loadModules starts to load the code of all jobs and returns when one job can run. The
+// others are loaded while that one runs, so a large module delays its own job alone. A job
+// whose code is refused begins as well: each of its fires leaves a row that says why.
+// loadModules returns an error if no job can run.
+func (h *Host) loadModules(ctx context.Context) error {
 	if len(h.jobs) == 0 {
 		return nil
 	}
-	reads := make(chan struct{}, runtime.GOMAXPROCS(0)) // one for each file that is being read
-	tried := make(chan error, len(h.jobs))
+	reads := make(chan struct{}, runtime.GOMAXPROCS(0)) // bounds how many files are read at the same time
+	loaded := make(chan error, len(h.jobs))
 	for _, j := range h.jobs {
 		h.loading.Go(func() {
-			defer close(j.tried)
+			defer close(j.loaded)
 			reads <- struct{}{}
-			c := h.identified(j)
+			c := h.setDigests(j)
 			<-reads
-			tried <- h.load(ctx, j, c)
+			loaded <- h.loadCode(ctx, j, c)
 		})
 	}
 	if h.o.Discover {
-		return nil // there may be others
+		return nil // a job of the registry may be able to run
 	}
 	var faults []error
 	for range h.jobs {
-		fault := <-tried
+		fault := <-loaded
 		if fault == nil || ctx.Err() != nil {
-			return nil //nolint:nilerr // that modules were not loaded is nobody's fault then
+			return nil //nolint:nilerr // cancelled, not failed
 		}
 		faults = append(faults, fault)
 	}
 	all := errors.Join(faults...)
 	kind := Invalid
 	if ofTheSystem(all) {
-		kind = Internal // another time it may work
+		kind = Internal // it may work at the next attempt
 	}
 	return failf(kind, all, "no job can run")
 }
 
-// identified is a job with the digests of its modules, which it keeps.
-func (h *Host) identified(j *hosted) job.Config {
+// setDigests reads the modules of a job and puts their digests into its configuration,
+// which it returns.
+func (h *Host) setDigests(j *hosted) job.Config {
 	c := *j.config
-	h.identify(&c)
+	if h.o.Runner == nil && c.Module != "" {
+		c.ModuleDigest = h.store.Digest(c.Module)
+	}
+	if h.o.Runner == nil && c.StrategyModule != "" {
+		c.StrategyDigest = h.store.Digest(c.StrategyModule)
+	}
 	h.mu.Lock()
 	*j.config = c
 	h.mu.Unlock()
 	return c
 }
 
-// load loads the modules of one job. The sandbox decides in which order.
-func (h *Host) load(ctx context.Context, j *hosted, c job.Config) error {
+// loadCode loads the code of one job. The sandbox decides in which order modules are
+// compiled.
+func (h *Host) loadCode(ctx context.Context, j *hosted, c job.Config) error {
 	if err := j.code.Load(ctx, c); err != nil {
 		return failf(Invalid, err, "job %s is refused", c.Name)
 	}
 	return nil
 }
 
-// identify gives a job of the server's own file the digests of its modules, as
-// far as they can be told.
-func (h *Host) identify(c *job.Config) {
-	if h.o.Runner != nil {
-		return
-	}
-	if c.Module != "" {
-		c.ModuleDigest = h.store.Digest(c.Module)
-	}
-	if c.StrategyModule != "" {
-		c.StrategyDigest = h.store.Digest(c.StrategyModule)
-	}
-}
-
-// dismiss lets go of what the jobs hold.
-func (h *Host) dismiss() {
+// closeCode closes the code of all jobs.
+func (h *Host) closeCode() {
 	for _, j := range h.jobs {
 		j.code.Close()
 	}
 }
 
-// prefetch prepares the code of a changed job before its next run needs it.
+// prefetch starts to load the code of a changed job, before its next run needs it.
 func (h *Host) prefetch(j *hosted, c job.Config) {
 	if j.code.Ready(c) {
 		return
 	}
-	h.discovery.alongside(func() { h.prepare(j, c) })
+	h.discovery.alongside(func() { h.loadChanged(j, c) })
 }
 
-// prepare prepares the code of a job that runs.
-func (h *Host) prepare(j *hosted, c job.Config) {
+// loadChanged loads the code of a changed job.
+func (h *Host) loadChanged(j *hosted, c job.Config) {
 	if err := j.code.Load(h.discovery.ctx, c); err != nil {
 		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
 	}
