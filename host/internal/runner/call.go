@@ -51,10 +51,7 @@ func (m *member) fireOf(items []int) fire {
 	if m.guests.fire.is(items) {
 		return m.guests.fire
 	}
-	f := fire{items: items, params: map[int]string{}, log: m.guestLog()}
-	if id, err := job.NewTaskID(m.Config.Name, items, m.loop.State().Self()); err == nil {
-		f.taskID = id.String()
-	}
+	f := fire{items: items, taskID: m.taskID(m.Config.Name, items), params: map[int]string{}, log: m.guestLog()}
 	params := m.params()
 	for _, i := range items {
 		if p, ok := params[i]; ok {
@@ -63,6 +60,15 @@ func (m *member) fireOf(items []int) fire {
 	}
 	m.guests.fire = f
 	return f
+}
+
+// taskID returns the task id, as ElasticJob spells it, of what this member runs of a fire.
+func (m *member) taskID(name string, items []int) string {
+	id, err := job.NewTaskID(name, items, m.loop.State().Self())
+	if err != nil {
+		return ""
+	}
+	return id.String()
 }
 
 // stopQuery returns the function by which a guest asks whether to stop. For a

@@ -14,14 +14,11 @@ import (
 func (m *member) listen(e protocol.Listen) {
 	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{
-		Config: c, Instance: self, Total: c.Shards, Event: job.Event(e.Event),
+		Config: c, Instance: self, TaskID: m.taskID(c.Name, nil), Total: c.Shards, Event: job.Event(e.Event),
 		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),
 		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence,
 	}
 	call.Log, _ = logOf(m.guestLog(), call.RunID, call.Attempt)
-	if id, err := job.NewTaskID(c.Name, nil, self); err == nil {
-		call.TaskID = id.String()
-	}
 	if r := e.Results; r.Instant != 0 {
 		call.Results = &job.FireResults{Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped}
 	}

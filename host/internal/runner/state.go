@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -65,7 +66,8 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 		}
 	}
 	if !s.node.Exists {
-		if err := s.createParents(ctx); err != nil {
+		above, _ := s.layout.StateOf(s.item) // other items share these nodes
+		if err := session.CreateMissing(ctx, s.session, above); err != nil {
 			return err
 		}
 	}
@@ -89,25 +91,6 @@ func (s *itemState) read(ctx context.Context) error {
 		return err
 	}
 	s.known, s.node = true, n
-	return nil
-}
-
-// createParents creates the nodes above the state, which other items share.
-func (s *itemState) createParents(ctx context.Context) error {
-	above, _ := s.layout.StateOf(s.item)
-	for _, path := range above {
-		n, err := s.session.Read(ctx, path)
-		if err != nil {
-			return err
-		}
-		if n.Exists {
-			continue
-		}
-		_, err = s.session.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
-		if err != nil && !errors.Is(err, registry.ErrConflict) {
-			return err
-		}
-	}
 	return nil
 }
 

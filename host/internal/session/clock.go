@@ -104,11 +104,7 @@ func (c *connected) watchTime(ctx context.Context) {
 	defer again.Stop()
 	looked, known := c.clock.now(), c.clock.skew()
 	for {
-		select {
-		case <-again.C:
-		case <-c.ended:
-			return
-		case <-ctx.Done():
+		if !c.await(ctx, again.C) {
 			return
 		}
 		if c.clock.age() >= askTime {
@@ -129,9 +125,5 @@ func (c *connected) watchTime(ctx context.Context) {
 func (c *connected) wakeJobs() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range c.jobs {
-		for _, l := range of {
-			l.listener.HealthChanged(c.health)
-		}
-	}
+	c.repeatHealth()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -56,17 +57,26 @@ func (c *connected) prepare(ctx context.Context) (err error) {
 			c.made.Store(false)
 		}
 	}()
-	for _, path := range c.server.o.Namespace {
-		n, err := c.session.Read(ctx, path)
+	if err := CreateMissing(ctx, c.session, c.server.o.Namespace); err != nil {
+		return fmt.Errorf("create the namespace: %w", err)
+	}
+	return nil
+}
+
+// CreateMissing creates those of the nodes that do not exist, in the given order.
+// Others may create them at the same time.
+func CreateMissing(ctx context.Context, r registry.Requests, paths []string) error {
+	for _, path := range paths {
+		n, err := r.Read(ctx, path)
 		if err != nil {
-			return fmt.Errorf("read the namespace: %w", err)
+			return err
 		}
 		if n.Exists {
 			continue
 		}
-		_, err = c.session.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
+		_, err = r.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
 		if err != nil && !errors.Is(err, registry.ErrConflict) {
-			return fmt.Errorf("create the namespace: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -158,9 +168,20 @@ func (c *connected) receive(e registry.Event) {
 		c.over = true
 		close(c.ended)
 	}
-	for _, of := range c.jobs {
-		for _, j := range of {
-			j.listener.Event(e)
+	for j := range c.eachJob() {
+		j.listener.Event(e)
+	}
+}
+
+// eachJob yields all job sessions. mu is held meanwhile.
+func (c *connected) eachJob() iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
+		for _, of := range c.jobs {
+			for _, j := range of {
+				if !yield(j) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -227,10 +248,13 @@ func (c *connected) setHealth(health Health) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.health = health
-	for _, of := range c.jobs {
-		for _, j := range of {
-			j.listener.HealthChanged(health)
-		}
+	c.repeatHealth()
+}
+
+// repeatHealth notifies every job of the health that is known. mu is held.
+func (c *connected) repeatHealth() {
+	for j := range c.eachJob() {
+		j.listener.HealthChanged(c.health)
 	}
 }
 

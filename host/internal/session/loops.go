@@ -43,11 +43,7 @@ func (c *connected) watchLoops(ctx context.Context) {
 	defer again.Stop()
 	known := map[*Job]stalled{}
 	for {
-		select {
-		case <-again.C:
-		case <-c.ended:
-			return
-		case <-ctx.Done():
+		if !c.await(ctx, again.C) {
 			return
 		}
 		known = c.stalledLoops(known)
@@ -59,27 +55,36 @@ func (c *connected) watchLoops(ctx context.Context) {
 	}
 }
 
+// await waits for a tick. It returns false if the session or ctx ended first.
+func (c *connected) await(ctx context.Context, tick <-chan time.Time) bool {
+	select {
+	case <-tick:
+		return true
+	case <-c.ended:
+	case <-ctx.Done():
+	}
+	return false
+}
+
 // stalledLoops returns the job sessions for whose loops events wait.
 func (c *connected) stalledLoops(before map[*Job]stalled) map[*Job]stalled {
 	now := map[*Job]stalled{}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, of := range c.jobs {
-		for _, j := range of {
-			loop, ok := j.listener.(Loop)
-			if !ok {
-				continue
-			}
-			turn, waits := loop.Turns()
-			if !waits {
-				continue
-			}
-			s := stalled{turn: turn}
-			if b, ok := before[j]; ok && b.turn == turn {
-				s.checks = b.checks + 1
-			}
-			now[j] = s
+	for j := range c.eachJob() {
+		loop, ok := j.listener.(Loop)
+		if !ok {
+			continue
 		}
+		turn, waits := loop.Turns()
+		if !waits {
+			continue
+		}
+		s := stalled{turn: turn}
+		if b, ok := before[j]; ok && b.turn == turn {
+			s.checks = b.checks + 1
+		}
+		now[j] = s
 	}
 	return now
 }
