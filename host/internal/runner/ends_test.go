@@ -17,6 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -121,7 +122,7 @@ func TestStopWithoutSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		var shut atomic.Bool
-		s := serve(t, gate{reg, &shut}, rows, "10.0.0.1", func(o *Options) {
+		s := serve(t, registrytest.Unreachable{Registry: reg, Away: shut.Load}, rows, "10.0.0.1", func(o *Options) {
 			o.Guests = takes(8 * time.Second)
 		})
 		time.Sleep(12 * time.Second)
@@ -135,19 +136,6 @@ func TestStopWithoutSession(t *testing.T) {
 		}
 		must(t, reg.Close())
 	})
-}
-
-// gate is a registry that nobody can reach while it is shut.
-type gate struct {
-	registry.Registry
-	shut *atomic.Bool
-}
-
-func (g gate) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	if g.shut.Load() {
-		return nil, errors.New("nobody there")
-	}
-	return g.Registry.Open(ctx, on)
 }
 
 func TestDisabledIsForNewServers(t *testing.T) {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,24 +153,11 @@ func TestRefusalsDoNotBecomeABusyCircle(t *testing.T) {
 	})
 }
 
-// absent is a registry that cannot be reached at first.
-type absent struct {
-	registry.Registry
-	until time.Time
-}
-
-func (a absent) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	if time.Now().Before(a.until) {
-		return nil, errors.New("nobody there")
-	}
-	return a.Registry.Open(ctx, on)
-}
-
 func TestRegistryThatComesLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
-		s := serve(t, absent{reg, time.Now().Add(time.Minute)}, &book{}, "10.0.0.1", nil)
+		s := serve(t, registrytest.Unreachable{Registry: reg, Away: registrytest.Until(time.Now().Add(time.Minute))}, &book{}, "10.0.0.1", nil)
 		time.Sleep(30 * time.Second)
 		if got := s.allTroubles(); len(got) != 1 {
 			t.Errorf("troubles %q, want one", got)
@@ -185,7 +171,7 @@ func TestRegistryThatComesLate(t *testing.T) {
 		}
 		s.stop(t)
 
-		s = serve(t, absent{reg, time.Now().Add(time.Hour)}, &book{}, "10.0.0.1", nil)
+		s = serve(t, registrytest.Unreachable{Registry: reg, Away: registrytest.Until(time.Now().Add(time.Hour))}, &book{}, "10.0.0.1", nil)
 		time.Sleep(time.Minute)
 		s.stop(t) // also while it waits
 		must(t, reg.Close())

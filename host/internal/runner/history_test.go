@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/reason"
-	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -71,19 +69,6 @@ func TestGapsKeepTheirSchedule(t *testing.T) {
 	}
 }
 
-// shut is a registry that opens no session while it is closed.
-type shut struct {
-	registry.Registry
-	closed *atomic.Bool
-}
-
-func (s shut) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	if s.closed.Load() {
-		return nil, errDisk
-	}
-	return s.Registry.Open(ctx, on)
-}
-
 // What came due after a session had ended, and before the next one, is missed by
 // who knows why.
 func TestGapsOfALostRegistry(t *testing.T) {
@@ -91,7 +76,7 @@ func TestGapsOfALostRegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := registrytest.NewFaulty(embedded.Memory(), nil), &book{}
 		closed := new(atomic.Bool)
-		s := serve(t, shut{reg, closed}, rows, "10.0.0.1", nil)
+		s := serve(t, registrytest.Unreachable{Registry: reg, Away: closed.Load}, rows, "10.0.0.1", nil)
 		time.Sleep(15 * time.Second)
 		closed.Store(true)
 		must(t, reg.EndSessions())

@@ -64,21 +64,6 @@ type world struct {
 	stop   func()
 }
 
-// reachable is a registry that becomes reachable at a given time.
-type reachable struct {
-	registry.Registry
-	since time.Time
-}
-
-var errAway = errors.New("nobody there")
-
-func (r reachable) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	if time.Now().Before(r.since) {
-		return nil, errAway
-	}
-	return r.Registry.Open(ctx, on)
-}
-
 type settings struct {
 	embedded embedded.Options
 	plan     registrytest.Plan
@@ -99,7 +84,7 @@ func newWorld(t *testing.T, with settings) *world {
 		t.Fatal(err)
 	}
 	w.Server = New(Options{
-		Registry: reachable{w.faulty, time.Now().Add(with.since)}, Namespace: []string{"/test", testNamespace},
+		Registry: registrytest.Unreachable{Registry: w.faulty, Away: registrytest.Until(time.Now().Add(with.since))}, Namespace: []string{"/test", testNamespace},
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Slept: with.slept,
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 )
 
 const (
@@ -74,7 +75,7 @@ func TestServiceThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{since: time.Hour})
 		time.Sleep(time.Minute)
-		if got := w.Troubles(); len(got) != 1 || got[0].Code != reason.SessionUnopened || !strings.Contains(got[0].Params()["error"], errAway.Error()) {
+		if got := w.Troubles(); len(got) != 1 || got[0].Code != reason.SessionUnopened || !strings.Contains(got[0].Params()["error"], registrytest.ErrUnreachable.Error()) {
 			t.Errorf("troubles %q, want one that says why", got)
 		}
 		begun := time.Now()
@@ -315,7 +316,7 @@ func (r *stumbling) Open(ctx context.Context, on func(registry.Event)) (registry
 
 func (s *stumblingSession) Follow(ctx context.Context, root string) error {
 	if s.first {
-		return errAway
+		return registrytest.ErrUnreachable
 	}
 	return s.Session.Follow(ctx, root)
 }
