@@ -36,6 +36,7 @@ var worded = []string{
 	"host/internal/outputs",
 	"host/internal/peer",
 	"host/internal/reach",
+	"host/internal/runner",
 	"host/internal/sandbox",
 	"host/internal/schedule",
 	"host/internal/session",
@@ -94,6 +95,9 @@ var retiredWords = []retiredWord{
 	{forms: "tell tells told hear hears heard", meaning: "publish, notify, receive, report"},
 
 	{forms: "wants", meaning: "what prepared code depends on: key", only: []string{"host/internal/supply"}},
+	{forms: "lives", meaning: "generations: one member after another", only: []string{"host/internal/runner"}, stays: []string{"lives_test.go"}},
+	{forms: "handed ruled unstop hush", meaning: "what the core has, or what is cancelled", only: []string{"host/internal/runner"}},
+	{forms: "depart departs departed drained", meaning: "the drain: begin it, end a phase of it", only: []string{"host/internal/runner"}},
 	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
 	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
 	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},

@@ -34,7 +34,7 @@ func sleeps(d time.Duration) guestFunc {
 }
 
 // crowd counts the guests that run at once. Events would not do: the end of one
-// may be told after the next has begun.
+// may be reported after the next has begun.
 type crowd struct {
 	mu        sync.Mutex
 	now, most int
@@ -160,7 +160,7 @@ func TestGuestsThatWaitForAWorkerAreEndedAtOnce(t *testing.T) {
 		if begun == 0 || begun == 12 || ended != begun {
 			t.Errorf("of %d guests that had begun, %d were ended at once", begun, ended)
 		}
-		time.Sleep(3 * time.Second) // what is left is told in the next session
+		time.Sleep(3 * time.Second) // the next session writes the rest
 		s.stop(t)
 		must(t, reg.Close())
 	})

@@ -17,9 +17,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A strategy module is asked as long as nobody of ElasticJob is there, who does
+// A strategy module is asked as long as no foreign member is there, since those do
 // not know it.
-func TestStrategyModuleBesideJava(t *testing.T) {
+func TestStrategyModuleWithForeignMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
@@ -102,10 +102,10 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 	})
 }
 
-// An operator writes another class, and nobody of ElasticJob is there: members stay,
-// as those of ElasticJob do, also in the next session. Who starts joins, if its file
-// stands in for the class that the job had, also when all have been started anew. It
-// leaves when a member of ElasticJob comes, and does not join beside one.
+// An operator writes another class, and no foreign member is there: members stay, as
+// foreign ones do, also in the next session. A server that starts joins if its file
+// stands for the class that the job had, even after all servers were restarted. It
+// leaves when a foreign member comes, and does not join beside one.
 func TestMembersStayWhateverTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,9 +135,9 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 				t.Errorf("%s: %+v", when, st)
 			}
 		}
-		stranger := serve(t, reg, rows, "10.0.0.3", func(o *Options) { o.Config.Class, o.Config.TimeZone = "com.example.Mine", "UTC" })
-		in("one of a third class", stranger, false)
-		stranger.stop(t)
+		third := serve(t, reg, rows, "10.0.0.3", func(o *Options) { o.Config.Class, o.Config.TimeZone = "com.example.Mine", "UTC" })
+		in("one of a third class", third, false)
+		third.stop(t)
 		s.stop(t)
 		late := serve(t, reg, rows, "10.0.0.4", file)
 		in("one that starts when all have stopped", late, true)
@@ -157,9 +157,9 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 	})
 }
 
-// While a node of the job cannot be read nothing begins; beside members of
-// ElasticJob, who deal items all the same, the server leaves it.
-func TestWhatCannotBeReadBesideJava(t *testing.T) {
+// While a node of the job cannot be read, no run begins. Beside foreign members, which
+// assign items all the same, the server leaves the job.
+func TestUnreadableNodeWithForeignMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
@@ -195,9 +195,9 @@ func TestWhatCannotBeReadBesideJava(t *testing.T) {
 	})
 }
 
-// Settings are told to the core before the view that brings them. What it decides
-// then stands against the view before, and is refused if something else has
-// changed with them: here what the others had accounted for when they left.
+// The core receives settings before the view that brings them. What it decides then
+// rests on the view before, and is refused if something else has changed with them:
+// here what the others had accounted for when they left.
 func TestSettingsComeWithAnotherChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

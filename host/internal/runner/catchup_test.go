@@ -11,7 +11,7 @@ import (
 )
 
 // What came due while no server was there begins when one is, and history and
-// observers are told why.
+// observers receive the reason.
 func TestWhatWasMissedBeginsLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -54,15 +54,15 @@ func TestWhatWasMissedBeginsLate(t *testing.T) {
 				if late != c.late || leftOut != c.leftOut {
 					t.Errorf("%d began late and %d were left out, want %d and %d", late, leftOut, c.late, c.leftOut)
 				}
-				told := 0
+				reported := 0
 				close(second.events)
 				for e := range second.events {
 					if e.Kind == End && e.Cause == trace.CatchUp {
-						told++
+						reported++
 					}
 				}
-				if told != c.late {
-					t.Errorf("observers were told of %d, want %d", told, c.late)
+				if reported != c.late {
+					t.Errorf("observers were told of %d, want %d", reported, c.late)
 				}
 				rows.check(t, testJob, 1, 10*time.Second)
 				must(t, reg.Close())

@@ -15,9 +15,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// cutOff plays a server that hears nothing for longer than its session lasts, while it
-// runs its items, beside another one or alone, and may end before it hears anything. It
-// returns the rows that each has of those runs.
+// cutOff plays a server that is cut off for longer than its session lasts, while it
+// runs its items, beside another one or alone. It may end before it is connected again.
+// cutOff returns the rows that each has of those runs.
 func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) 
 			must(t, err)
 			both.rows = append(both.rows, r)
 		}
-		if !alone || !ends { // else nobody says what became of the runs
+		if !alone || !ends { // otherwise there is no server to write what became of the runs
 			both.check(t, testJob, 2, every)
 		}
 		own, others = rows.of("10.0.0.1@-@1", instant), there.of("10.0.0.1@-@1", instant)
@@ -71,7 +71,7 @@ func (b *book) all() iter.Seq2[trace.Row, error] {
 	}
 }
 
-// of tells how the first attempts of a member at an instant ended, and how long they
+// of returns how the first attempts of a member at an instant ended, and how long they
 // took.
 func (b *book) of(member string, instant time.Time) []string {
 	var all []string
@@ -88,8 +88,8 @@ func (b *book) of(member string, instant time.Time) []string {
 	return all
 }
 
-// A server that lived through the end of its session died in nobody's words, and its
-// runs lasted until it ended them, or nobody says how long.
+// No row says that a server died which has outlived its session. Its runs have the
+// duration until it ended them, or none.
 func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -101,10 +101,10 @@ func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 		// after it had last heard of the registry.
 		{"alone, and runs it again", "10m", true, false, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
 		{"alone, and the next instant has come", "10s", true, false, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
-		// What becomes of the run, the other one tells; how long it lasted there, nobody else knows.
+		// The other server writes what becomes of the run; only this one knows how long it lasted here.
 		{"another runs it again", "10m", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
 		{"another is there, and the next instant has come", "10s", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"interrupted server_gone_next_instant, for unknown"}},
-		// It does not know who goes on, if anybody does.
+		// It does not know which server goes on, if any does.
 		{"alone, and ends before it hears of the registry", "10m", true, true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
 		{"ends before it hears of the registry", "10m", false, true, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
 	} {

@@ -49,7 +49,7 @@ func (p *plan) files(seed uint64) {
 	}
 }
 
-// inFile tells whether a job is the one that changes in the files.
+// inFile reports whether a job is the one that changes in the files.
 func (p *plan) inFile(name string) bool {
 	return len(p.versions) > 0 && p.versions[0].Name == name
 }
@@ -107,8 +107,8 @@ func (s *faultyServer) goesByFile(o *Options) {
 	}
 }
 
-// bringsOnce: who restarts, or comes back, with a file that has not changed leaves what
-// other files have said since.
+// bringsOnce: a server that restarts, or comes back, with an unchanged file leaves in
+// place what other files have brought since.
 func (s *faultyServer) bringsOnce(ops []registry.Op) {
 	for i := range ops {
 		if ops[i].Kind != registry.Set || len(s.versions) == 0 || ops[i].Path != layout.NewJob("test", s.versions[0].Name).At("config") {
@@ -127,16 +127,16 @@ func (s *faultyServer) bringsOnce(ops []registry.Op) {
 	}
 }
 
-// begunWhole: what is in force is a version as a whole.
-func (g *inGuest) begunWhole() {
+// checkDefinition: what is in force is a version as a whole.
+func (g *inGuest) checkDefinition() {
 	c := &g.c.Config
 	if g.inFile(c.Name) && !slices.ContainsFunc(g.versions, func(v job.Config) bool { return sameVersion(&v, c) }) {
 		g.breach("%v begins by no version of the files: %q, %v, %s, %d items", g, c.Param, c.Timeout, c.Cron, c.Shards)
 	}
 }
 
-// judgeFiles: once all files say the same, so do all servers.
-func (w *faultyWorld) judgeFiles() {
+// checkFiles: once all files agree, so do all servers.
+func (w *faultyWorld) checkFiles() {
 	if len(w.versions) == 0 {
 		return
 	}

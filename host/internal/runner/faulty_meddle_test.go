@@ -14,47 +14,47 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// witness is one more job on a server's session, which makes nothing and sees to it
-// that the session says what its jobs rely on.
-func (s *faultyServer) witness(ctx context.Context, sessions *session.Server) {
+// observeSessions is one more job on a server's session. It creates nothing, and checks
+// what the session promises its jobs.
+func (s *faultyServer) observeSessions(ctx context.Context, sessions *session.Server) {
 	for ctx.Err() == nil {
-		ear := make(hears, 1)
-		line, err := sessions.Open(ctx, layout.NewJob("test", "witness").Root(), ear)
+		ended := make(endListener, 1)
+		js, err := sessions.Open(ctx, layout.NewJob("test", "witness").Root(), ended)
 		if err != nil {
 			return // the server ends
 		}
 		for over := false; !over && ctx.Err() == nil; {
-			s.looksAt(line)
+			s.checkHealth(js)
 			select {
-			case <-ear:
+			case <-ended:
 				over = true
 			case <-ctx.Done():
 			case <-time.After(margin / 2):
 			}
 		}
-		if err := line.Close(context.WithoutCancel(ctx)); err != nil {
-			s.breach("a line that made nothing is not closed on %s: %v", s.ip, err)
+		if err := js.Close(context.WithoutCancel(ctx)); err != nil {
+			s.breach("a job session that created nothing is not closed on %s: %v", s.ip, err)
 		}
 	}
 }
 
-// hears is told of the end of a session.
-type hears chan struct{}
+// endListener receives the end of a session.
+type endListener chan struct{}
 
-func (h hears) HealthChanged(session.Health) {}
+func (h endListener) HealthChanged(session.Health) {}
 
-func (h hears) Event(e registry.Event) {
+func (h endListener) Event(e registry.Event) {
 	if e.Kind == registry.Ended {
 		h <- struct{}{}
 	}
 }
 
-// looksAt: no session is trusted longer than the service vouches for it, from when it
-// was asked for, and also while the machine slept.
-func (s *faultyServer) looksAt(line *session.Job) {
-	level, timeout := line.Health(), s.network.timeout
+// checkHealth: no session is trusted longer than the service keeps it, counted from the
+// request for it, and also while the machine slept.
+func (s *faultyServer) checkHealth(js *session.Job) {
+	level, timeout := js.Health(), s.network.timeout
 	for _, of := range s.network.opened() {
-		if of.ID() != line.ID() {
+		if of.ID() != js.ID() {
 			continue
 		}
 		if silent := of.silent(); level < session.Doubtful && silent >= timeout/2 || level < session.Lost && silent >= timeout*3/4 {
@@ -79,8 +79,8 @@ func (s *faultyServer) observe(e Event) {
 	}
 }
 
-// meddle lets somebody who is no member take the place of marks of runs, or take the
-// runs over for their own servers, for a while: of each item that has such a mark.
+// meddle lets a foreign process take the place of marks of runs for a while, or take
+// the runs over for its own servers: of each item that has such a mark.
 func (w *faultyWorld) meddle(name, mark string, d time.Duration) {
 	l := layout.NewJob("test", name)
 	var made []string
@@ -100,13 +100,13 @@ func (w *faultyWorld) meddle(name, mark string, d time.Duration) {
 		}
 		made = append(made, path)
 		w.setStrange(path, time.Now())
-		w.story.tell("somebody has made %s", path)
+		w.story.add("somebody has made %s", path)
 	}
 	w.pass(d)
 	for _, path := range made {
 		w.setStrange(path, time.Time{})
 		_, err := w.operator.Commit(w.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
-		w.story.tell("somebody takes %s away: %v", path, err)
+		w.story.add("somebody takes %s away: %v", path, err)
 	}
 }
 
@@ -120,9 +120,9 @@ func (w *faultyWorld) setStrange(path string, since time.Time) {
 // sees nothing.
 const known = 8 * time.Second
 
-// spares: no member takes a mark away that another session has made, but with the
-// item itself, when the job has fewer: nobody begins that any more, a mark would keep
-// its node for ever, and a leader of ElasticJob does the same.
+// spares: no member deletes a mark that another session has created, except together
+// with the item when the job has fewer items. That item begins no more, the mark would
+// keep its node for ever, and a leader of ElasticJob does the same.
 func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 	goes := func(path string) bool {
 		return slices.ContainsFunc(ops, func(o registry.Op) bool { return o.Kind == registry.Delete && o.Path == path })
@@ -141,9 +141,9 @@ func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 	}
 }
 
-// fenced looks for runs of the schedule that were ended with the trust in the session and are told to
-// be over, though their next instant has not come, the session is there, and the
-// server has neither left nor slept.
+// fenced looks for runs of the schedule that were ended because the session was in
+// doubt and have a final row, though their next instant has not come, the session is
+// there, and the server has neither left nor slept.
 func (s *faultyServer) fenced(batch []trace.Row) {
 	now := time.Now().UnixMilli()
 	s.mu.Lock()

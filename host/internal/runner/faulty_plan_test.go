@@ -15,7 +15,7 @@ const (
 	// faultyTimeout is that of the sessions.
 	faultyTimeout = 10 * time.Second
 	// calmTime is how long all may take, when nothing is wrong any more, to be as
-	// it should: a session that nobody uses ends, and the next deal is awaited.
+	// it should: a session without a client ends, and the next assignment is awaited.
 	calmTime = time.Minute
 	// firesTime is in which each item fires then, also one that fires every thirty seconds.
 	firesTime = 45 * time.Second

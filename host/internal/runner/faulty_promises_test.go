@@ -22,7 +22,7 @@ import (
 // margin is how late a promise may be kept: guests look ten times a second.
 const margin = 200 * time.Millisecond
 
-// inGuest is a guest that looks whether it is told what it has to know.
+// inGuest is a guest that checks whether it gets to know what it has to.
 type inGuest struct {
 	*faultyServer
 	of    *remote
@@ -48,23 +48,23 @@ func (s *faultyServer) newGuest(c *job.Call) *inGuest {
 
 func (g *inGuest) String() string { return fmt.Sprintf("%s, attempt %d", g.c.RunID, g.c.Attempt) }
 
-// finishes tells whether the guest may outlive its session.
+// finishes reports whether the guest may outlive its session.
 func (g *inGuest) finishes() bool { return g.c.Config.OnRegistryLoss == job.FinishOnLoss }
 
-// begins: nothing begins in doubt, nor by half of a definition, nor what was told to stop while it waited, nor
-// what was asked to stop for a run that takes its place.
-func (g *inGuest) begins() {
+// checkBegin: no guest begins in doubt, or by half of a definition, or after it was
+// asked to stop while it waited, or when another run takes its place.
+func (g *inGuest) checkBegin() {
 	if silent := g.of.silent(); silent > faultyTimeout/2 {
 		g.breach("%s begins %v on %s after %v of silence", g.c.Instance, g, g.ip, silent)
 	}
-	g.begunWhole()
+	g.checkDefinition()
 	if why := g.c.Why(); why != job.Continue {
-		g.breach("%s begins %v on %s, which was told to stop: %d", g.c.Instance, g, g.ip, why)
+		g.breach("%s begins %v on %s, which was asked to stop: %d", g.c.Instance, g, g.ip, why)
 	}
 }
 
-// look is called while the guest goes on.
-func (g *inGuest) look(ctx context.Context) {
+// check is called while the guest goes on.
+func (g *inGuest) check(ctx context.Context) {
 	over, silent, moves := ctx.Err() != nil, g.of.silent(), true
 	if g.network.drowsy() {
 		silent = 0
@@ -91,8 +91,8 @@ func (g *inGuest) look(ctx context.Context) {
 	}
 }
 
-// linger goes on for a while after the guest was told to stop, and for longer than
-// the server waits for it if that stops, while nothing endangers the session.
+// linger goes on for a while after the guest was asked to stop. If the server stops and
+// nothing endangers the session, that is longer than the server waits for it.
 func (g *inGuest) linger(d time.Duration) {
 	if g.c.Why() == job.StopShutdown {
 		for k := 0; k < 100 && g.of.silent() < faultyTimeout/2 && g.of.overFor() == 0; k++ {
@@ -127,8 +127,8 @@ func (s *remote) overFor() time.Duration {
 	return time.Since(s.overAt)
 }
 
-// judged is a session of which is known what it has not settled.
-type judged struct {
+// openRequests are the requests of a session that have no answer yet.
+type openRequests struct {
 	mu   sync.Mutex      // guards what follows
 	open map[string]bool // by root of a job: a transaction came to no answer since the last sync
 	busy map[string]int  // by root of a job: requests under way
@@ -143,14 +143,14 @@ func rootOf(path string) string {
 // sends: after a transaction without an answer comes a sync, and then another one.
 // What only takes away is excused: two may close a line that was given up, the loop
 // and its watcher, and neither waits for the other.
-func (j *judged) sends(ops []registry.Op) (broken bool) {
+func (j *openRequests) sends(ops []registry.Op) (broken bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	takesAway := !slices.ContainsFunc(ops, func(o registry.Op) bool { return o.Kind != registry.Delete })
 	return !takesAway && j.open[rootOf(ops[0].Path)]
 }
 
-func (j *judged) unknown(ops []registry.Op) {
+func (j *openRequests) unknown(ops []registry.Op) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.open == nil {
@@ -159,14 +159,13 @@ func (j *judged) unknown(ops []registry.Op) {
 	j.open[rootOf(ops[0].Path)] = true
 }
 
-func (j *judged) synced() {
+func (j *openRequests) synced() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clear(j.open)
 }
 
-// carriedOut: who is not there any more for others has no guest, and marks of
-// strangers stay.
+// carriedOut: a member whose nodes are gone has no guest, and foreign marks stay.
 func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
 	s.spares(ops, asked)
 	s.bringsOnce(ops)
@@ -186,8 +185,8 @@ func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
 	}
 }
 
-// begins notes a request that is under way, until it is told of its end.
-func (j *judged) begins(path string) (ends func()) {
+// begins records a request that is under way, until its end is reported.
+func (j *openRequests) begins(path string) (ends func()) {
 	count := func(n int) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -207,10 +206,10 @@ func (s *faultyServer) left(name string) {
 		return
 	}
 	root := layout.NewJob("test", name).Root()
-	of.judged.mu.Lock()
-	defer of.judged.mu.Unlock()
-	if of.judged.open[root] || of.judged.busy[root] > 0 {
-		s.breach("%s has ended on %s: %d requests are under way, one has no outcome: %v", name, s.ip, of.judged.busy[root], of.judged.open[root])
+	of.openRequests.mu.Lock()
+	defer of.openRequests.mu.Unlock()
+	if of.openRequests.open[root] || of.openRequests.busy[root] > 0 {
+		s.breach("%s has ended on %s: %d requests are under way, one has no outcome: %v", name, s.ip, of.openRequests.busy[root], of.openRequests.open[root])
 	}
 }
 

@@ -37,7 +37,7 @@ func (f *finalRows) end(r trace.Row) {
 	f.ends[run] = r
 }
 
-// final tells whether a run has its last row.
+// final reports whether a run has its last row.
 func (f *finalRows) final(run string) bool {
 	f.last.Lock()
 	defer f.last.Unlock()

@@ -97,7 +97,7 @@ func (p *plan) scene(rng *rand.Rand) {
 		c := p.some(rng, func(c job.Config) bool { return c.OnRegistryLoss != "" && c.Parallel > 0 })[0]
 		at := p.instant(rng, c)
 		p.unsent(at+within(rng, 0, 3*s), at+within(rng, 8*s, 10*s), server)
-	case 5: // a life is brief, and nothing is answered in it
+	case 5: // a server runs briefly, and nothing is answered meanwhile
 		p.brief(rng, server)
 	case 6:
 		d := within(rng, 2*s, 7*s)
@@ -124,8 +124,8 @@ func (p *plan) standstill(rng *rand.Rand, server int, line string, loss job.OnRe
 	}
 }
 
-// brief is the life of a server that stops soon after it started, of a network that
-// is slow and leaves it without answers: the first life of all, or a later one.
+// brief is a server that stops soon after it started, on a slow network that leaves it
+// without answers: at its first start, or a later one.
 func (p *plan) brief(rng *rand.Rand, server int) {
 	const s = time.Second
 	stop := func(at time.Duration, k int) {

@@ -86,7 +86,7 @@ func (w *faultyWorld) play() {
 	}
 	for _, e := range w.events {
 		w.pass(time.Until(w.begun.Add(e.at)))
-		w.story.tell("%s", e.text)
+		w.story.add("%s", e.text)
 		busy.Go(func() { e.do(w) })
 	}
 	w.pass(time.Until(w.begun.Add(w.length)))
@@ -94,15 +94,15 @@ func (w *faultyWorld) play() {
 		s.network.sound()
 	}
 	busy.Wait()
-	w.story.tell("nothing is wrong any more")
+	w.story.add("nothing is wrong any more")
 	w.soothe()
 	w.pass(calmTime)
-	w.judgeCalm()
+	w.checkCalm()
 	for _, s := range w.servers {
 		busy.Go(s.stop)
 	}
 	busy.Wait()
-	w.judgeRows()
+	w.checkRows()
 	for _, fault := range w.seen.found() {
 		w.breach("%s", fault)
 	}
@@ -150,14 +150,14 @@ func (w *faultyWorld) soothe() {
 	}
 }
 
-// judgeCalm: some time after the last fault each item fires, and nobody has a
+// checkCalm: some time after the last fault each item fires, and no server has a
 // trouble.
-func (w *faultyWorld) judgeCalm() {
+func (w *faultyWorld) checkCalm() {
 	w.mu.Lock()
 	w.calm = true
 	w.mu.Unlock()
 	w.pass(firesTime)
-	w.judgeFiles()
+	w.checkFiles()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.jobs {
@@ -175,9 +175,9 @@ func (w *faultyWorld) judgeCalm() {
 	}
 }
 
-// judgeRows: after all have left nobody is there, and the rows of the job that
-// nobody changed agree with its schedule.
-func (w *faultyWorld) judgeRows() {
+// checkRows: when all servers have left, no member is in the registry, and the rows of
+// the job that was not changed agree with its schedule.
+func (w *faultyWorld) checkRows() {
 	for _, c := range w.jobs {
 		for _, path := range w.below(layout.NewJob("test", c.Name).Root()) {
 			if n := w.read(path); n.Stat.Owner != 0 {
@@ -230,7 +230,7 @@ func (w *faultyWorld) remove(name string) {
 		runs := decoder.View().Runs
 		if whole && len(ops) > 0 && !slices.ContainsFunc(runs, func(r protocol.Runs) bool { return len(r.Open) > 0 }) {
 			if _, err := w.operator.Commit(w.t.Context(), ops...); err == nil {
-				w.story.tell("%s is removed", name)
+				w.story.add("%s is removed", name)
 				w.mu.Lock()
 				clear(w.strange) // those of the job are gone
 				w.mu.Unlock()
@@ -238,7 +238,7 @@ func (w *faultyWorld) remove(name string) {
 				v := decoder.View()
 				setup := l.Encode(protocol.Setup{Definition: v.Definition}, l.NewDecoder(nil).View())
 				if _, err := w.operator.Commit(w.t.Context(), setup...); err != nil {
-					w.story.tell("%s is not made anew: %v", name, err)
+					w.story.add("%s is not made anew: %v", name, err)
 				}
 				return
 			}

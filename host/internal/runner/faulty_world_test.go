@@ -39,24 +39,24 @@ type faultyWorld struct {
 	fired map[itemOf]int // since it is calm
 	// wished are requests to run that operators made, written those that were, by the root of the job.
 	wished, written map[string]int
-	strange         map[string]time.Time // marks that somebody has made who is no member, and when; zero: not any more
+	strange         map[string]time.Time // foreign marks, and when they were created; zero: not any more
 }
 
-// story is what happened, to be told if a promise was broken.
+// story is what happened, which is printed if a promise was broken.
 type story struct {
 	begun time.Time
 	mu    sync.Mutex // guards lines
 	lines []string
 }
 
-func (s *story) tell(format string, args ...any) {
+func (s *story) add(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, fmt.Sprintf("%9.3f ", time.Since(s.begun).Seconds())+fmt.Sprintf(format, args...))
 }
 
 func (s *story) Write(p []byte) (int, error) {
-	s.tell("  %s", p[:len(p)-1])
+	s.add("  %s", p[:len(p)-1])
 	return len(p), nil
 }
 
@@ -66,8 +66,8 @@ type faultyServer struct {
 	ip      string
 	network *network
 
-	// control holds one, which guards what follows. It is no mutex, because time
-	// does not pass for who waits for that.
+	// control holds one, which guards what follows. It is no mutex, because virtual
+	// time stands still while a goroutine waits for a mutex.
 	control chan struct{}
 	runners map[string]*Runner
 	end     func() // stops it, and waits for that; nil: it has ended
@@ -126,7 +126,7 @@ func (s *faultyServer) start() {
 	})
 	s.runners = map[string]*Runner{}
 	var jobs sync.WaitGroup
-	jobs.Go(func() { s.witness(ctx, sessions) })
+	jobs.Go(func() { s.observeSessions(ctx, sessions) })
 	for _, c := range s.jobs {
 		s.gates[c.Name].renew()
 		o := Options{
@@ -167,7 +167,7 @@ func (s *faultyServer) stop() {
 	if s.end != nil {
 		s.end()
 		s.end = nil
-		s.story.tell("%s has stopped", s.ip)
+		s.story.add("%s has stopped", s.ip)
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *faultyServer) ask(name string, a protocol.Ask) {
 		s.wished[layout.NewJob("test", name).Root()]++
 		s.faultyWorld.mu.Unlock()
 	}
-	s.story.tell("%s: %#v of %s: %v", s.ip, a, name, r.Ask(ctx, a))
+	s.story.add("%s: %#v of %s: %v", s.ip, a, name, r.Ask(ctx, a))
 }
 
 // define changes a job in the registry.
@@ -221,11 +221,11 @@ func (s *faultyServer) define(name string, change func(*v21.Config)) {
 	s.ask(name, protocol.AskConfig{Config: spelling.Text(data), Have: now.view.ConfigVersion})
 }
 
-// run is a guest. How long it takes, whether it does as it is told, and how it
-// ends is drawn for each attempt.
+// run is a guest. How long it takes, whether it stops when asked, and how it ends is
+// drawn for each attempt.
 func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	g := s.newGuest(&c)
-	g.begins()
+	g.checkBegin()
 	s.enter(g.of, &c)
 	defer s.leave(g.of, &c)
 	h := fnv.New64a()
@@ -235,13 +235,13 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	if rng.IntN(2) == 0 {
 		longest = 2 * faultyTimeout // it does not end by itself before its session does
 	}
-	length, heeds, late := time.Duration(rng.Int64N(int64(longest))), rng.IntN(2) == 0, rng.IntN(3) == 0
+	length, asks, late := time.Duration(rng.Int64N(int64(longest))), rng.IntN(2) == 0, rng.IntN(3) == 0
 	if s.isCalm() {
 		length = min(length, time.Second)
 	}
 	for left := length; left > 0; left -= 100 * time.Millisecond {
-		g.look(ctx)
-		if heeds && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
+		g.check(ctx)
+		if asks && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
 			if late {
 				g.linger(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than what is left of the session
 			}
@@ -260,7 +260,7 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 // enter notes a guest in the session that the server has.
 func (s *faultyServer) enter(of *remote, c *job.Call) {
 	run := fmt.Sprintf("%s, attempt %d", c.RunID, c.Attempt)
-	s.story.tell("%s begins %s", c.Instance, run)
+	s.story.add("%s begins %s", c.Instance, run)
 	switch {
 	case !of.alive():
 		s.breach("%s begins %s after the end of its session", c.Instance, run)
@@ -282,7 +282,7 @@ func (s *faultyServer) enter(of *remote, c *job.Call) {
 
 func (s *faultyServer) leave(of *remote, c *job.Call) {
 	run := fmt.Sprintf("%s, attempt %d", c.RunID, c.Attempt)
-	s.story.tell("%s ends %s", c.Instance, run)
+	s.story.add("%s ends %s", c.Instance, run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inside[of][run] == c {
@@ -292,7 +292,7 @@ func (s *faultyServer) leave(of *remote, c *job.Call) {
 
 // sessionEnded: no guest is left in it.
 func (s *faultyServer) sessionEnded(of *remote) {
-	s.story.tell("%s: session %d has ended", s.ip, of.ID())
+	s.story.add("%s: session %d has ended", s.ip, of.ID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for run, c := range s.inside[of] {
@@ -305,7 +305,7 @@ func (s *faultyServer) sessionEnded(of *remote) {
 
 func (w *faultyWorld) breach(format string, args ...any) {
 	w.t.Errorf(format, args...)
-	w.story.tell("BREACH "+format, args...)
+	w.story.add("BREACH "+format, args...)
 }
 
 // pass lets time pass, which is virtual.

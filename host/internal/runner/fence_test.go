@@ -21,12 +21,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// wedge is a log that holds up the loop of a job at its next commit, as no log
-// may.
+// wedge is a log that blocks the loop of a job at its next commit, which no log may.
 type wedge struct {
 	slog.Handler
 	mu   sync.Mutex
-	gate chan struct{} // nil: it holds up nobody
+	gate chan struct{} // nil: it blocks no loop
 }
 
 func (w *wedge) Enabled(context.Context, slog.Level) bool { return true }
@@ -96,8 +95,8 @@ func (a *attempts) take(d, late time.Duration) guestFunc {
 	}
 }
 
-// far tells which have begun, and when those ended that did not come to their end.
-func (a *attempts) far() (begun []string, ended []time.Time) {
+// progress returns which have begun, and when those ended that were cut short.
+func (a *attempts) progress() (begun []string, ended []time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.begun), slices.Clone(a.ended)
@@ -151,7 +150,7 @@ func TestGuestsEndWithoutTheLoop(t *testing.T) {
 				if diff := cmp.Diff(c.want, rows.states()); diff != "" {
 					t.Errorf("states (-want +got):\n%s", diff)
 				}
-				if _, ended := guests.far(); c.loss == job.FinishOnLoss {
+				if _, ended := guests.progress(); c.loss == job.FinishOnLoss {
 					if len(ended) != 0 {
 						t.Errorf("guests of a job that lets them finish were ended")
 					}
@@ -164,9 +163,9 @@ func TestGuestsEndWithoutTheLoop(t *testing.T) {
 	}
 }
 
-// A loop stands still while the session lives: its job is given up on this
-// server, after its guests have ended, and another server takes them over. When
-// the loop goes on, the job begins anew in the same session.
+// A loop is stuck while the session goes on: after the guests have ended, this server
+// gives up the job, and another takes the items over. When the loop goes on, the job
+// begins anew in the same session.
 func TestWedgedLoop(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []job.OnRegistryLoss{job.CancelOnLoss, job.FinishOnLoss} {
@@ -189,7 +188,7 @@ func TestWedgedLoop(t *testing.T) {
 				time.Sleep(time.Hour + time.Minute)
 				open := a.wedgeLoop(t, w)
 				time.Sleep(2 * time.Minute)
-				if _, ended := guests.far(); len(ended) != 0 {
+				if _, ended := guests.progress(); len(ended) != 0 {
 					t.Fatal("a loop without messages has been given up")
 				}
 				waits := time.Now()
@@ -199,7 +198,7 @@ func TestWedgedLoop(t *testing.T) {
 				if got := a.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "given up") {
 					t.Errorf("troubles of what was given up: %q", got)
 				}
-				begun, ended := guests.far()
+				begun, ended := guests.progress()
 				if len(begun) != 6 || len(ended) != 2 {
 					t.Fatalf("begun %q, ended %v; want that two of four are taken over", begun, ended)
 				}
@@ -232,7 +231,7 @@ func (d *door) opened() int {
 	return len(d.sessions)
 }
 
-// hasItems tells whether a server owns some.
+// hasItems reports whether a server owns items.
 func hasItems(s job.Status) bool {
 	for _, it := range s.Items {
 		if it.Owner == s.Instance {
@@ -257,12 +256,12 @@ func TestGuestThatWaitedBeginsNothingInDoubt(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		back := reg.Silence()
 		time.Sleep(20 * time.Minute)
-		if begun, _ := guests.far(); len(begun) != 1 {
+		if begun, _ := guests.progress(); len(begun) != 1 {
 			t.Errorf("begun %q, want one", begun)
 		}
 		back()
 		time.Sleep(10 * time.Second)
-		if begun, _ := guests.far(); len(begun) != 2 {
+		if begun, _ := guests.progress(); len(begun) != 2 {
 			t.Errorf("begun %q, want both as the session was there after all", begun)
 		}
 		time.Sleep(10 * time.Minute)
@@ -274,8 +273,8 @@ func TestGuestThatWaitedBeginsNothingInDoubt(t *testing.T) {
 	})
 }
 
-// A session is over that nobody had doubted, as when the service ends it. Guests
-// end with it, whatever the loop does: others begin their items at once.
+// A session ends without doubt before, as when the service ends it. Guests end with it,
+// whatever the loop does: others begin their items at once.
 func TestGuestsEndWithTheSessionWithoutTheLoop(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []job.OnRegistryLoss{job.CancelOnLoss, job.FinishOnLoss} {
@@ -293,7 +292,7 @@ func TestGuestsEndWithTheSessionWithoutTheLoop(t *testing.T) {
 				over := time.Now()
 				must(t, reg.EndSessions())
 				synctest.Wait()
-				if _, ended := guests.far(); len(ended) != 1 || !ended[0].Equal(over) {
+				if _, ended := guests.progress(); len(ended) != 1 || !ended[0].Equal(over) {
 					t.Errorf("the session ended at %v, guests at %v", over, ended)
 				}
 				open()

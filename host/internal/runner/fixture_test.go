@@ -103,7 +103,7 @@ type guestFunc func(ctx context.Context, c job.Call) job.Outcome
 
 func (f guestFunc) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }
 
-// takes is a guest that runs for a while and heeds what it is told.
+// takes is a guest that runs for a while and ends with its context.
 func takes(d time.Duration) guestFunc {
 	return func(ctx context.Context, c job.Call) job.Outcome {
 		if !session.Sleep(ctx, d) {

@@ -69,8 +69,8 @@ func TestGapsKeepTheirSchedule(t *testing.T) {
 	}
 }
 
-// What came due after a session had ended, and before the next one, is missed by
-// who knows why.
+// What came due between two sessions is missed, and the server that missed it gives the
+// reason.
 func TestGapsOfALostRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

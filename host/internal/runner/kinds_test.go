@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batches is a streaming job that never runs out of batches, of a second each,
-// and heeds what it is told between them only.
+// batches is a streaming job that never runs out of batches, of a second each, and asks
+// only between them whether to stop.
 func batches(ctx context.Context, c job.Call) job.Outcome {
 	var flow job.Flow
 	for {
@@ -83,12 +83,12 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				reg, rows := embedded.Memory(), &book{}
-				var dealing atomic.Bool
+				var assigning atomic.Bool
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 					streaming(o)
 					o.Assigner = assignFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 						// What a strategy takes its time for, leaves the mark in place.
-						if dealing.Swap(true) {
+						if assigning.Swap(true) {
 							session.Sleep(ctx, 3*time.Second)
 						}
 						return assignAverage{}.Assign(ctx, c, r)
@@ -141,7 +141,7 @@ func (f assignFunc) Assign(ctx context.Context, c job.Config, r protocol.AssignR
 	return f(ctx, c, r)
 }
 
-// A strategy that fails is told of, whoever deals instead, until it works.
+// A strategy that fails is reported until it works, whatever assigns instead.
 func TestStrategyThatFails(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {

@@ -37,9 +37,9 @@ func removeBelow(t *testing.T, s registry.Session, path string) {
 }
 
 // An operator removes the job, namespace and all, in the middle of a run, and
-// writes it anew later. Nobody else brings it back. Then the job begins again, in
-// the same session, and nothing of its earlier life gets in its way.
-func TestManyLivesInOneSession(t *testing.T) {
+// writes it anew later. No server brings it back before. Then the job begins again in
+// the same session, and nothing of the earlier member gets in its way.
+func TestManyMembersInOneSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
@@ -263,7 +263,7 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 	})
 }
 
-// runnerOn makes a runner for a trunk of the test's own.
+// runnerOn makes a runner on a session of the test's own.
 func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) *Runner {
 	config := testConfig()
 	return New(Options{

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A guest that was told to stop while it waited does not begin, not even when its
+// A guest that was asked to stop while it waited does not begin, not even when its
 // place comes at the same moment.
 func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	})
 }
 
-// As long as a guest of it runs, a member is there for others: the line is closed
-// after the last one, also when the member gave up waiting for it.
+// Others see a member as long as a guest of it runs: its job session is closed after
+// the last one, also when the member gave up waiting for it.
 func TestSessionOutlivesItsGuests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestSessionOutlivesItsGuests(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 			o.DrainTimeout = time.Second
 			o.Guests = guestFunc(func(context.Context, job.Call) job.Outcome {
-				time.Sleep(time.Minute) // whatever it is told
+				time.Sleep(time.Minute) // even if it is asked to stop
 				return job.Outcome{Verdict: job.OK}
 			})
 		})
@@ -123,8 +123,8 @@ func (h *hung) Write(ctx context.Context, batch []trace.Row) error {
 	return h.book.Write(ctx, batch)
 }
 
-// A history that hangs keeps neither the next life from beginning nor the job
-// from ending here.
+// A history that hangs keeps neither the next member from beginning nor the job from
+// ending here.
 func TestHistoryThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

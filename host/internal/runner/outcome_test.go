@@ -47,9 +47,9 @@ func TestTriggerWithoutAnswerIsNotWrittenAgain(t *testing.T) {
 	})
 }
 
-// unheard is a registry that loses the answer to the begin of a run, and the
+// lossy is a registry that loses the answer to the begin of a run, and the
 // events that it gives rise to, as a server may that loses its connections.
-type unheard struct {
+type lossy struct {
 	registry.Registry
 	begun atomic.Int32
 
@@ -57,17 +57,17 @@ type unheard struct {
 	off bool
 }
 
-func (u *unheard) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+func (u *lossy) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	s, err := u.Registry.Open(ctx, func(e registry.Event) {
-		if e.Kind != registry.Changed || !u.deaf(nil) {
+		if e.Kind != registry.Changed || !u.losesEvents(nil) {
 			on(e)
 		}
 	})
-	return unheardSession{s, u}, err
+	return lossySession{s, u}, err
 }
 
-// deaf tells whether events get lost, and sets that.
-func (u *unheard) deaf(set *bool) bool {
+// losesEvents sets whether events get lost, and returns it.
+func (u *lossy) losesEvents(set *bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if set != nil {
@@ -76,12 +76,12 @@ func (u *unheard) deaf(set *bool) bool {
 	return u.off
 }
 
-type unheardSession struct {
+type lossySession struct {
 	registry.Session
-	*unheard
+	*lossy
 }
 
-func (s unheardSession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+func (s lossySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	begins := func(op registry.Op) bool {
 		return op.Kind == registry.CreateEphemeral && strings.HasSuffix(op.Path, "/running")
 	}
@@ -89,8 +89,8 @@ func (s unheardSession) Commit(ctx context.Context, ops ...registry.Op) (registr
 		return s.Session.Commit(ctx, ops...)
 	}
 	s.begun.Add(1)
-	s.deaf(new(true))
-	defer s.deaf(new(false))
+	s.losesEvents(new(true))
+	defer s.losesEvents(new(false))
 	_, err := s.Session.Commit(ctx, ops...)
 	if err = errors.Join(err, s.Sync(ctx)); err != nil {
 		return registry.Receipt{}, err
@@ -103,7 +103,7 @@ func (s unheardSession) Commit(ctx context.Context, ops ...registry.Op) (registr
 func TestOutcomeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg, rows := &unheard{Registry: embedded.Memory()}, &book{}
+		reg, rows := &lossy{Registry: embedded.Memory()}, &book{}
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Config.Cron = "1h" })
 		time.Sleep(time.Hour + time.Minute)
 		if n, got := reg.begun.Load(), rows.states(); n != 1 || got[trace.Succeeded] != 4 {
@@ -115,7 +115,7 @@ func TestOutcomeIsReadAgain(t *testing.T) {
 }
 
 // frozen is a session on a machine that stands still: what was a moment ago is
-// long ago, and the timer of who watches over the session has not fired. So its
+// long ago, and the timer of the session's watcher has not fired. So its
 // time-out becomes brief when the timer is set.
 type frozen struct {
 	registry.Session
@@ -142,8 +142,8 @@ func (f frozen) Commit(ctx context.Context, ops ...registry.Op) (registry.Receip
 	return f.Session.Commit(ctx, ops...)
 }
 
-// Who has stood still looks at the clock before it does anything, whatever it
-// hears of first.
+// A process that was frozen checks the clock before it does anything, whatever it
+// receives first.
 func TestStepAfterAFreeze(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// Who hears that a job has joined finds in the registry what the server's file says.
+// When a job has joined, the registry has the definition of the server's file.
 func TestJoinedWhenTheFileIsThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

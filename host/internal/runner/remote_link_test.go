@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// hear takes an event of the service.
-func (s *remote) hear(e registry.Event) {
+// receive takes an event of the service.
+func (s *remote) receive(e registry.Event) {
 	delay := s.network.delay()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.connected || s.over || e.Kind == registry.Changed && s.deaf[rootOf(e.Path)] > 0 {
+	if !s.connected || s.over || e.Kind == registry.Changed && s.lostEvents[rootOf(e.Path)] > 0 {
 		return
 	}
 	if e.Kind == registry.Ended {
@@ -21,39 +21,39 @@ func (s *remote) hear(e registry.Event) {
 		return
 	}
 	number := s.number
-	s.in.put(delay, func() { s.tell(number, e) })
+	s.in.put(delay, func() { s.deliver(number, e) })
 }
 
-// tell hands an event to the client, if its connection is there yet.
-func (s *remote) tell(number int, e registry.Event) (told bool) {
-	s.telling.Lock()
-	defer s.telling.Unlock()
+// deliver hands an event to the client, if its connection is there yet.
+func (s *remote) deliver(number int, e registry.Event) (delivered bool) {
+	s.delivering.Lock()
+	defer s.delivering.Unlock()
 	s.mu.Lock()
-	told = s.connected && s.number == number && !s.over
+	delivered = s.connected && s.number == number && !s.over
 	s.mu.Unlock()
-	if told {
+	if delivered {
 		s.on(e)
 	}
-	return told
+	return delivered
 }
 
-// endIn lets the client hear of the end. mu is held.
+// endIn lets the client receive the end. mu is held.
 func (s *remote) endIn(delay time.Duration) {
 	number := s.number
 	s.in.put(delay, func() {
 		s.mu.Lock()
-		told := s.connected && s.number == number
+		ends := s.connected && s.number == number
 		s.mu.Unlock()
-		if told {
+		if ends {
 			s.finish()
 		}
 	})
 }
 
-// finish ends the session for the client; it tells whether it had not ended.
+// finish ends the session for the client, and reports whether it had not ended yet.
 func (s *remote) finish() bool {
-	s.telling.Lock()
-	defer s.telling.Unlock()
+	s.delivering.Lock()
+	defer s.delivering.Unlock()
 	s.mu.Lock()
 	over, pending := s.over, s.pending
 	if !s.over {
@@ -76,8 +76,8 @@ func (s *remote) finish() bool {
 
 // disconnect loses the connection, with all that is on its way.
 func (s *remote) disconnect() {
-	s.telling.Lock()
-	defer s.telling.Unlock()
+	s.delivering.Lock()
+	defer s.delivering.Unlock()
 	s.mu.Lock()
 	if !s.connected || s.over {
 		s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *remote) disconnect() {
 	select {
 	case <-s.up:
 		s.up = make(chan struct{})
-	default: // the one before was not told yet
+	default: // the one before was not delivered yet
 	}
 	pending := s.pending
 	s.pending = map[*request]struct{}{}
@@ -117,11 +117,11 @@ func (s *remote) restore() {
 		return
 	}
 	if !deposed {
-		s.heard = time.Now()
+		s.arrived = time.Now()
 	}
 	number, up := s.number, s.up
 	s.in.put(delay, func() {
-		if s.tell(number, registry.Event{Kind: registry.Resumed}) {
+		if s.deliver(number, registry.Event{Kind: registry.Resumed}) {
 			close(up)
 		}
 	})
@@ -131,7 +131,7 @@ func (s *remote) restore() {
 // the time-out.
 func (s *remote) expire() {
 	s.mu.Lock()
-	left := s.network.timeout - time.Since(s.heard)
+	left := s.network.timeout - time.Since(s.arrived)
 	if s.gone || left > 0 {
 		if !s.gone {
 			time.AfterFunc(left, s.expire)
@@ -146,16 +146,16 @@ func (s *remote) expire() {
 // passed lets time pass for the service alone.
 func (s *remote) passed(d time.Duration) {
 	s.mu.Lock()
-	s.heard = s.heard.Add(-d)
+	s.arrived = s.arrived.Add(-d)
 	s.mu.Unlock()
 	s.expire()
 }
 
-// unheard is for how long the service has heard nothing.
-func (s *remote) unheard() time.Duration {
+// silentFor is for how long the service has heard nothing.
+func (s *remote) silentFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.heard)
+	return time.Since(s.arrived)
 }
 
 // forget ends the session at the service.
@@ -206,7 +206,7 @@ func (s *remote) beat() {
 	s.beating = false
 }
 
-// Close implements registry.Session. What the service does not hear of ends when
+// Close implements registry.Session. What the service does not receive ends when
 // it has waited for the time-out.
 func (s *remote) Close() error {
 	s.mu.Lock()
@@ -218,15 +218,15 @@ func (s *remote) Close() error {
 	return nil
 }
 
-// background outlives whoever asks: what was sent is carried out.
+// background outlives its caller: what was sent is carried out.
 func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
-	if s.judged.sends(ops) {
+	if s.openRequests.sends(ops) {
 		s.network.breach("session %d writes %s before it has settled what had no answer", s.ID(), ops[len(ops)-1].Path)
 	}
-	defer s.judged.begins(ops[0].Path)()
-	asked, answer := time.Now(), make(chan registry.Receipt, 1) // it may be carried out when nobody waits any more
+	defer s.openRequests.begins(ops[0].Path)()
+	asked, answer := time.Now(), make(chan registry.Receipt, 1) // it may be carried out when no caller waits any more
 	err := s.request(ctx, &request{kind: committing, root: rootOf(ops[0].Path), do: func() error {
 		receipt, err := s.inner.Commit(background(ctx), ops...)
 		if err == nil {
@@ -236,7 +236,7 @@ func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 		return err
 	}})
 	if errors.Is(err, registry.ErrUnknown) {
-		s.judged.unknown(ops)
+		s.openRequests.unknown(ops)
 	}
 	if err == nil || errors.Is(err, registry.ErrUnknown) {
 		s.network.requested(ops)
@@ -248,7 +248,7 @@ func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 }
 
 func (s *remote) Read(ctx context.Context, path string) (registry.Node, error) {
-	defer s.judged.begins(path)()
+	defer s.openRequests.begins(path)()
 	answer := make(chan registry.Node, 1)
 	err := s.ask(ctx, reading, func() error {
 		n, err := s.inner.Read(background(ctx), path)
@@ -269,7 +269,7 @@ func (s *remote) Time(ctx context.Context) (time.Time, error) {
 func (s *remote) Sync(ctx context.Context) error {
 	err := s.ask(ctx, syncing, func() error { return s.inner.Sync(background(ctx)) })
 	if err == nil {
-		s.judged.synced()
+		s.openRequests.synced()
 	}
 	return err
 }

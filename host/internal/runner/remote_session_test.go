@@ -18,10 +18,10 @@ type remote struct {
 	out, in *pipe
 	life    chan struct{} // closed when the client knows that the session is over
 
-	judged judged
+	openRequests openRequests
 
-	telling sync.Mutex // held while on is called
-	on      func(registry.Event)
+	delivering sync.Mutex // held while on is called
+	on         func(registry.Event)
 
 	mu        sync.Mutex // guards what follows
 	number    int        // of the connection
@@ -31,9 +31,9 @@ type remote struct {
 	// ackedAsleep is how long the machine had slept by then.
 	ackedAsleep time.Duration
 	answered    time.Time // when the client heard something last
-	heard       time.Time // when the service did
+	arrived     time.Time // when the service did
 	pending     map[*request]struct{}
-	deaf        map[string]int // by root of a job: its events get lost
+	lostEvents  map[string]int // by root of a job: its events get lost
 	late        []*request     // sent on connections that were lost, and not carried out yet
 	held        []*request     // by a server that was replaced
 	beating     bool           // a sign of life is awaited
@@ -87,7 +87,7 @@ func (s *remote) Acknowledged() time.Time {
 	return s.acked
 }
 
-// alive tells whether the service keeps the session.
+// alive reports whether the service keeps the session.
 func (s *remote) alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *remote) request(ctx context.Context, r *request) error {
 	}
 }
 
-// send tells whether there is a connection to send it on.
+// send reports whether there is a connection to send it on.
 func (s *remote) send(r *request) bool {
 	delay, slept := s.network.delay(), s.network.asleep()
 	s.mu.Lock()
@@ -157,7 +157,7 @@ func (s *remote) arrive(r *request) {
 		s.mu.Unlock()
 		return
 	case !deposed:
-		s.heard = time.Now()
+		s.arrived = time.Now()
 	}
 	s.mu.Unlock()
 	s.carryOut(r)
@@ -173,7 +173,7 @@ func (s *remote) goOn() {
 	held := s.held
 	s.held = nil
 	if len(held) > 0 {
-		s.heard = time.Now()
+		s.arrived = time.Now()
 	}
 	s.mu.Unlock()
 	for _, r := range held {
@@ -186,7 +186,7 @@ func (s *remote) carryOut(r *request) {
 	lost := r.kind == committing && s.network.losesAnswer()
 	if lost && s.network.chance(0.5) {
 		s.delayed(r)
-		s.hearAnswer(r, errLost)
+		s.receiveAnswer(r, errLost)
 		return
 	}
 	if r.kind == syncing {
@@ -198,11 +198,11 @@ func (s *remote) carryOut(r *request) {
 	} else {
 		err = r.do()
 	}
-	s.in.put(s.network.delay(), func() { s.hearAnswer(r, err) })
+	s.in.put(s.network.delay(), func() { s.receiveAnswer(r, err) })
 }
 
-// hearAnswer is the client's: an answer has come.
-func (s *remote) hearAnswer(r *request, err error) {
+// receiveAnswer is the client's: an answer has come.
+func (s *remote) receiveAnswer(r *request, err error) {
 	s.mu.Lock()
 	if r.number != s.number || !s.connected {
 		s.mu.Unlock()
@@ -210,8 +210,8 @@ func (s *remote) hearAnswer(r *request, err error) {
 	}
 	delete(s.pending, r)
 	s.answered = time.Now()
-	vouches := r.kind == committing || r.kind == syncing || r.kind == beating
-	if vouches && (err == nil || errors.Is(err, registry.ErrConflict)) && r.sent.After(s.acked) {
+	acknowledges := r.kind == committing || r.kind == syncing || r.kind == beating
+	if acknowledges && (err == nil || errors.Is(err, registry.ErrConflict)) && r.sent.After(s.acked) {
 		s.acked, s.ackedAsleep = r.sent, r.asleep
 	}
 	s.mu.Unlock()
@@ -231,24 +231,24 @@ func (s *remote) settle() {
 	}
 }
 
-// unanswered carries out what nobody waits for. Its events may get lost with its answer,
+// unanswered carries out a request for which no caller waits. Its events may get lost with its answer,
 // as those of a server that is about to lose its connections.
 func (s *remote) unanswered(r *request) {
 	if !s.network.chance(0.5) {
-		s.deafen(r.root, 1)
-		defer s.deafen(r.root, -1)
+		s.loseEvents(r.root, 1)
+		defer s.loseEvents(r.root, -1)
 	}
-	_ = r.do()                             // nobody waits for it
-	_ = s.inner.Sync(context.Background()) // all that came of it was told by then
+	_ = r.do()                             // no caller waits for it
+	_ = s.inner.Sync(context.Background()) // all that came of it was delivered by then
 }
 
-func (s *remote) deafen(root string, more int) {
+func (s *remote) loseEvents(root string, more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.deaf == nil {
-		s.deaf = map[string]int{}
+	if s.lostEvents == nil {
+		s.lostEvents = map[string]int{}
 	}
-	s.deaf[root] += more
+	s.lostEvents[root] += more
 }
 
 // delayed lets a request be carried out later, if no sync comes before.

@@ -25,7 +25,7 @@ type network struct {
 	registry.Registry
 	timeout time.Duration
 	ended   func(*remote) // the service has ended a session; must not block
-	// carriedOut is told of a transaction that the service has carried out, requested of one that may be.
+	// carriedOut receives each transaction that the service has carried out, requested each that it may.
 	carriedOut func(ops []registry.Op, asked time.Time)
 	requested  func([]registry.Op)
 	breach     func(format string, args ...any)
@@ -81,7 +81,7 @@ func (n *network) sleep(d time.Duration) {
 	sessions := n.opened()
 	for _, s := range sessions {
 		if s.alive() {
-			d = min(d, n.timeout*7/10-s.unheard())
+			d = min(d, n.timeout*7/10-s.silentFor())
 		}
 	}
 	if d <= 2*time.Second {
@@ -129,7 +129,7 @@ func (n *network) delay() time.Duration {
 	return time.Duration(n.rng.Int64N(int64(n.slowest)))
 }
 
-// chance tells whether something happens that does with a probability.
+// chance draws whether something happens that has a probability.
 func (n *network) chance(p float64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,12 +181,12 @@ func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.S
 		return nil, fmt.Errorf("no answer: %w", ctx.Err())
 	}
 	s := &remote{
-		network: n, on: on, acked: asked, ackedAsleep: slept, heard: time.Now(), answered: time.Now(),
+		network: n, on: on, acked: asked, ackedAsleep: slept, arrived: time.Now(), answered: time.Now(),
 		out: newPipe(), in: newPipe(), connected: true, up: make(chan struct{}), life: make(chan struct{}),
 		pending: map[*request]struct{}{},
 	}
 	close(s.up)
-	inner, err := n.Registry.Open(ctx, s.hear)
+	inner, err := n.Registry.Open(ctx, s.receive)
 	if err != nil {
 		return nil, err
 	}
@@ -204,5 +204,5 @@ func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.S
 	return s, nil
 }
 
-// Close leaves the registry to who made it.
+// Close leaves the registry open, which is the test's.
 func (n *network) Close() error { return nil }

@@ -203,7 +203,7 @@ func TestAsks(t *testing.T) {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
 		must(t, s.Ask(t.Context(), protocol.AskPause{Paused: true}))
-		synctest.Wait() // the answer tells that it is written, the next view shows it
+		synctest.Wait() // the answer says that it is written, the next view shows it
 		if !s.Status().Paused {
 			t.Error("not paused")
 		}

@@ -62,8 +62,8 @@ func TestStateIsTheItems(t *testing.T) {
 	})
 }
 
-// An item is taken over while the guest of the dead life still runs: what that
-// one saves must not reach those who come after.
+// An item is taken over while the guest of the dead member still runs: what that guest
+// saves must not reach the next runs.
 func TestLateSaveAfterATakeover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestLateSaveAfterATakeover(t *testing.T) {
 	})
 }
 
-// A save is refused, too, where the session lives but the member's record is
-// gone, and where somebody else has written.
+// A save is also refused where the session goes on but the member's record is gone, and
+// where someone else has written.
 func TestSaveIsFenced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestSaveIsFenced(t *testing.T) {
 	})
 }
 
-// fickle is a session whose commits have an outcome that nobody hears of.
+// fickle is a session whose commits get no answer.
 type fickle struct {
 	registry.Session
 	applied bool
