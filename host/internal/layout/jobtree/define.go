@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -29,4 +31,55 @@ func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition
 		return d, fmt.Errorf("%s: %w", j.at(NodeConfig), err)
 	}
 	return definition.Definition{Config: c, Module: m}, nil
+}
+
+func (t *transaction) setup(m protocol.Setup) {
+	d := t.v.Dirs
+	if !d.Root {
+		t.create(t.root, "")
+	}
+	if t.v.Config == nil {
+		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
+	}
+	for _, n := range []parent{
+		{d.Leader, NodeLeader}, {d.Election, NodeElection}, {d.Latch, NodeLatch}, {d.LeaderSharding, NodeLeaderSharding},
+		{d.Servers, NodeServers}, {d.Instances, NodeInstances},
+		{d.WasmNode, NodeWasm}, {d.Members, NodeMembers}, {d.Runs, NodeRuns},
+	} {
+		if !n.there {
+			t.create(t.at(n.node), "")
+		}
+	}
+	if t.v.Config == nil && m.Module != nil && !d.Module {
+		t.op(registry.Create, t.at(NodeModule), spelling.Bytes(m.Module), 0)
+	}
+	if !d.Wasm {
+		t.op(registry.Create, t.at(NodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
+	}
+}
+
+// define sets what differs, and checks what the change was derived from.
+func (t *transaction) define(m protocol.Define) {
+	config := t.dialect.CheckConfig(t.Job, t.v.ConfigVersion)
+	if m.Config != nil {
+		config = t.dialect.SetConfig(t.Job, m.Config, t.v.ConfigVersion)
+	}
+	t.fenced("define/config", config...)
+	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
+	switch {
+	case !t.v.Dirs.Module && m.Module == nil:
+		module.Kind = registry.Absent
+	case !t.v.Dirs.Module:
+		module.Kind, module.Data = registry.Create, spelling.Bytes(m.Module)
+	case m.Module != nil:
+		module.Kind, module.Data = registry.Set, spelling.Bytes(m.Module)
+	}
+	t.ops = append(t.ops, module)
+}
+
+// switchModule lets the next module be the one that runs, if nobody has joined
+// since who may not have it.
+func (t *transaction) switchModule() {
+	t.nobodyJoined("switch/joins")
+	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
 }

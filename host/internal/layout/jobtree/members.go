@@ -1,0 +1,53 @@
+package jobtree
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// nobodyJoined: the members of ours are those that were seen, or fewer.
+func (t *transaction) nobodyJoined(fence string) {
+	t.check(fence, t.at(NodeMembers), t.v.Dirs.MembersV)
+}
+
+func (t *transaction) join(m protocol.Join) {
+	ip := m.ID.IP()
+	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
+		t.create(t.server(ip), t.dialect.Server(m.Disabled))
+	}
+	t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
+	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
+	t.op(registry.Set, t.at(NodeMembers), nil, registry.AnyVersion)
+	t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
+	t.markReshard()
+}
+
+// unasked: nothing was asked of the instances since.
+func (t *transaction) unasked(fence string, ids []job.InstanceID) {
+	for _, in := range t.v.Instances {
+		if slices.Contains(ids, in.ID) {
+			t.fenced(fence, t.dialect.Unasked(t.Job, in)...)
+		}
+	}
+}
+
+// request asks an instance to begin, or takes what was asked of it.
+func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
+	for _, in := range t.v.Instances {
+		if in.ID == id {
+			t.fenced(fence, t.dialect.Request(t.Job, in, asked)...)
+		}
+	}
+}
+
+func (t *transaction) disableServer(m protocol.DisableServer) {
+	for _, s := range t.v.Servers {
+		if s.IP == m.IP {
+			t.op(registry.Set, t.server(m.IP), []byte(t.dialect.Server(m.Disabled)), t.seen("disable-server/server", s.Version))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package jobtree
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func (t *transaction) reshard(m protocol.Reshard) {
+	t.checkLead("reshard/lead")
+	t.checkRuns("reshard/records", m.Check)
+	t.unasked("reshard/requests", m.Moving)
+	t.setAssignment("reshard/epoch", &m.Next)
+	if t.v.Sealed {
+		t.delete(t.seal(), registry.AnyVersion) // of another leader's deal
+	}
+	if m.Self != "" {
+		t.own(m.Self, m.Own)
+	}
+	if m.Parts {
+		// Nobody has joined since. The set makes the mark another than one that a
+		// leader of ElasticJob takes away and somebody makes anew, in version 0:
+		// the parts that follow must not touch what that one dealt.
+		t.op(registry.Set, t.at(NodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
+		if m.Pause && !t.v.Processing {
+			t.ephemeral(t.at(NodeProcessing), "")
+		}
+		t.strip(m.Strip)
+		return
+	}
+	if !t.v.Dirs.Sharding {
+		t.create(t.at(NodeSharding), "")
+	}
+	for i, owner := range m.Next.Owners {
+		t.owner(i, owner)
+	}
+	t.surplus(m.Remove, m.Clear)
+	t.resharded("reshard/joins")
+}
+
+// owners is a part of a reshard: it holds for the assignment that it spells.
+func (t *transaction) owners(m protocol.Owners) {
+	t.checkLead("owners/lead")
+	t.checkAssignment("owners/epoch")
+	if !m.Last {
+		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // nobody else has dealt since
+	}
+	if len(m.Strip) > 0 {
+		t.strip(m.Strip)
+		return
+	}
+	if !t.v.Dirs.Sharding {
+		t.create(t.at(NodeSharding), "")
+	}
+	for _, i := range m.Write {
+		t.owner(i, t.v.Assignment.Owners[i])
+	}
+	t.surplus(m.Remove, m.Clear)
+	if m.Last {
+		t.resharded("owners-last/joins")
+	}
+}
+
+// seal is the mark of an adoption. It stands where ElasticJob's deal, which deletes
+// all owners' nodes with what is below them, takes it away.
+func (j Job) seal() string { return j.Item(0, MarkSeal) }
+
+// checkSeal: the seal that was seen, if there was one, is still there.
+func (t *transaction) checkSeal(fence string) bool {
+	if t.v.Sealed {
+		t.check(fence, t.seal(), registry.AnyVersion)
+	}
+	return t.v.Sealed
+}
+
+// strip deletes the nodes of owners, in the versions that were seen.
+func (t *transaction) strip(items []int) {
+	for _, i := range items {
+		t.delete(t.Item(i, MarkInstance), t.seen("strip/owners", t.v.Items[i].OwnerVer))
+	}
+}
+
+// checkOwners: the nodes of owners are as they were seen.
+func (t *transaction) checkOwners(fence string, items []int) {
+	for _, i := range items {
+		t.check(fence, t.Item(i, MarkInstance), t.v.Items[i].OwnerVer)
+	}
+}
+
+// owner brings the node of an item in line with the assignment.
+func (t *transaction) owner(i int, owner job.InstanceID) {
+	var it protocol.Item
+	if i < len(t.v.Items) {
+		it = t.v.Items[i]
+	}
+	if !it.Exists {
+		t.create(t.Item(i, ""), "")
+	}
+	switch {
+	case it.Owner == "":
+		t.create(t.Item(i, MarkInstance), string(owner))
+	case it.Owner != owner:
+		t.op(registry.Set, t.Item(i, MarkInstance), []byte(owner), t.seen("owners/owner", it.OwnerVer))
+	}
+}
+
+func (t *transaction) surplus(remove, keep []int) {
+	for _, i := range remove {
+		t.clearItem(i)
+		t.delete(t.Item(i, ""), registry.AnyVersion)
+	}
+	for _, i := range keep {
+		t.clearItem(i)
+	}
+}
+
+// resharded takes the marks away, if nobody has joined since.
+func (t *transaction) resharded(fence string) {
+	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
+	if t.v.Processing {
+		t.delete(t.at(NodeProcessing), registry.AnyVersion)
+	}
+}
+
+// clearItem deletes what is ours below an item.
+func (t *transaction) clearItem(i int) {
+	it := t.v.Items[i]
+	for _, n := range []struct {
+		there bool
+		mark  string
+	}{
+		{it.Owner != "", MarkInstance}, {it.Running != 0 || it.RunningP, MarkRunning}, {it.Misfire, MarkMisfire},
+		{it.Disabled, MarkDisabled}, {it.Failover != "", MarkFailover},
+	} {
+		if n.there {
+			t.delete(t.Item(i, n.mark), registry.AnyVersion)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package jobtree
+
+import (
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func roundNode(e protocol.Event) string {
+	if e == protocol.FireStarted {
+		return NodeStarted
+	}
+	return NodeCompleted
+}
+
+func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
+	if e == protocol.FireStarted {
+		return v.Guarantee.Started
+	}
+	return v.Guarantee.Completed
+}
+
+func (j Job) vouched(e protocol.Event, i int) string {
+	return j.at(roundNode(e)) + "/" + strconv.Itoa(i)
+}
+
+// release deletes a round.
+func (t *transaction) release(m protocol.Release) {
+	r := roundOf(t.v, m.Event)
+	for _, i := range r.Items {
+		t.delete(t.vouched(m.Event, i), registry.AnyVersion)
+	}
+	for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
+		t.delete(t.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
+	}
+	t.delete(t.at(roundNode(m.Event)), registry.AnyVersion)
+}
+
+// tell sets how far the listeners of fires have been told.
+func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
+	t.checkRuns("set-fires/own", []job.InstanceID{self})
+	if t.v.Fires.Exists {
+		t.op(registry.Set, t.at(NodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))
+	} else {
+		t.op(registry.Create, t.at(NodeFires), spelling.EncodeFires(next), 0)
+	}
+}

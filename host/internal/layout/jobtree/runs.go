@@ -1,0 +1,141 @@
+package jobtree
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// clearMarks deletes marks that no open run justifies.
+func (t *transaction) clearMarks(m protocol.ClearMarks) {
+	// Carried out late, it must not take the mark of a run begun since.
+	if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
+		t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
+	}
+	if len(m.Check) > 0 {
+		t.nobodyJoined("clear-marks/joins")
+	}
+	for _, i := range m.Running {
+		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
+	}
+	for _, i := range m.Failover {
+		t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
+	}
+}
+
+func (t *transaction) begin(m protocol.Begin) {
+	t.checkAssignment("begin/epoch")
+	t.own(m.Self, m.Own)
+	if m.Shared {
+		t.checkOwners("begin/owners", m.Begun)
+		if sealed := t.checkSeal("begin/seal"); !sealed && t.v.Leader != "" {
+			t.checkLead("begin/lead")
+		}
+	}
+	if m.Monitor {
+		for _, i := range m.Begun {
+			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
+		}
+	}
+	for _, i := range m.Unmark {
+		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
+	}
+	t.unpend(m.Unpend)
+	if m.Ack {
+		t.request("begin/request", m.Self, false)
+	}
+}
+
+// unpend deletes pending runs as they were seen. Somebody else may have named one
+// since that said nothing but its item, and that run would be lost.
+func (t *transaction) unpend(items []int) {
+	for _, i := range items {
+		version := registry.AnyVersion
+		if p := pendingIn(t.v.Pending, i); p != nil {
+			version = t.seen("unpend/pending", p.Version)
+		}
+		t.delete(t.pendingItem(i), version)
+	}
+}
+
+// unmark deletes the marks of ended runs that are the member's own.
+func (t *transaction) unmark(self job.InstanceID, items []int) {
+	var session int64
+	for _, m := range t.v.Members {
+		if m.ID == self {
+			session = m.Owner
+		}
+	}
+	for _, i := range items {
+		if i >= len(t.v.Items) {
+			continue
+		}
+		it := t.v.Items[i]
+		if it.Running == session && session != 0 {
+			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
+		}
+		if it.Failover == self && it.FOOwner == session {
+			t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
+		}
+	}
+}
+
+func (t *transaction) reclaim(m protocol.Reclaim) {
+	if m.Rest != nil {
+		t.op(registry.Set, t.runsOf(m.Dead), spelling.EncodeRuns(m.Rest), t.seen("reclaim/dead", t.version(m.Dead)))
+	} else {
+		t.delete(t.runsOf(m.Dead), t.seen("reclaim/dead", t.version(m.Dead)))
+	}
+	t.setAssignment("reclaim/epoch", &m.Next)
+	t.own(m.Self, m.Own)
+	t.checkRuns("reclaim/records", m.Check)
+	t.pend(m.Pend)
+}
+
+// stillAway: the members that had the runs have not come back. Before their
+// instances they write the nodes of their servers.
+func (t *transaction) stillAway(fence string, all []protocol.Pending) {
+	for _, s := range t.v.Servers {
+		if slices.ContainsFunc(all, func(p protocol.Pending) bool { return p.Dead.IP() == s.IP }) {
+			t.check(fence, t.server(s.IP), s.Version)
+		}
+	}
+}
+
+// pend makes runs pending.
+func (t *transaction) pend(all []protocol.Pending) {
+	if len(all) == 0 {
+		return
+	}
+	if !t.v.Dirs.Failover {
+		t.create(t.at(NodeFailover), "")
+	}
+	if !t.v.Dirs.FailoverItems {
+		t.create(t.at(NodeFailoverItems), "")
+	}
+	for k := range all {
+		kind, version := registry.Create, int32(0)
+		if pendingIn(t.v.Pending, all[k].Item) != nil {
+			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
+		}
+		t.op(kind, t.pendingItem(all[k].Item), spelling.EncodePending(&all[k]), version)
+	}
+}
+
+func (t *transaction) takeOver(m protocol.Take) {
+	t.checkAssignment("take/epoch")
+	t.own(m.Self, m.Own)
+	t.unpend(m.Items)
+	for _, i := range m.Items {
+		t.ephemeral(t.Item(i, MarkFailover), string(m.Self))
+		if m.Monitor {
+			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
+		}
+	}
+	if m.Place != "" {
+		t.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)
+	}
+}
