@@ -37,14 +37,14 @@ func belowMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	sent := zk("TestAcknowledged_is_when_it_was_sent")
 	return []mutant{
-		{"health: doubt not reported", "every job hears when the session is in doubt", in("session.connected.watch", "health == known", "health == known || health == Doubtful"), session("TestHealth")},
+		{"health: doubt not reported", "every job hears when the session is in doubt", in("session.openSession.watch", "health == known", "health == known || health == Doubtful"), session("TestHealth")},
 		{"health: half is enough", "guests end before others may have their items", in("session.monitor.health", "granted*3/4", "granted"), session("TestHealth")},
-		{"health: from when it is there", "a session counts from when it was asked for", in("session.Server.open", "newMonitor(_, _, asked)", "newMonitor(session, s.moment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestHealthCountsFromTheRequestForTheSession")},
+		{"health: from when it is there", "a session counts from when it was asked for", in("session.Server.openSession", "newMonitor(_, _, asked)", "newMonitor(session, s.moment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestHealthCountsFromTheRequestForTheSession")},
 		{"health: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestHealthCountsTheSleepOfTheMachine")},
 		{"job session: unsettled", "a closed job session has no commit of unknown outcome", in("session.Job.hasRemains", "j.unknown > j.settled || _", "len(j.created) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
 		{"job session: nodes left", "a closed job session leaves no ephemeral node", in("session.Job.hasRemains", "len(j.created) > 0", "false"), session("TestCloseLeavesNothing")},
 		{"job session: does not wait", "a job session is closed when its requests have ended", without("session.Job.Close", "j.inFlight.Wait()"), session("TestCloseWaits")},
-		{"loop: stands still", "a stuck loop loses its job session before the time-out", in("session.connected.watchLoops", "s.checks >= checksWithoutTurn", "s.checks > checksPerTimeout"), session("TestStuckLoop")},
+		{"loop: stands still", "a stuck loop loses its job session before the time-out", in("session.openSession.watchLoops", "s.checks >= checksWithoutTurn", "s.checks > checksPerTimeout"), session("TestStuckLoop")},
 
 		{"lease: a read", "a read is no acknowledgement", in("zk.session.Read", "return n, nil", "s.acknowledge(time.Now())\nreturn n, nil"), sent},
 		{"lease: sync from its answer", "a keep-alive counts from when it was sent", in("zk.session.keepAlive", "s.acknowledge(sent)", "s.acknowledge(sent.Add(time.Since(sent)))"), sent},

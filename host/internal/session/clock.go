@@ -26,7 +26,7 @@ const (
 	// lookTime is how often watchTime checks whether a clock was set.
 	lookTime = 10 * time.Second
 	// vagueTime is the longest duration of a request whose answer replaces an
-	// earlier time. A slower answer tells the time less exactly.
+	// earlier time. A slower answer carries the time less exactly.
 	vagueTime = time.Second
 )
 
@@ -86,7 +86,7 @@ func (c *clock) age() time.Duration {
 }
 
 // fetchTime asks the registry for its time.
-func (c *connected) fetchTime(ctx context.Context) error {
+func (c *openSession) fetchTime(ctx context.Context) error {
 	sent := c.clock.now()
 	theirs, err := c.session.Time(ctx)
 	if err == nil {
@@ -99,16 +99,16 @@ func (c *connected) fetchTime(ctx context.Context) error {
 // askTime. It wakes the jobs when this server's clock was set, or its difference
 // from the registry's clock has changed: an idle job would otherwise wait for an
 // instant at which its schedule has fired already.
-func (c *connected) watchTime(ctx context.Context) {
+func (c *openSession) watchTime(ctx context.Context) {
 	again := time.NewTicker(lookTime)
 	defer again.Stop()
 	looked, known := c.clock.now(), c.clock.skew()
 	for {
-		if !c.await(ctx, again.C) {
+		if !c.awaitTick(ctx, again.C) {
 			return
 		}
 		if c.clock.age() >= askTime {
-			_ = c.fetchTime(c.life) // after an error the last known time stays in use
+			_ = c.fetchTime(c.ctx) // after an error the last known time stays in use
 		}
 		now, skew := c.clock.now(), c.clock.skew()
 		set := now.at.Round(0).Sub(looked.at.Round(0)) - now.since(looked)
@@ -122,7 +122,7 @@ func (c *connected) watchTime(ctx context.Context) {
 
 // wakeJobs makes every job check its clock. It repeats the session's health for
 // that.
-func (c *connected) wakeJobs() {
+func (c *openSession) wakeJobs() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.repeatHealth()

@@ -10,12 +10,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// belated is a registry that carries out one transaction late, if it can still be: when
-// somebody syncs.
+// belated is a registry that carries out one transaction late, if that is still
+// possible: at a sync.
 type belated struct {
 	registry.Registry
-	commits func() // called before that transaction is sent; nil: there is none to come
-	syncs   func() // called after the next sync was sent, which is before what comes late; nil: it is as any other
+	commits func() // called before that transaction is sent; nil: none follows
+	syncs   func() // called after the next sync was sent, and thus before the late transaction; may be nil
 	late    []registry.Op
 }
 
@@ -54,9 +54,9 @@ func (s belatedSession) Sync(ctx context.Context) error {
 	return s.Session.Sync(ctx)
 }
 
-// The loop of a job and the session's watcher may both close its job session. If one of them
-// has removed everything, what the other one has sent may still come, and would
-// remove what the job's next life makes.
+// The loop of a job and the session's watcher may both close its job session. When one
+// of them has removed everything, the transaction of the other may still be carried out,
+// and would remove what the job's next session creates.
 func TestJobSessionIsClosedByTwo(t *testing.T) {
 	t.Parallel()
 	for name, plan := range map[string]func(reg *belated, first, second func()){
@@ -106,7 +106,7 @@ func TestJobSessionIsClosedByTwo(t *testing.T) {
 				must(b.Commit(ctx, ephemeral("/a/e")))
 				must(nil, b.Sync(ctx))
 				if n, err := b.Read(ctx, "/a/e"); err != nil || !n.Exists {
-					t.Errorf("what the next life has made: there %v, %v", n.Exists, err)
+					t.Errorf("what the next job session has created: there %v, %v", n.Exists, err)
 				}
 				must(nil, b.Close(ctx))
 				cancel()

@@ -59,7 +59,7 @@ type world struct {
 	*Server
 	t      *testing.T
 	faulty *registrytest.Faulty
-	other  registry.Session // somebody else's
+	other  registry.Session // of another client
 	log    *lockedBuffer
 	stop   func()
 }
@@ -99,8 +99,8 @@ func newWorld(t *testing.T, with settings) *world {
 	return w
 }
 
-// open opens a job session and creates the job's node.
-func (w *world) open(name string) (*Job, *recorder) {
+// openJob opens a job session and creates the job's node.
+func (w *world) openJob(name string) (*Job, *recorder) {
 	w.t.Helper()
 	e := &recorder{}
 	l, err := w.Open(w.t.Context(), testNamespace+"/"+name, e)
@@ -127,10 +127,10 @@ func (w *world) read(s registry.Requests, path string) registry.Node {
 	return n
 }
 
-func (w *world) close(l *Job) {
+func (w *world) closeJob(l *Job) {
 	w.t.Helper()
 	if err := l.Close(w.t.Context()); err != nil {
-		w.t.Errorf("close the line: %v", err)
+		w.t.Errorf("close the job session: %v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ type moment struct {
 	slept time.Duration // how long the machine had been asleep until then
 }
 
-func (s *Server) moment() moment { return moment{time.Now(), s.o.Slept()} }
+func (s *Server) moment() moment { return moment{time.Now(), s.options.Slept()} }
 
 // sleepNoise is the largest difference that may come from reading two clocks one
 // after the other; only a larger one is a sleep.
@@ -59,7 +59,7 @@ type monitor struct {
 	lastCheck    moment     // when silence was last called
 	wokeAt       time.Time  // when silence was first called after the machine had slept; zero: it has not
 	acknowledged moment     // when the newest transaction was sent that was acknowledged, and counts
-	reported     Health     // what the jobs were told last
+	reported     Health     // what the jobs were notified of last
 	regained     bool       // since then a job has seen a better health
 }
 
@@ -87,11 +87,11 @@ func (m *monitor) health() (health Health, silent, again time.Duration) {
 	return Trusted, silent, min(half-silent, granted/checksPerTimeout)
 }
 
-// ask returns the health to a job, which may begin something now. The watcher checks
+// healthForJob returns the health to a job, which may begin something now. The watcher checks
 // seldom: if this health were over before its next check, the jobs would not learn so,
-// since the doubt is what they were told before. So a better health than that wakes
+// since they were notified of the doubt before. So a better health than that wakes
 // the watcher.
-func (m *monitor) ask() Health {
+func (m *monitor) healthForJob() Health {
 	health, _, _ := m.health()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,9 +105,9 @@ func (m *monitor) ask() Health {
 	return health
 }
 
-// check returns the health to the watcher, which tells the jobs, and whether a job has
+// healthForWatcher returns the health to the watcher, which notifies the jobs, and whether a job has
 // seen a better one since the check before.
-func (m *monitor) check() (health Health, silent, again time.Duration, regained bool) {
+func (m *monitor) healthForWatcher() (health Health, silent, again time.Duration, regained bool) {
 	health, silent, again = m.health()
 	m.mu.Lock()
 	defer m.mu.Unlock()

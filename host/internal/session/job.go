@@ -17,10 +17,10 @@ import (
 // until the session ends. It records what the job has in the session, so that Close
 // can remove it. All methods are safe for concurrent use.
 type Job struct {
-	connected *connected
-	root      string
-	listener  Listener
-	inFlight  sync.WaitGroup // one for each request in flight
+	parent   *openSession
+	root     string
+	listener Listener
+	inFlight sync.WaitGroup // one for each request in flight
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -32,24 +32,24 @@ type Job struct {
 
 var _ registry.Requests = (*Job)(nil)
 
-func newJob(c *connected, root string, j Listener) *Job {
-	return &Job{connected: c, root: root, listener: j}
+func newJob(c *openSession, root string, j Listener) *Job {
+	return &Job{parent: c, root: root, listener: j}
 }
 
 // ID returns the id of the session, which owns the job's ephemeral nodes.
-func (j *Job) ID() registry.SessionID { return j.connected.session.ID() }
+func (j *Job) ID() registry.SessionID { return j.parent.session.ID() }
 
 // Health returns the health of the session at this moment. It reads the clock, so a
 // process that was frozen notices before it does anything else.
-func (j *Job) Health() Health { return j.connected.monitor.ask() }
+func (j *Job) Health() Health { return j.parent.monitor.healthForJob() }
 
 // Left returns for how long the session is certain not to become Lost, even if no
 // further answer comes; negative if it is Lost already. bounded is false if the
 // registry ends no sessions.
-func (j *Job) Left() (left time.Duration, bounded bool) { return j.connected.monitor.left() }
+func (j *Job) Left() (left time.Duration, bounded bool) { return j.parent.monitor.left() }
 
 // Skew returns by how many ms this server's clock is ahead of the registry's.
-func (j *Job) Skew() int64 { return j.connected.clock.skew() }
+func (j *Job) Skew() int64 { return j.parent.clock.skew() }
 
 // beginRequest counts a request as in flight, unless the job session is closed.
 func (j *Job) beginRequest() error {
@@ -73,9 +73,9 @@ func (j *Job) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt,
 
 func (j *Job) commit(ctx context.Context, ops []registry.Op) (registry.Receipt, error) {
 	j.recordCreations(ops)
-	sent := j.connected.clock.now()
-	receipt, err := j.connected.session.Commit(ctx, ops...)
-	j.connected.clock.observe(sent, receipt.At)
+	sent := j.parent.clock.now()
+	receipt, err := j.parent.session.Commit(ctx, ops...)
+	j.parent.clock.observe(sent, receipt.At)
 	j.recordResult(ops, receipt, err)
 	return receipt, err
 }
@@ -126,7 +126,7 @@ func (j *Job) Read(ctx context.Context, path string) (registry.Node, error) {
 		return registry.Node{}, err
 	}
 	defer j.inFlight.Done()
-	return j.connected.session.Read(ctx, path)
+	return j.parent.session.Read(ctx, path)
 }
 
 // Sync implements registry.Requests.
@@ -135,11 +135,11 @@ func (j *Job) Sync(ctx context.Context) error {
 		return err
 	}
 	defer j.inFlight.Done()
-	return j.connected.session.Sync(ctx)
+	return j.parent.session.Sync(ctx)
 }
 
 // Timeout returns the session's time-out; 0 on the registry inside a server.
-func (j *Job) Timeout() time.Duration { return j.connected.session.Timeout() }
+func (j *Job) Timeout() time.Duration { return j.parent.session.Timeout() }
 
 // Persist implements registry.Requests.
 func (j *Job) Persist(ctx context.Context) error {
@@ -147,7 +147,7 @@ func (j *Job) Persist(ctx context.Context) error {
 		return err
 	}
 	defer j.inFlight.Done()
-	return j.connected.session.Persist(ctx)
+	return j.parent.session.Persist(ctx)
 }
 
 // Time implements registry.Requests.
@@ -156,7 +156,7 @@ func (j *Job) Time(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer j.inFlight.Done()
-	return j.connected.session.Time(ctx)
+	return j.parent.session.Time(ctx)
 }
 
 // Submit queues a commit of ops behind the writes of all jobs and returns at once.
@@ -166,7 +166,7 @@ func (j *Job) Submit(ctx context.Context, ops []registry.Op, reply func(registry
 		reply(registry.Receipt{}, err)
 		return
 	}
-	j.connected.server.pool.write(func() {
+	j.parent.server.pool.write(func() {
 		defer j.inFlight.Done()
 		reply(j.commit(ctx, ops))
 	})
@@ -179,9 +179,9 @@ func (j *Job) Fetch(ctx context.Context, path string, reply func(registry.Node, 
 		reply(registry.Node{}, err)
 		return
 	}
-	j.connected.server.pool.read(func() {
+	j.parent.server.pool.read(func() {
 		defer j.inFlight.Done()
-		reply(j.connected.session.Read(ctx, path))
+		reply(j.parent.session.Read(ctx, path))
 	})
 }
 
@@ -194,7 +194,7 @@ func (j *Job) Fetch(ctx context.Context, path string, reply func(registry.Node, 
 func (j *Job) Close(ctx context.Context) error {
 	j.refuseRequests()
 	j.inFlight.Wait()
-	for j.hasRemains() && j.connected.life.Err() == nil {
+	for j.hasRemains() && j.parent.ctx.Err() == nil {
 		err := j.removeNodes(ctx)
 		if errors.Is(err, registry.ErrEnded) {
 			break // the service deletes the nodes itself
@@ -203,14 +203,14 @@ func (j *Job) Close(ctx context.Context) error {
 			return fmt.Errorf("delete the job's ephemeral nodes: %w", err)
 		}
 	}
-	j.connected.remove(j)
-	j.connected.recheckNamespace() // an operator who removed the job may have removed the namespace, too
+	j.parent.removeJob(j)
+	j.parent.recheckNamespace() // an operator who removed the job may have removed the namespace, too
 	return nil
 }
 
 // Abandon retries Close in the background, after it failed, for a job that does not
 // begin again here. Open waits until that has succeeded or the session has ended.
-func (j *Job) Abandon() { j.connected.abandon(j) }
+func (j *Job) Abandon() { j.parent.closeLater(j) }
 
 func (j *Job) refuseRequests() {
 	j.mu.Lock()
@@ -230,8 +230,8 @@ func (j *Job) hasRemains() bool {
 // and deletes the ephemeral nodes, the newest first: a node may depend on those
 // that were created before it.
 func (j *Job) removeNodes(ctx context.Context) error {
-	s := j.connected.session
-	made, err := j.settle(ctx)
+	s := j.parent.session
+	made, err := j.settleUnknown(ctx)
 	if err != nil {
 		return err
 	}
@@ -265,14 +265,14 @@ func (j *Job) removeNodes(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until no commit of unknown outcome that was sent so far can be applied
+// settleUnknown waits until no commit of unknown outcome that was sent so far can be applied
 // later, and returns the nodes that may exist then. The session's watcher may close
 // the same job session: a commit that it sends meanwhile is not settled.
-func (j *Job) settle(ctx context.Context) (made map[string]int, err error) {
+func (j *Job) settleUnknown(ctx context.Context) (made map[string]int, err error) {
 	j.mu.Lock()
 	unknown := j.unknown
 	j.mu.Unlock()
-	if err := j.connected.session.Sync(ctx); err != nil {
+	if err := j.parent.session.Sync(ctx); err != nil {
 		return nil, err
 	}
 	j.mu.Lock()

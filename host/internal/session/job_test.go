@@ -24,8 +24,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, _ := w.open("a")
-		b, _ := w.open("b")
+		a, _ := w.openJob("a")
+		b, _ := w.openJob("b")
 		w.commit(a, create(jobA), ephemeral(jobA+"/mine"), ephemeral(jobA+"/mine2"))
 		w.commit(a, ephemeral(jobA+"/stolen"), ephemeral(jobA+"/removed"), create(jobA+"/kept"))
 		w.commit(a, remove(jobA+"/removed"), registry.Op{Kind: registry.Set, Path: jobA + "/mine", Version: registry.AnyVersion})
@@ -34,7 +34,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		w.commit(w.other, ephemeral(jobA+"/stolen"))
 		w.read(w.other, jobA)
 		before := w.read(w.other, jobA).Stat.ChildVersion
-		w.close(a)
+		w.closeJob(a)
 		n := w.read(w.other, jobA)
 		if got := fmt.Sprint(n.Children); got != "[kept stolen]" || n.Stat.ChildVersion != before+2 {
 			t.Errorf("left: %s", got)
@@ -50,12 +50,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 				t.Errorf("%s after the end: %v", name, err)
 			}
 		}
-		next, _ := w.open("a")
+		next, _ := w.openJob("a")
 		if next.ID() != b.ID() {
 			t.Error("the session did not go on")
 		}
-		w.close(next)
-		w.close(b)
+		w.closeJob(next)
+		w.closeJob(b)
 		w.stop()
 	})
 }
@@ -74,20 +74,20 @@ func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 				}
 				return registrytest.Pass
 			}})
-			a, _ := w.open("a")
+			a, _ := w.openJob("a")
 			w.commit(a, create(jobA))
 			if _, err := a.Commit(t.Context(), create(jobA+"/p"), ephemeral(jobA+"/e")); !errors.Is(err, registry.ErrUnknown) {
 				t.Errorf("commit: %v", err)
 			}
-			w.close(a)
-			next, _ := w.open("a")
+			w.closeJob(a)
+			next, _ := w.openJob("a")
 			if err := next.Sync(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if w.read(next, jobA+"/e").Exists {
 				t.Errorf("outcome %d: the node of an earlier life is there", outcome)
 			}
-			w.close(next)
+			w.closeJob(next)
 			w.stop()
 		})
 	}
@@ -103,14 +103,14 @@ func TestCloseSettlesACommitWithoutMarks(t *testing.T) {
 			}
 			return registrytest.Pass
 		}})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA))
 		if _, err := a.Commit(t.Context(), create(jobA+"/late")); !errors.Is(err, registry.ErrUnknown) {
 			t.Errorf("commit: %v", err)
 		}
-		w.close(a)
+		w.closeJob(a)
 		if !w.read(w.other, jobA+"/late").Exists {
-			t.Error("it can be carried out when the line is closed")
+			t.Error("it can be carried out when the job session is closed")
 		}
 		w.stop()
 	})
@@ -122,12 +122,12 @@ func TestCloseInPieces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{embedded: embedded.Options{MaxCommit: 1000}})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA))
 		for i := range 100 {
 			w.commit(a, ephemeral(fmt.Sprintf("%s/e%02d", jobA, i)))
 		}
-		w.close(a)
+		w.closeJob(a)
 		n := w.read(w.other, jobA)
 		if len(n.Children) != 0 {
 			t.Errorf("left: %v", n.Children)
@@ -146,14 +146,14 @@ func TestCloseIsDenied(t *testing.T) {
 			}
 			return registrytest.Pass
 		}})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
 		denied.Store(true)
 		if err := a.Close(t.Context()); !errors.Is(err, registry.ErrDenied) {
 			t.Errorf("close: %v", err)
 		}
 		denied.Store(false)
-		w.close(a)
+		w.closeJob(a)
 		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the node is still there")
 		}
@@ -173,7 +173,7 @@ func TestAbandon(t *testing.T) {
 			}
 			return registrytest.Pass
 		}})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
 		denied.Store(true)
 		if err := a.Close(t.Context()); !errors.Is(err, registry.ErrDenied) {
@@ -183,10 +183,10 @@ func TestAbandon(t *testing.T) {
 		ctx, cancel := contextFor(t, time.Minute)
 		defer cancel()
 		if _, err := w.Open(ctx, jobA, &recorder{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a line beside what is left: %v", err)
+			t.Errorf("a job session beside nodes of the one before: %v", err)
 		}
 		denied.Store(false)
-		a, _ = w.open("a")
+		a, _ = w.openJob("a")
 		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the node is still there")
 		}
@@ -205,12 +205,12 @@ func TestNamespaceIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, _ := w.open("a")
-		w.close(a)
+		a, _ := w.openJob("a")
+		w.closeJob(a)
 		w.commit(w.other, remove(testNamespace))
-		a, _ = w.open("a")
+		a, _ = w.openJob("a")
 		w.commit(a, create(jobA))
-		w.close(a)
+		w.closeJob(a)
 		w.stop()
 	})
 }
@@ -221,7 +221,7 @@ func TestRequestsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA))
 		back := w.faulty.Silence()
 		const many = 10 * maxInFlight
@@ -244,7 +244,7 @@ func TestRequestsTakeTurns(t *testing.T) {
 		if w.pool.busy != 0 {
 			t.Errorf("%d goroutines wait for nothing", w.pool.busy)
 		}
-		w.close(a)
+		w.closeJob(a)
 		w.stop()
 	})
 }
@@ -269,7 +269,7 @@ func TestWritesGoFirst(t *testing.T) {
 			t.Errorf("order %s", got)
 		}
 		close(release)
-		p.work.Wait()
+		p.workers.Wait()
 	})
 }
 
@@ -278,7 +278,7 @@ func TestCloseWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, _ := w.open("a")
+		a, _ := w.openJob("a")
 		w.commit(a, create(jobA))
 		back := w.faulty.Silence()
 		ctx, cancel := contextFor(t, time.Minute)

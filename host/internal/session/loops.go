@@ -25,8 +25,8 @@ type Loop interface {
 // not time, because a process that was frozen is not stuck.
 const checksWithoutTurn = checksPerTimeout / 2
 
-// stalled is the state of a loop for which events wait.
-type stalled struct {
+// stalledLoop is the state of a loop for which events wait.
+type stalledLoop struct {
 	turn   uint64
 	checks int // checks since that turn
 }
@@ -34,16 +34,16 @@ type stalled struct {
 // watchLoops ends the job sessions of stuck loops. The session's keep-alives need
 // no loop, so the job would otherwise keep its items for as long as the process
 // lives.
-func (c *connected) watchLoops(ctx context.Context) {
+func (c *openSession) watchLoops(ctx context.Context) {
 	timeout := c.session.Timeout()
 	if timeout <= 0 {
 		return // without a time-out no other server takes the items
 	}
 	again := time.NewTicker(timeout / checksPerTimeout)
 	defer again.Stop()
-	known := map[*Job]stalled{}
+	known := map[*Job]stalledLoop{}
 	for {
-		if !c.await(ctx, again.C) {
+		if !c.awaitTick(ctx, again.C) {
 			return
 		}
 		known = c.stalledLoops(known)
@@ -55,8 +55,8 @@ func (c *connected) watchLoops(ctx context.Context) {
 	}
 }
 
-// await waits for a tick. It returns false if the session or ctx ended first.
-func (c *connected) await(ctx context.Context, tick <-chan time.Time) bool {
+// awaitTick waits for a tick. It returns false if the session or ctx ended first.
+func (c *openSession) awaitTick(ctx context.Context, tick <-chan time.Time) bool {
 	select {
 	case <-tick:
 		return true
@@ -67,8 +67,8 @@ func (c *connected) await(ctx context.Context, tick <-chan time.Time) bool {
 }
 
 // stalledLoops returns the job sessions for whose loops events wait.
-func (c *connected) stalledLoops(before map[*Job]stalled) map[*Job]stalled {
-	now := map[*Job]stalled{}
+func (c *openSession) stalledLoops(before map[*Job]stalledLoop) map[*Job]stalledLoop {
+	now := map[*Job]stalledLoop{}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for j := range c.eachJob() {
@@ -80,7 +80,7 @@ func (c *connected) stalledLoops(before map[*Job]stalled) map[*Job]stalled {
 		if !waits {
 			continue
 		}
-		s := stalled{turn: turn}
+		s := stalledLoop{turn: turn}
 		if b, ok := before[j]; ok && b.turn == turn {
 			s.checks = b.checks + 1
 		}
@@ -92,12 +92,12 @@ func (c *connected) stalledLoops(before map[*Job]stalled) map[*Job]stalled {
 // endStuck ends a job session as the end of the whole session would, without using
 // the job's loop: new requests are refused, the guests end, and after the last of
 // them the ephemeral nodes are deleted, so that other servers take the items.
-func (c *connected) endStuck(j *Job) {
+func (c *openSession) endStuck(j *Job) {
 	j.refuseRequests()
 	c.mu.Lock()
 	over := c.over
 	if !over {
-		c.removeLocked(j) // under the lock, so that the listener receives one Ended: this one or the session's
+		c.removeJobLocked(j) // under the lock, so that the listener receives one Ended: this one or the session's
 		j.listener.Event(registry.Event{Kind: registry.Ended})
 	}
 	c.mu.Unlock()

@@ -52,7 +52,7 @@ func TestStuckLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{granted: 20 * time.Second})
-		b, recorderB := w.open("b")
+		b, recorderB := w.openJob("b")
 		r := &reader{}
 		a, err := w.Open(t.Context(), jobA, r)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestStuckLoop(t *testing.T) {
 			t.Errorf("it received %q", got)
 		}
 		if _, err := a.Commit(t.Context(), create(jobA+"/late")); !errors.Is(err, registry.ErrEnded) {
-			t.Errorf("a commit of a line that is over: %v", err)
+			t.Errorf("a commit of a job session that is over: %v", err)
 		}
 		w.commit(w.other, create(jobA+"/other"))
 		time.Sleep(time.Minute)
@@ -102,9 +102,9 @@ func TestStuckLoop(t *testing.T) {
 		if got := recorderB.all(); got != "changed "+jobB {
 			t.Errorf("the other job received %q", got)
 		}
-		next, _ := w.open("a")
+		next, _ := w.openJob("a")
 		for _, l := range []*Job{a, next, b} {
-			w.close(l)
+			w.closeJob(l)
 		}
 		w.stop()
 		if !strings.Contains(w.log.String(), "the loop of a job is stuck") {

@@ -10,7 +10,7 @@ const maxInFlight = 56
 // pool carries out queued requests, writes before reads. Its goroutines live only
 // while there are requests.
 type pool struct {
-	work sync.WaitGroup // one for each goroutine
+	workers sync.WaitGroup // one for each goroutine
 
 	mu            sync.Mutex // guards the fields below
 	writes, reads queue
@@ -46,17 +46,17 @@ func (p *pool) add(q *queue, do func()) {
 	q.put(do)
 	if p.busy < maxInFlight {
 		p.busy++
-		p.work.Go(p.run)
+		p.workers.Go(p.work)
 	}
 }
 
-func (p *pool) run() {
-	for do := p.take(); do != nil; do = p.take() {
+func (p *pool) work() {
+	for do := p.takeNext(); do != nil; do = p.takeNext() {
 		do()
 	}
 }
 
-func (p *pool) take() func() {
+func (p *pool) takeNext() func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do := p.writes.take()

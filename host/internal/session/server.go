@@ -43,11 +43,11 @@ type Listener interface {
 // Server keeps the registry session of a server: one at a time, and a new one after
 // each end. Create it with New.
 type Server struct {
-	o    Options
-	pool pool
+	options Options
+	pool    pool
 
-	mu      sync.Mutex // guards the fields below
-	current *connected // nil while there is no session
+	mu      sync.Mutex   // guards the fields below
+	current *openSession // nil while there is no session
 	changed chan struct{}
 	away    reason.Reason // why there is no session
 }
@@ -58,9 +58,9 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Slept == nil {
-		o.Slept = suspended
+		o.Slept = timeAsleep
 	}
-	return &Server{o: o, changed: make(chan struct{}), away: unopened("not opened yet")}
+	return &Server{options: o, changed: make(chan struct{}), away: unopened("not opened yet")}
 }
 
 // Troubles returns what is wrong with the session now; nothing if all is well.
@@ -77,16 +77,16 @@ func (s *Server) Troubles() []reason.Reason {
 // Run keeps a session open until ctx ends, and then closes it. It returns when all
 // its goroutines have ended. All job sessions must be closed before ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.pool.work.Wait()
+	defer s.pool.workers.Wait()
 	away := false
 	attempt := firstAttempt
 	for p := new(backoff.Backoff); ctx.Err() == nil; {
-		c, err := s.open(ctx, attempt)
+		c, err := s.openSession(ctx, attempt)
 		if err != nil {
-			s.set(nil, unopened(err.Error()))
+			s.setCurrent(nil, unopened(err.Error()))
 			if ctx.Err() == nil && !away {
 				away = true
-				s.o.Log.Error("cannot open a registry session; no run begins until one is open", "reason_code", reason.SessionUnopened, "error", err)
+				s.options.Log.Error("cannot open a registry session; no run begins until one is open", "reason_code", reason.SessionUnopened, "error", err)
 			}
 			attempt = min(2*attempt, lastAttempt)
 			Sleep(ctx, p.Next())
@@ -95,10 +95,10 @@ func (s *Server) Run(ctx context.Context) error {
 		attempt = firstAttempt
 		if away {
 			away = false
-			s.o.Log.Info("opened a registry session after failed attempts", "session", c.session.ID())
+			s.options.Log.Info("opened a registry session after failed attempts", "session", c.session.ID())
 		}
 		begun := time.Now()
-		err = s.use(ctx, c)
+		err = s.keepSession(ctx, c)
 		if ctx.Err() != nil {
 			return err
 		}
@@ -106,17 +106,17 @@ func (s *Server) Run(ctx context.Context) error {
 			p = new(backoff.Backoff)
 		}
 		wait := p.Next()
-		s.o.Log.Warn("the registry session ended, and with it all its runs; another session will be opened", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String(), "error", err)
+		s.options.Log.Warn("the registry session ended, and with it all its runs; another session will be opened", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String(), "error", err)
 		Sleep(ctx, wait)
 	}
 	return nil
 }
 
-// use offers c to Open until the session or ctx ends, and then closes it. It also
+// keepSession offers c to Open until the session or ctx ends, and then closes it. It also
 // writes the log, which may block and therefore must not be written under the
 // session's lock.
-func (s *Server) use(ctx context.Context, c *connected) error {
-	s.set(c, reason.Reason{})
+func (s *Server) keepSession(ctx context.Context, c *openSession) error {
+	s.setCurrent(c, reason.Reason{})
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
 	watching.Go(func() { c.watchLoops(ctx) })
@@ -124,14 +124,14 @@ func (s *Server) use(ctx context.Context, c *connected) error {
 	for going := true; going; {
 		select {
 		case say := <-c.logs:
-			say(s.o.Log)
-		case <-c.life.Done():
+			say(s.options.Log)
+		case <-c.ctx.Done():
 			going = false
 		}
 	}
 	watching.Wait()
-	c.finish()
-	s.set(nil, reason.Of(reason.SessionEnded))
+	c.awaitAbandoned()
+	s.setCurrent(nil, reason.Of(reason.SessionEnded))
 	if err := c.session.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
 		return fmt.Errorf("close the registry session: %w", err)
 	}
@@ -145,14 +145,14 @@ const (
 	lastAttempt  = time.Minute
 )
 
-// open opens a session and creates the namespace.
-func (s *Server) open(ctx context.Context, bound time.Duration) (*connected, error) {
+// openSession opens a session and creates the namespace.
+func (s *Server) openSession(ctx context.Context, bound time.Duration) (*openSession, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	c := &connected{server: s, life: life, end: end, jobs: map[string][]*Job{}, abandoned: map[string]*Job{}, ended: make(chan struct{}), making: make(chan struct{}, 1), logs: make(chan func(*slog.Logger), maxLogs)}
+	c := &openSession{server: s, ctx: life, cancel: end, jobs: map[string][]*Job{}, abandoned: map[string]*Job{}, ended: make(chan struct{}), namespaceLock: make(chan struct{}, 1), logs: make(chan func(*slog.Logger), maxLogs)}
 	asked := s.moment() // the service may count the session's time-out from here
-	session, err := s.o.Registry.Open(ctx, c.receive)
+	session, err := s.options.Registry.Open(ctx, c.receive)
 	if err != nil {
 		end()
 		return nil, fmt.Errorf("open a registry session: %w", err)
@@ -161,7 +161,7 @@ func (s *Server) open(ctx context.Context, bound time.Duration) (*connected, err
 	c.clock = clock{now: s.moment, inside: session.Timeout() == 0}
 	err = session.Follow(ctx, s.root()) // before anything is read, so that no change is missed
 	if err == nil {
-		err = c.prepare(ctx)
+		err = c.prepareNamespace(ctx)
 	}
 	if err == nil {
 		if err := c.fetchTime(ctx); err != nil { // not fatal: transactions carry the time, too
@@ -171,7 +171,7 @@ func (s *Server) open(ctx context.Context, bound time.Duration) (*connected, err
 		}
 	}
 	if err != nil {
-		c.end()
+		c.cancel()
 		return nil, errors.Join(err, session.Close())
 	}
 	return c, nil
@@ -179,16 +179,16 @@ func (s *Server) open(ctx context.Context, bound time.Duration) (*connected, err
 
 // root returns the parent of all jobs.
 func (s *Server) root() string {
-	if n := len(s.o.Namespace); n > 0 {
-		return s.o.Namespace[n-1]
+	if n := len(s.options.Namespace); n > 0 {
+		return s.options.Namespace[n-1]
 	}
 	return "/"
 }
 
 func unopened(why string) reason.Reason { return reason.Of(reason.SessionUnopened, why) }
 
-// set makes c the session that Open uses; if c is nil, away says why there is none.
-func (s *Server) set(c *connected, away reason.Reason) {
+// setCurrent makes c the session that Open uses; if c is nil, away says why there is none.
+func (s *Server) setCurrent(c *openSession, away reason.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
@@ -216,10 +216,10 @@ func (s *Server) Open(ctx context.Context, root string, l Listener) (*Job, error
 				return nil, fmt.Errorf("wait for a registry session: %w", ctx.Err())
 			}
 		}
-		if err := c.prepare(ctx); err != nil {
+		if err := c.prepareNamespace(ctx); err != nil {
 			return nil, err
 		}
-		job, busy := c.add(root, l)
+		job, busy := c.addJob(root, l)
 		switch {
 		case job != nil:
 			return job, nil

@@ -25,8 +25,8 @@ func TestEventsGoToTheirJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, recorderA := w.open("a")
-		b, recorderB := w.open("b")
+		a, recorderA := w.openJob("a")
+		b, recorderB := w.openJob("b")
 		if a.ID() != b.ID() || a.ID() == 0 {
 			t.Errorf("sessions %d and %d, want one", a.ID(), b.ID())
 		}
@@ -38,13 +38,13 @@ func TestEventsGoToTheirJob(t *testing.T) {
 		if got := recorderB.all(); got != "changed "+jobB+", changed "+jobB+"/deep, list "+jobB {
 			t.Errorf("b received %q", got)
 		}
-		w.close(a)
+		w.closeJob(a)
 		w.commit(w.other, remove(jobA))
 		synctest.Wait()
 		if got := recorderA.all(); got != "" {
 			t.Errorf("a received %q after its end", got)
 		}
-		w.close(b)
+		w.closeJob(b)
 		w.stop()
 	})
 }
@@ -79,7 +79,7 @@ func TestServiceThatComesLate(t *testing.T) {
 			t.Errorf("troubles %q, want one that says why", got)
 		}
 		begun := time.Now()
-		l, _ := w.open("a") // it waits
+		l, _ := w.openJob("a") // it waits
 		if waited := time.Since(begun); waited < 59*time.Minute || waited > 60*time.Minute {
 			t.Errorf("waited for %v", waited)
 		}
@@ -89,7 +89,7 @@ func TestServiceThatComesLate(t *testing.T) {
 		if n := w.read(w.other, testNamespace); !n.Exists {
 			t.Error("the namespace is not there")
 		}
-		w.close(l)
+		w.closeJob(l)
 		w.stop()
 		if got := w.log.String(); strings.Count(got, "\n") != 2 || strings.Count(got, "level=ERROR") != 1 {
 			t.Errorf("the log, want a line when it was away and one when it was there:\n%s", got)
@@ -97,14 +97,14 @@ func TestServiceThatComesLate(t *testing.T) {
 	})
 }
 
-func TestOpenIsCalledOff(t *testing.T) {
+func TestOpenIsCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{since: time.Hour})
 		ctx, cancel := contextFor(t, time.Second)
 		defer cancel()
 		if _, err := w.Open(ctx, jobA, &recorder{}); err == nil {
-			t.Error("a line without a session")
+			t.Error("a job session without a session")
 		}
 		w.stop()
 	})
@@ -114,8 +114,8 @@ func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, recorderA := w.open("a")
-		b, recorderB := w.open("b")
+		a, recorderA := w.openJob("a")
+		b, recorderB := w.openJob("b")
 		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
 		if err := w.faulty.EndSessions(); err != nil {
 			t.Fatal(err)
@@ -130,16 +130,16 @@ func TestSessionEnds(t *testing.T) {
 		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the ephemeral node outlived its session")
 		}
-		w.close(a) // without asking anything
-		w.close(b)
-		next, _ := w.open("a")
+		w.closeJob(a) // without asking anything
+		w.closeJob(b)
+		next, _ := w.openJob("a")
 		if next.ID() == a.ID() || len(w.Troubles()) != 0 {
 			t.Errorf("session %d after %d, troubles %q", next.ID(), a.ID(), w.Troubles())
 		}
 		if _, err := a.Read(t.Context(), jobA); err == nil {
-			t.Error("a request of a line that has ended")
+			t.Error("a request of a job session that has ended")
 		}
-		w.close(next)
+		w.closeJob(next)
 		w.stop()
 	})
 }
@@ -148,9 +148,9 @@ func TestSuspendedAndResumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, recorderA := w.open("a")
+		a, recorderA := w.openJob("a")
 		w.faulty.Suspend()
-		b, recorderB := w.open("b") // in the middle of it
+		b, recorderB := w.openJob("b") // in the middle of it
 		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.ConnectionLost)}) {
 			t.Errorf("troubles %q, want %s", got, reason.ConnectionLost)
 		}
@@ -163,8 +163,8 @@ func TestSuspendedAndResumed(t *testing.T) {
 		if got := w.Troubles(); len(got) != 0 {
 			t.Errorf("troubles %q, want none", got)
 		}
-		w.close(a)
-		w.close(b)
+		w.closeJob(a)
+		w.closeJob(b)
 		w.stop()
 	})
 }
@@ -173,7 +173,7 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{granted: 30 * time.Second})
-		a, recorder := w.open("a")
+		a, recorder := w.openJob("a")
 		time.Sleep(time.Hour)
 		begun := time.Now()
 		back := w.faulty.Silence()
@@ -204,7 +204,7 @@ func TestHealth(t *testing.T) {
 		if got := recorder.all(); got != "health 0" || len(w.Troubles()) != 0 {
 			t.Errorf("it received %q, troubles %q", got, w.Troubles())
 		}
-		w.close(a)
+		w.closeJob(a)
 		w.stop()
 		if got := w.log.String(); strings.Count(got, "\n") != 3 {
 			t.Errorf("the log, want a line for each change:\n%s", got)
@@ -358,7 +358,7 @@ func TestDoubtIsReportedSoonAfterASleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slept atomic.Int64
 		w := newWorld(t, settings{granted: 30 * time.Second, slept: func() time.Duration { return time.Duration(slept.Load()) }})
-		a, recorder := w.open("a")
+		a, recorder := w.openJob("a")
 		time.Sleep(time.Hour)
 		back := w.faulty.Silence()
 		slept.Store(int64(15 * time.Second)) // the newest sign of life may be some seconds older
@@ -375,7 +375,7 @@ func TestDoubtIsReportedSoonAfterASleep(t *testing.T) {
 		if got := recorder.all(); !strings.HasSuffix(got, "health 0") { // it is also reminded to look at the clock
 			t.Errorf("when the registry answers, it received %q", got)
 		}
-		w.close(a)
+		w.closeJob(a)
 		w.stop()
 	})
 }

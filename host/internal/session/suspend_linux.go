@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended returns how long the machine has been asleep since it was booted. Go's
+// timeAsleep returns how long the machine has been asleep since it was booted. Go's
 // monotonic clock stands still during that time, while the clock of the registry's
 // server goes on.
-func suspended() time.Duration {
+func timeAsleep() time.Duration {
 	var boot, awake unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil {
 		return 0

@@ -17,21 +17,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// connected is one open session of the registry, with the job sessions in it.
-type connected struct {
+// openSession is one open session of the registry, with the job sessions in it.
+type openSession struct {
 	server  *Server
 	session registry.Session
 	monitor *monitor
 	clock   clock
-	life    context.Context //nolint:containedctx // lives as long as the session, not as a call
-	end     context.CancelFunc
+	ctx     context.Context //nolint:containedctx // lives as long as the session, not as a call
+	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the session is over
 	logs    chan func(*slog.Logger)
 
 	closing sync.WaitGroup // one for each abandoned job session
 
-	making chan struct{} // a lock that can be waited for with a context; held while the namespace is created
-	made   atomic.Bool   // the namespace exists, or is being created
+	namespaceLock chan struct{} // a lock that can be waited for with a context; held while the namespace is created
+	namespaceMade atomic.Bool   // the namespace exists, or is being created
 
 	mu           sync.RWMutex      // guards the fields below; held while listeners are called
 	jobs         map[string][]*Job // job sessions, by root of the job
@@ -41,23 +41,23 @@ type connected struct {
 	over         bool
 }
 
-// prepare creates the nodes above the jobs, unless they are known to exist.
-func (c *connected) prepare(ctx context.Context) (err error) {
+// prepareNamespace creates the nodes above the jobs, unless they are known to exist.
+func (c *openSession) prepareNamespace(ctx context.Context) (err error) {
 	select {
-	case c.making <- struct{}{}:
+	case c.namespaceLock <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("wait until another job has created the namespace: %w", ctx.Err())
 	}
-	defer func() { <-c.making }()
-	if c.made.Swap(true) {
+	defer func() { <-c.namespaceLock }()
+	if c.namespaceMade.Swap(true) {
 		return nil
 	}
 	defer func() {
 		if err != nil {
-			c.made.Store(false)
+			c.namespaceMade.Store(false)
 		}
 	}()
-	if err := CreateMissing(ctx, c.session, c.server.o.Namespace); err != nil {
+	if err := CreateMissing(ctx, c.session, c.server.options.Namespace); err != nil {
 		return fmt.Errorf("create the namespace: %w", err)
 	}
 	return nil
@@ -84,11 +84,11 @@ func CreateMissing(ctx context.Context, r registry.Requests, paths []string) err
 
 // recheckNamespace makes the next job session check whether the namespace still
 // exists. It does not wait for the registry.
-func (c *connected) recheckNamespace() { c.made.Store(false) }
+func (c *openSession) recheckNamespace() { c.namespaceMade.Store(false) }
 
-// add creates a job session. It returns nil if the session has ended, and nil with
+// addJob creates a job session. It returns nil if the session has ended, and nil with
 // busy set if nodes of an abandoned job session are still there.
-func (c *connected) add(root string, j Listener) (job *Job, busy bool) {
+func (c *openSession) addJob(root string, j Listener) (job *Job, busy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || c.abandoned[root] != nil {
@@ -102,8 +102,8 @@ func (c *connected) add(root string, j Listener) (job *Job, busy bool) {
 	return job, false
 }
 
-// abandon retries to close a job session until that succeeds or the session ends.
-func (c *connected) abandon(j *Job) {
+// closeLater retries to close a job session until that succeeds or the session ends.
+func (c *openSession) closeLater(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -111,8 +111,8 @@ func (c *connected) abandon(j *Job) {
 	}
 	c.abandoned[j.root] = j
 	c.closing.Go(func() {
-		for p := new(backoff.Backoff); c.life.Err() == nil && j.Close(c.life) != nil; {
-			Sleep(c.life, p.Next())
+		for p := new(backoff.Backoff); c.ctx.Err() == nil && j.Close(c.ctx) != nil; {
+			Sleep(c.ctx, p.Next())
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -120,22 +120,22 @@ func (c *connected) abandon(j *Job) {
 	})
 }
 
-// finish prevents new job sessions, and waits for the abandoned ones.
-func (c *connected) finish() {
+// awaitAbandoned prevents new job sessions, and waits for the abandoned ones.
+func (c *openSession) awaitAbandoned() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
 	c.closing.Wait()
 }
 
-func (c *connected) remove(j *Job) {
+func (c *openSession) removeJob(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.removeLocked(j)
+	c.removeJobLocked(j)
 }
 
-// removeLocked is remove for callers that hold the lock.
-func (c *connected) removeLocked(j *Job) {
+// removeJobLocked is remove for callers that hold the lock.
+func (c *openSession) removeJobLocked(j *Job) {
 	if c.jobs[j.root] = slices.DeleteFunc(c.jobs[j.root], func(o *Job) bool { return o == j }); len(c.jobs[j.root]) == 0 {
 		delete(c.jobs, j.root)
 	}
@@ -143,7 +143,7 @@ func (c *connected) removeLocked(j *Job) {
 
 // receive handles the events of the registry session. Changes of a node go to the
 // jobs that the path belongs to, all other events to every job.
-func (c *connected) receive(e registry.Event) {
+func (c *openSession) receive(e registry.Event) {
 	if e.Kind == registry.Changed {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
@@ -174,7 +174,7 @@ func (c *connected) receive(e registry.Event) {
 }
 
 // eachJob yields all job sessions. mu is held meanwhile.
-func (c *connected) eachJob() iter.Seq[*Job] {
+func (c *openSession) eachJob() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		for _, of := range c.jobs {
 			for _, j := range of {
@@ -199,7 +199,7 @@ func (s *Server) rootOf(path string) string {
 }
 
 // troubles returns what is wrong with this session.
-func (c *connected) troubles() []reason.Reason {
+func (c *openSession) troubles() []reason.Reason {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var all []reason.Reason
@@ -214,8 +214,8 @@ func (c *connected) troubles() []reason.Reason {
 
 // watch notifies the jobs when the health of the session changes, until the session
 // ends. It waits only for time, never for the registry.
-func (c *connected) watch(ctx context.Context) {
-	defer c.end()
+func (c *openSession) watch(ctx context.Context) {
+	defer c.cancel()
 	known := Trusted
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -228,7 +228,7 @@ func (c *connected) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		health, silent, again, regained := c.monitor.check()
+		health, silent, again, regained := c.monitor.healthForWatcher()
 		if again > 0 {
 			timer.Reset(again)
 		}
@@ -244,7 +244,7 @@ func (c *connected) watch(ctx context.Context) {
 }
 
 // setHealth notifies every job of the session's health.
-func (c *connected) setHealth(health Health) {
+func (c *openSession) setHealth(health Health) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.health = health
@@ -252,13 +252,13 @@ func (c *connected) setHealth(health Health) {
 }
 
 // repeatHealth notifies every job of the health that is known. mu is held.
-func (c *connected) repeatHealth() {
+func (c *openSession) repeatHealth() {
 	for j := range c.eachJob() {
 		j.listener.HealthChanged(c.health)
 	}
 }
 
-func (c *connected) logHealth(health Health, silent time.Duration) {
+func (c *openSession) logHealth(health Health, silent time.Duration) {
 	if health == Trusted {
 		c.logLater(func(log *slog.Logger) { log.Info("the registry answers again") })
 		return
@@ -277,7 +277,7 @@ func (c *connected) logHealth(health Health, silent time.Duration) {
 const maxLogs = 16
 
 // logLater queues a log entry. Callers hold locks, and writing the log may block.
-func (c *connected) logLater(job func(*slog.Logger)) {
+func (c *openSession) logLater(job func(*slog.Logger)) {
 	select {
 	case c.logs <- job:
 	default:

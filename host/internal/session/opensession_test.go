@@ -30,25 +30,25 @@ func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := silent{speak: make(chan struct{})}
-		c := &connected{server: &Server{o: Options{Namespace: []string{"/ns"}}}, session: s, making: make(chan struct{}, 1)}
+		c := &openSession{server: &Server{options: Options{Namespace: []string{"/ns"}}}, session: s, namespaceLock: make(chan struct{}, 1)}
 		made := make(chan error, 1)
-		go func() { made <- c.prepare(t.Context()) }()
+		go func() { made <- c.prepareNamespace(t.Context()) }()
 		synctest.Wait()
 		c.recheckNamespace()
 		waits, stop := context.WithCancel(t.Context())
 		gaveUp := make(chan error, 1)
-		go func() { gaveUp <- c.prepare(waits) }()
+		go func() { gaveUp <- c.prepareNamespace(waits) }()
 		synctest.Wait()
 		stop()
 		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
 			t.Errorf("who waits for it and gives up: %v", err)
 		}
 		close(s.speak)
-		if err := <-made; err != nil || c.made.Load() {
-			t.Errorf("error %v, there %v, want that the next line looks again", err, c.made.Load())
+		if err := <-made; err != nil || c.namespaceMade.Load() {
+			t.Errorf("error %v, there %v, want that the next job session looks again", err, c.namespaceMade.Load())
 		}
-		if err := c.prepare(t.Context()); err != nil || !c.made.Load() {
-			t.Errorf("the next line: %v, there %v", err, c.made.Load())
+		if err := c.prepareNamespace(t.Context()); err != nil || !c.namespaceMade.Load() {
+			t.Errorf("the next job session: %v, there %v", err, c.namespaceMade.Load())
 		}
 	})
 }
@@ -56,10 +56,10 @@ func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
 // A failed creation is tried again.
 func TestNamespaceThatFailed(t *testing.T) {
 	t.Parallel()
-	c := &connected{server: &Server{o: Options{Namespace: []string{"/ns"}}}, session: silent{}, making: make(chan struct{}, 1)}
+	c := &openSession{server: &Server{options: Options{Namespace: []string{"/ns"}}}, session: silent{}, namespaceLock: make(chan struct{}, 1)}
 	over, stop := context.WithCancel(t.Context())
 	stop()
-	if err := c.prepare(over); err == nil || c.made.Load() {
-		t.Errorf("error %v, there %v", err, c.made.Load())
+	if err := c.prepareNamespace(over); err == nil || c.namespaceMade.Load() {
+		t.Errorf("error %v, there %v", err, c.namespaceMade.Load())
 	}
 }
