@@ -77,23 +77,15 @@ func TestJobSessionIsClosedByTwo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg := &belated{Registry: embedded.Memory()}
 				server := New(Options{Registry: reg})
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error)
-				go func() { done <- server.Run(ctx) }()
-				open := func() *Job {
-					l, err := server.Open(ctx, "/a", &recorder{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return l
-				}
+				ctx, stop := t.Context(), startServer(t, server)
+				defer stop()
 				must := func(_ any, err error) {
 					t.Helper()
 					if err != nil {
 						t.Fatal(err)
 					}
 				}
-				a := open()
+				a, _ := openOn(t, server, "/a")
 				must(a.Commit(ctx, create("/a"), ephemeral("/a/e")))
 				plan(reg, func() {
 					if err := a.Close(ctx); !errors.Is(err, registry.ErrUnknown) {
@@ -102,17 +94,13 @@ func TestJobSessionIsClosedByTwo(t *testing.T) {
 				}, func() { must(nil, a.Close(ctx)) })
 				must(nil, a.Close(ctx))
 
-				b := open()
+				b, _ := openOn(t, server, "/a")
 				must(b.Commit(ctx, ephemeral("/a/e")))
 				must(nil, b.Sync(ctx))
 				if n, err := b.Read(ctx, "/a/e"); err != nil || !n.Exists {
 					t.Errorf("what the next job session has created: there %v, %v", n.Exists, err)
 				}
 				must(nil, b.Close(ctx))
-				cancel()
-				if err := errors.Join(<-done, reg.Close()); err != nil {
-					t.Error(err)
-				}
 			})
 		})
 	}

@@ -87,28 +87,45 @@ func newWorld(t *testing.T, with settings) *world {
 		Registry: registrytest.Unreachable{Registry: w.faulty, Away: registrytest.Until(time.Now().Add(with.since))}, Namespace: []string{"/test", testNamespace},
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Slept: with.slept,
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- w.Run(ctx) }()
-	w.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := errors.Join(<-done, w.faulty.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	w.stop = startServer(t, w.Server)
 	return w
 }
 
-// openJob opens a job session and creates the job's node.
+// start starts a server. stop ends it and closes its registry.
+func startServer(t *testing.T, s *Server) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-done, s.options.Registry.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// openOn opens a job session.
+func openOn(t *testing.T, s *Server, root string) (*Job, *recorder) {
+	t.Helper()
+	e := &recorder{}
+	j, err := s.Open(t.Context(), root, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.job = j
+	return j, e
+}
+
+func closeJob(t *testing.T, j *Job) {
+	t.Helper()
+	if err := j.Close(t.Context()); err != nil {
+		t.Errorf("close the job session: %v", err)
+	}
+}
+
 func (w *world) openJob(name string) (*Job, *recorder) {
 	w.t.Helper()
-	e := &recorder{}
-	l, err := w.Open(w.t.Context(), testNamespace+"/"+name, e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	e.job = l
-	return l, e
+	return openOn(w.t, w.Server, testNamespace+"/"+name)
 }
 
 func (w *world) commit(s registry.Requests, ops ...registry.Op) {
@@ -127,11 +144,9 @@ func (w *world) read(s registry.Requests, path string) registry.Node {
 	return n
 }
 
-func (w *world) closeJob(l *Job) {
+func (w *world) closeJob(j *Job) {
 	w.t.Helper()
-	if err := l.Close(w.t.Context()); err != nil {
-		w.t.Errorf("close the job session: %v", err)
-	}
+	closeJob(w.t, j)
 }
 
 func create(path string) registry.Op { return registry.Op{Kind: registry.Create, Path: path} }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,20 +47,12 @@ func (r *late) answers(sent time.Duration) {
 // begin runs a server's session on the registry, with one job.
 func (r *late) begin(t *testing.T, slept func() time.Duration) (j *Job, events *recorder, stop func()) {
 	t.Helper()
-	server, events := New(Options{Registry: r, Slept: slept}), &recorder{}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- server.Run(ctx) }()
-	j, err := server.Open(ctx, "/a", events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := New(Options{Registry: r, Slept: slept})
+	end := startServer(t, server)
+	j, events = openOn(t, server, "/a")
 	return j, events, func() {
-		err := j.Close(ctx)
-		cancel()
-		if err := errors.Join(err, <-done, r.Close()); err != nil {
-			t.Error(err)
-		}
+		closeJob(t, j)
+		end()
 	}
 }
 

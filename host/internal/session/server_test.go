@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -238,21 +237,13 @@ func TestHealthCountsFromTheRequestForTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := embedded.Memory()
 		server := New(Options{Registry: slow{inner}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- server.Run(ctx) }()
-		l, err := server.Open(ctx, "/a", new(recorder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := l.Health(); got != Lost {
+		stop := startServer(t, server)
+		j, _ := openOn(t, server, "/a")
+		if got := j.Health(); got != Lost {
 			t.Errorf("health %d, 19 of 20 s after the session was made", got)
 		}
-		err = l.Close(ctx)
-		cancel()
-		if err := errors.Join(err, <-done, inner.Close()); err != nil {
-			t.Error(err)
-		}
+		closeJob(t, j)
+		stop()
 	})
 }
 
@@ -332,21 +323,13 @@ func TestTroublesOfAnEarlierSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := embedded.Memory()
 		server := New(Options{Registry: &stumbling{Registry: inner}, Namespace: []string{"/ns"}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- server.Run(ctx) }()
-		l, err := server.Open(ctx, "/ns/a", &recorder{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stop := startServer(t, server)
+		j, _ := openOn(t, server, "/ns/a")
 		if got := server.Troubles(); len(got) != 0 {
 			t.Errorf("troubles %q of a good session", got)
 		}
-		err = l.Close(ctx)
-		cancel()
-		if err := errors.Join(err, <-done, inner.Close()); err != nil {
-			t.Error(err)
-		}
+		closeJob(t, j)
+		stop()
 	})
 }
 
