@@ -12,10 +12,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Unable is what of a job, as the registry has it, a server with these options cannot
-// or must not carry out; none: it can run the job, if members of ElasticJob let it.
-// file is the job in the server's own file; nil if it is not there. Whether the job's
-// module can be had is not looked at.
+// Unable returns the reasons why a server with these options cannot or must not run a job
+// of the registry. None means that it can, as far as foreign members of the job allow it.
+// file is the job in the server's own file, or nil. Unable does not check whether the
+// job's module is available.
 func (o *Options) Unable(j job.Config, file *job.Config) []reason.Reason {
 	s := o.settings(j, file)
 	s.Cron = schedule.Check(j, time.Now())
@@ -25,13 +25,13 @@ func (o *Options) Unable(j job.Config, file *job.Config) []reason.Reason {
 	return admission.Unable(&s)
 }
 
-// settings are the facts about a job's settings that each run depends on.
+// settings returns the settings of a job that each run depends on.
 func (o *Options) settings(j job.Config, file *job.Config) admission.Settings {
 	return admission.Settings{Job: j, File: file, Modules: o.Runner == nil, Violations: func() []reason.Reason { return o.violations(j.Allow) }}
 }
 
-// violations are what a job asks for and this server does not grant to jobs that
-// others define.
+// violations returns the grants of a job of the registry that exceed this server's grant
+// limits.
 func (o *Options) violations(a job.Allow) []reason.Reason {
 	var all []reason.Reason
 	for _, e := range o.Allow.Violations(a, o.private()) {

@@ -18,25 +18,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 )
 
-// applied is what this server's own file said of its jobs when it was applied
-// last. It outlives the process in the data directory, as no other server has a
-// use for it. If it is lost, the file counts as new. The loops of the jobs, which
-// must end in time what they may not go on with, never wait for the disk: it is
-// read before they begin, and written beside them.
+// applied stores the definitions in this server's own file as they were applied last. It
+// is kept in the data directory, since no other server needs it. If it is lost, the file
+// counts as new. The loops of the jobs never wait for the disk, since they must end runs
+// in time: applied is read before they begin, and written by another goroutine.
 type applied struct {
 	dir       string // empty: there is no data directory
 	namespace string
 	log       *slog.Logger
 	wake      chan struct{} // there is something to write
 
-	mu        sync.Mutex        // guards what follows
-	said      map[string]string // by job
-	unwritten map[string]bool   // jobs of which the disk does not know it
+	mu          sync.Mutex        // guards what follows
+	definitions map[string]string // definitions, by job
+	unwritten   map[string]bool   // jobs whose definition is not on disk yet
 }
 
-// readApplied reads what is kept of the jobs of the server's own file.
+// readApplied reads the stored definitions of the jobs in the server's own file.
 func readApplied(o *Options) *applied {
-	a := &applied{namespace: o.Namespace, log: o.Log, wake: make(chan struct{}, 1), said: map[string]string{}, unwritten: map[string]bool{}}
+	a := &applied{namespace: o.Namespace, log: o.Log, wake: make(chan struct{}, 1), definitions: map[string]string{}, unwritten: map[string]bool{}}
 	if o.DataDir == "" {
 		return a
 	}
@@ -47,8 +46,8 @@ func readApplied(o *Options) *applied {
 	return a
 }
 
-// read reads what is kept of a job that is about to begin. What was not written yet
-// of an earlier one is newer.
+// read reads the stored definition of a job that is about to begin, unless a newer one is
+// not written yet.
 func (a *applied) read(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,43 +57,45 @@ func (a *applied) read(job string) {
 	text, err := os.ReadFile(a.path(job))
 	switch {
 	case err == nil:
-		a.said[job] = string(text)
+		a.definitions[job] = string(text)
 	case !errors.Is(err, fs.ErrNotExist):
 		a.forgotten(job, err)
 	}
 }
 
-// path is of a file whose name is a digest, as a job's name need not be a file's.
+// path returns the file of a job. Its name is a digest, because a job's name may not be
+// valid as a file name.
 func (a *applied) path(job string) string {
 	sum := sha256.Sum256([]byte(a.namespace + "\n" + job))
 	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// recall gives a job's definition what its file said before.
+// recall passes the stored definition of a job to d.
 func (a *applied) recall(job string, d *definition.Definition) {
 	a.mu.Lock()
-	said := a.said[job]
+	definition := a.definitions[job]
 	a.mu.Unlock()
-	if said == "" {
+	if definition == "" {
 		return
 	}
-	if err := d.Recall([]byte(said)); err != nil {
+	if err := d.Recall([]byte(definition)); err != nil {
 		a.forgotten(job, err)
 	}
 }
 
+// forgotten warns that a stored definition cannot be used.
 func (a *applied) forgotten(job string, err error) {
-	a.log.Warn("what this server's file said of the job before cannot be read, so it counts as new", "job", job, "path", a.path(job), "error", err)
+	a.log.Warn("the definition of the job that was applied last cannot be read, so the one in this server's file counts as new", "job", job, "path", a.path(job), "error", err)
 }
 
-// keep remembers what the file says now.
-func (a *applied) keep(job string, said []byte) {
+// keep stores the definition that was applied now.
+func (a *applied) keep(job string, definition []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.dir == "" || a.said[job] == string(said) {
+	if a.dir == "" || a.definitions[job] == string(definition) {
 		return
 	}
-	a.said[job] = string(said)
+	a.definitions[job] = string(definition)
 	a.unwritten[job] = true
 	select {
 	case a.wake <- struct{}{}:
@@ -102,10 +103,10 @@ func (a *applied) keep(job string, said []byte) {
 	}
 }
 
-// appliedAgain is how long what could not be written waits for the next try.
+// appliedAgain is the time between two attempts to write.
 const appliedAgain = time.Minute
 
-// run writes what is kept, until ctx ends and all of it was tried once more.
+// run writes new definitions until ctx ends, and tries once more then.
 func (a *applied) run(ctx context.Context) {
 	again := time.NewTicker(appliedAgain)
 	defer again.Stop()
@@ -122,18 +123,18 @@ func (a *applied) run(ctx context.Context) {
 	}
 }
 
-// flush tries each job once.
+// flush writes the unwritten definitions, each in one attempt.
 func (a *applied) flush() {
 	a.mu.Lock()
 	jobs := slices.Sorted(maps.Keys(a.unwritten))
 	a.mu.Unlock()
 	for _, job := range jobs {
 		a.mu.Lock()
-		said := a.said[job]
+		definition := a.definitions[job]
 		delete(a.unwritten, job)
 		a.mu.Unlock()
-		if err := a.write(job, said); err != nil {
-			a.log.Warn("what this server's file says of the job cannot be kept, so it counts as new at the next start; it is tried again", "job", job, "error", err)
+		if err := a.write(job, definition); err != nil {
+			a.log.Warn("the applied definition of the job cannot be stored, so the one in this server's file would count as new at the next start; trying again", "job", job, "error", err)
 			a.mu.Lock()
 			a.unwritten[job] = true
 			a.mu.Unlock()
@@ -141,14 +142,14 @@ func (a *applied) flush() {
 	}
 }
 
-// write replaces the file in one step. It is not synced: what a power cut takes
-// counts as new.
-func (a *applied) write(job, said string) error {
+// write replaces the file atomically. It does not sync: a definition that a power cut
+// takes counts as new.
+func (a *applied) write(job, definition string) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("make its directory: %w", err)
 	}
 	path := a.path(job)
-	if err := os.WriteFile(path+".new", []byte(said), 0o600); err != nil {
+	if err := os.WriteFile(path+".new", []byte(definition), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)

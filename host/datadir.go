@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// lockPatience is how long the data directory may be that of a server which was
-	// killed a moment ago.
+	// lockPatience is how long lockDataDir waits for a server that was killed a moment
+	// ago.
 	lockPatience = 2 * time.Second
 	lockAgain    = 20 * time.Millisecond
 )
 
-// openDataDir has the data directory to itself, with what commands have left in it.
+// openDataDir locks the data directory and prepares to run commands.
 func (h *Host) openDataDir(ctx context.Context) (done func(), err error) {
 	unlock, err := h.lockDataDir(ctx)
 	if err != nil {
@@ -37,9 +37,8 @@ func (h *Host) openDataDir(ctx context.Context) (done func(), err error) {
 	}, nil
 }
 
-// lockDataDir keeps others out of the data directory until unlock: two servers would
-// overwrite there what the other has read in its files, end its commands and take its
-// modules for their own.
+// lockDataDir locks the data directory until unlock. Two servers would overwrite each
+// other's files, end each other's commands and use each other's modules.
 func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	dir := h.o.DataDir
 	if dir == "" || !lockfile.Supported {
@@ -69,7 +68,7 @@ func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// noteHolder writes down who has the lock, for people.
+// noteHolder writes this process into the lock file, for messages.
 func noteHolder(f *os.File) error {
 	err := f.Truncate(0)
 	if err == nil {
@@ -81,6 +80,7 @@ func noteHolder(f *os.File) error {
 	return nil
 }
 
+// holder returns the process that a lock file names.
 func holder(name string) string {
 	f, err := os.Open(name)
 	if err != nil {

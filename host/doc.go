@@ -1,19 +1,19 @@
-// Package host runs jobs on one server: it joins schedule, runner, sandbox and
-// registry, and is what a Go program embeds. It is not for deciding who runs
-// what (that is the protocol core) and reads no configuration file (that is
-// package config).
+// Package host runs jobs on one server: it connects schedule, runner, sandbox and
+// registry, and is what a Go program embeds. It does not decide which server runs
+// what (the protocol core does), and reads no configuration file (package config
+// does).
 //
-// It is for programs that embed a server. What operators ask of a cluster is in
-// package operator, what a server would run without joining in package shadow, and
-// tools around one module are in package guest.
+// It is for programs that embed a server. Package operator controls a cluster,
+// package shadow reports what a server would run without joining, and package
+// guest has tools around one module.
 //
-// A program fills in Options, makes a Host with New and calls Run, which blocks
+// A program fills in Options, creates a Host with New and calls Run, which blocks
 // until its context ends and then drains. With Options.Runner the job is a Go
-// function; without, it is a Wasm module in a sandbox. With Options.Registry
-// nil, the registry is the one inside, kept in Options.DataDir. While it runs, Put and
-// Remove change its jobs, PutModule and RemoveModule its modules.
+// function; without, it is a Wasm module in a sandbox. If Options.Registry is nil,
+// the registry is inside this process and stored in Options.DataDir. While the Host
+// runs, Put and Remove change its jobs, PutModule and RemoveModule its modules.
 //
 // Flow: New validates → Run opens registry and sandbox, loads the modules, and
 // starts a ticker and one loop for each job → their rows go to Options.Sinks →
-// Run's context ends → ticks stop, guests finish, the jobs leave, all is closed.
+// Run's context ends → ticks stop, guests finish, the jobs leave, Run closes all.
 package host

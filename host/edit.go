@@ -12,30 +12,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// edit is one change of the jobs and modules of a host that runs. It is prepared
-// beside the jobs that run; once nothing of it can fail any more, it is applied.
+// edit is one change of the jobs and modules of a running host. It is prepared while jobs
+// run, and applied once no part of it can fail any more.
 type edit struct {
-	h     *Host
-	own   map[string]*hosted // the host's own jobs before, without those that leave
-	o     Options            // Jobs: those that are put; Modules: all that are there afterwards
-	files *supply.Catalog    // the same modules; nil: a Runner runs all jobs
-	told  Reloaded
+	h      *Host
+	own    map[string]*hosted // the host's own jobs before the edit, without those that leave
+	o      Options            // Jobs: those that are put; Modules: all modules after the edit
+	files  *supply.Catalog    // the same modules; nil: a Runner runs all jobs
+	result Reloaded
 
 	withdrawn, admitted []*hosted
 	kept                []*hosted
 	changed             []change
-	tried               []*supply.Code // hold what jobs that changed need
-	give                []func()       // gives back what else is held
+	tried               []*supply.Code // code of new and changed jobs, held until the edit ends
+	give                []func()       // release modules that the edit holds
 }
 
-// change is a job with what is to take the place of its configuration.
+// change is a job with its new configuration.
 type change struct {
 	j  *hosted
 	to *job.Config
 }
 
-// edit changes what the host runs, one edit after the other: plan says what is to
-// change, and then all of it happens, or nothing. what is the request, for errors.
+// edit changes what the host runs, one edit after the other. plan fills in the change,
+// which then happens completely or not at all. what is the request, for errors.
 func (h *Host) edit(ctx context.Context, what string, plan func(context.Context, *edit) error) (*edit, error) {
 	free, err := h.beginEdit(ctx, what)
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	defer free()
 	during, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.discovery.ctx, cancel)() // Run waits for the end of this
+	defer context.AfterFunc(h.discovery.ctx, cancel)() // the end of Run ends the edit, and waits for it
 	e := h.newEdit()
 	defer e.release()
 	if err = plan(during, e); err == nil {
@@ -57,7 +57,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	case coded:
 		return nil, failf(known.Code, err, "%s", what)
 	case ofTheSystem(err):
-		return nil, failf(Internal, err, "%s", what) // another time it may work
+		return nil, failf(Internal, err, "%s", what) // it may work at the next attempt
 	case err != nil:
 		return nil, failf(Invalid, err, "%s", what)
 	}
@@ -65,7 +65,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	return e, nil
 }
 
-// beginEdit waits until the host runs and nobody else changes it.
+// beginEdit waits until the host runs and no other edit is in progress.
 func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err error) {
 	ended := failf(Unavailable, nil, "%s: the host runs no more", what)
 	select {
@@ -77,7 +77,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	}
 	select {
 	case h.editing <- struct{}{}:
-	case <-h.over: // which keeps the place
+	case <-h.over: // the end of Run keeps the place
 		return nil, ended
 	case <-ctx.Done():
 		return nil, failf(Unavailable, ctx.Err(), "%s: something else is being changed", what)
@@ -89,7 +89,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	return func() { <-h.editing }, nil
 }
 
-// newEdit is one that changes nothing.
+// newEdit returns an edit that changes nothing yet.
 func (h *Host) newEdit() *edit {
 	e := &edit{h: h, own: map[string]*hosted{}, o: h.o}
 	h.mu.Lock()
@@ -109,7 +109,7 @@ func (h *Host) newEdit() *edit {
 	return e
 }
 
-// prepare finds out what is otherwise, and whether it can run.
+// prepare finds out which jobs are new or changed, and whether they can run.
 func (e *edit) prepare(ctx context.Context) error {
 	e.o = e.o.WithDefaults()
 	if err := e.o.validate(); err != nil {
@@ -125,7 +125,7 @@ func (e *edit) prepare(ctx context.Context) error {
 				return err
 			}
 			if j.same(e.h, c) {
-				e.told.Kept++
+				e.result.Kept++
 				e.kept = append(e.kept, j)
 				continue
 			}
@@ -160,7 +160,7 @@ func (e *edit) put(name string, m Module) {
 	e.files.Put(name, supply.File(m))
 }
 
-// load compiles a module, and holds it until the end of the edit.
+// load compiles a module and holds it until the end of the edit.
 func (e *edit) load(ctx context.Context, name string) error {
 	digest, err := e.files.Digest(name)
 	if err != nil {
@@ -174,7 +174,8 @@ func (e *edit) load(ctx context.Context, name string) error {
 	return nil
 }
 
-// users are the host's own jobs whose configuration names a module, by name.
+// users returns the host's own jobs whose configuration names a module, in order of their
+// names.
 func (e *edit) users(module string) (jobs []job.Config) {
 	e.h.mu.Lock()
 	defer e.h.mu.Unlock()
@@ -186,13 +187,13 @@ func (e *edit) users(module string) (jobs []job.Config) {
 	return jobs
 }
 
-// remove has a job of the host's own leave.
+// remove makes one of the host's own jobs leave.
 func (e *edit) remove(name string) {
-	e.told.Removed = append(e.told.Removed, name)
+	e.result.Removed = append(e.result.Removed, name)
 	e.withdrawn = append(e.withdrawn, e.own[name])
 }
 
-// wait returns when the module of a job was loaded, or could not be.
+// wait returns when the module of a job was loaded or refused, or when ctx ends.
 func (j *hosted) wait(ctx context.Context) error {
 	select {
 	case <-j.loaded:
@@ -202,8 +203,8 @@ func (j *hosted) wait(ctx context.Context) error {
 	}
 }
 
-// owned is how many jobs of the server's own file there are. It is called with mu
-// held.
+// owned returns the number of the host's own jobs, which come first in h.jobs. Call it
+// with mu held.
 func (h *Host) owned() int {
 	n := slices.IndexFunc(h.jobs, func(j *hosted) bool { return j.found })
 	if n < 0 {
@@ -212,15 +213,15 @@ func (h *Host) owned() int {
 	return n
 }
 
-// same tells whether a job is as the file has it now.
+// same reports whether a job has this configuration already.
 func (j *hosted) same(h *Host, c *job.Config) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return reflect.DeepEqual(*j.config, *c)
 }
 
-// try loads what a job needs that is new, or is to take the place of j, and tells
-// why no run of it could begin.
+// try loads the code of a job that is new, or that changes j. Its error says why no run
+// could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := e.h.store.NewCode(c)
 	k.SetPeers(e.h.discovery.peersOf(c.Name))
@@ -237,15 +238,15 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 		return err
 	}
 	if j != nil {
-		e.told.Changed = append(e.told.Changed, c.Name)
+		e.result.Changed = append(e.result.Changed, c.Name)
 	} else {
-		e.told.Added = append(e.told.Added, c.Name)
+		e.result.Added = append(e.result.Added, c.Name)
 	}
 	if j != nil && !j.ended() {
 		e.changed = append(e.changed, change{j, c})
 		return nil
 	}
-	if j != nil { // an operator has shut it down here; a start lets it run again
+	if j != nil { // an operator shut it down on this server; Put starts it again
 		e.withdrawn = append(e.withdrawn, j)
 	}
 	fresh := newHosted(c)
@@ -255,7 +256,7 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	return nil
 }
 
-// ended tells whether a job of the server's own file runs no more.
+// ended reports whether one of the host's own jobs has left.
 func (j *hosted) ended() bool {
 	select {
 	case <-j.left:
@@ -265,7 +266,7 @@ func (j *hosted) ended() bool {
 	}
 }
 
-// release lets go of what was tried.
+// release releases the code and modules that the edit still holds.
 func (e *edit) release() {
 	for _, k := range e.tried {
 		k.Close()
@@ -275,19 +276,19 @@ func (e *edit) release() {
 	}
 }
 
-// apply has the host go by it.
+// apply carries out the edit.
 func (e *edit) apply() {
 	h := e.h
 	if e.files != nil {
 		h.store.SetCatalog(e.files)
 	}
-	for _, told := range []struct {
+	for _, group := range []struct {
 		what string
 		jobs []string
-	}{{"a job was added", e.told.Added}, {"a job was changed", e.told.Changed}, {"a job was removed", e.told.Removed}} {
-		slices.Sort(told.jobs)
-		for _, name := range told.jobs {
-			h.o.Log.Info(told.what, "job", name) //nolint:sloglint // three of one kind
+	}{{"a job was added", e.result.Added}, {"a job was changed", e.result.Changed}, {"a job was removed", e.result.Removed}} {
+		slices.Sort(group.jobs)
+		for _, name := range group.jobs {
+			h.o.Log.Info(group.what, "job", name) //nolint:sloglint // three of one kind
 		}
 	}
 	for _, j := range e.withdrawn {
@@ -305,8 +306,8 @@ func (e *edit) apply() {
 	}
 }
 
-// needRestart tells which settings of jobs were changed since they came, and stay as
-// they were then.
+// needRestart collects and logs the settings that were changed since their jobs began and
+// that only a restart applies.
 func (e *edit) needRestart(jobs []*hosted) {
 	h := e.h
 	h.mu.Lock()
@@ -314,17 +315,17 @@ func (e *edit) needRestart(jobs []*hosted) {
 	for _, j := range jobs {
 		for s := range job.Settings() {
 			if s.Change == job.AfterStart && !reflect.DeepEqual(s.Field(j.first), s.Field(j.config)) {
-				e.told.NeedRestart = append(e.told.NeedRestart, "jobs."+j.config.Name+"."+s.Name)
+				e.result.NeedRestart = append(e.result.NeedRestart, "jobs."+j.config.Name+"."+s.Name)
 			}
 		}
 	}
-	slices.Sort(e.told.NeedRestart)
-	for _, key := range e.told.NeedRestart {
-		h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", key)
+	slices.Sort(e.result.NeedRestart)
+	for _, key := range e.result.NeedRestart {
+		h.o.Log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
 }
 
-// withdraw lets a job drain and leave this server.
+// withdraw makes a job drain and leave this server.
 func (h *Host) withdraw(j *hosted) {
 	h.mu.Lock()
 	j.leaves = true
@@ -336,19 +337,19 @@ func (h *Host) withdraw(j *hosted) {
 	})
 }
 
-// forget takes a job that has left from those of the host. The registry may have it
-// still, and then it is found there.
+// forget removes a job that has left from the host. If it is still in the registry,
+// discovery finds it there.
 func (h *Host) forget(j *hosted) {
 	j.code.Close()
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
 	h.mu.Unlock()
-	h.discovery.fileLost(j.config.Name) // before an edit may say that the file has it
+	h.discovery.fileLost(j.config.Name) // before a later edit may add a job of that name
 	close(j.gone)
 }
 
-// admit lets a new job run, after one of the same name that still leaves, or that
-// was found in the registry.
+// admit starts a new job. It first waits for a job of the same name that still leaves, or
+// that discovery has found.
 func (h *Host) admit(j *hosted) {
 	name := j.config.Name
 	h.mu.Lock()
@@ -374,7 +375,7 @@ func (h *Host) admit(j *hosted) {
 	})
 }
 
-// change has a job go by another configuration.
+// change gives a job another configuration.
 func (h *Host) change(j *hosted, to *job.Config) {
 	h.mu.Lock()
 	old, r := *j.config, j.runner
@@ -382,7 +383,7 @@ func (h *Host) change(j *hosted, to *job.Config) {
 	h.mu.Unlock()
 	j.code.Redefine(to)
 	if r != nil {
-		r.Redefine(to) // else it begins with that
+		r.Redefine(to) // a job without a runner will begin with it
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
 		h.discovery.alongside(func() { j.code.CheckStrategy(j.ctx, *to) })

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Code says what kind of error an Error is, for callers that branch on it.
+// Code is the kind of an Error, for callers that branch on it.
 type Code string
 
 const (
@@ -20,15 +20,15 @@ const (
 	Invalid Code = "invalid"
 	// NotFound: there is no such job, item or server.
 	NotFound Code = "not_found"
-	// Refused: what was asked for cannot be done as things are.
+	// Refused: the request is valid, but impossible in the present state.
 	Refused Code = "refused"
 	// Denied: the registry does not permit it.
 	Denied Code = "denied"
-	// Unavailable: the job does not run here at present, or too much waits.
+	// Unavailable: the job does not run here at present, or too many requests wait.
 	Unavailable Code = "unavailable"
-	// Unknown: whether it was done could not be learnt.
+	// Unknown: the request may or may not have been carried out.
 	Unknown Code = "unknown"
-	// Internal: something failed that should not.
+	// Internal: an unexpected failure.
 	Internal Code = "internal"
 )
 
@@ -37,14 +37,14 @@ type Error struct {
 	Code Code
 	Msg  string
 	Err  error // the cause; may be nil
-	// Unless names the parameter with which it is done all the same; mostly empty.
-	// How it is spelled is for whoever passes the error on: --force, {"force": true}.
+	// Unless names the parameter that overrules the refusal; mostly empty. The caller
+	// decides how it is written: --force, {"force": true}.
 	Unless string
-	// Reasons are the causes by their codes, as far as they have some.
+	// Reasons are the causes that have codes.
 	Reasons []reason.Reason
 }
 
-// Error is the message with its cause.
+// Error returns the message with its cause.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Msg
@@ -52,14 +52,14 @@ func (e *Error) Error() string {
 	return e.Msg + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func failf(code Code, err error, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
 }
 
-// askError says what became of a request to a job.
+// askError is the error of a request to a job that did not succeed.
 func askError(what, name string, err error) error {
 	var told *Error
 	switch {
@@ -71,7 +71,7 @@ func askError(what, name string, err error) error {
 	return failf(CodeOf(err), err, "%s job %s", what, name)
 }
 
-// CodeOf says what kind of error it is that a registry or the loop of a job gave.
+// CodeOf returns the code of an error of a registry, or of the loop of a job.
 func CodeOf(err error) Code {
 	var refusal *runner.Refusal
 	switch {

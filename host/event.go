@@ -1,6 +1,6 @@
 package host
 
-// eventSize is about what an Event occupies beside the texts of its outcome.
+// eventSize is the approximate size of an Event without the texts of its outcome.
 const eventSize = 1 << 10
 
 func (e *Event) size() int {

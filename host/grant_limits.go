@@ -12,40 +12,40 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// GrantLimits are the most that a server grants to any job. The zero value grants
-// nothing. A job asks; asking for more is an error, not a smaller grant.
+// GrantLimits limit what a server grants to a job. The zero value grants nothing. A job
+// that asks for more is an error; it does not get less than it asks for.
 type GrantLimits struct {
 	Dirs    []Tree
 	Env     []string // names of variables
-	Clock   string   // "" or "fixed": no real time; "real": it may be granted
+	Clock   string   // "" or "fixed": no real time; "real": real time may be granted
 	Random  bool
 	State   bool
 	Secrets []string // names
 	HTTP    []string // as in job.Allow
-	// PrivateHosts are names, or patterns "*.name", that HTTP may reach although
-	// they lead to this machine or into a private network.
+	// PrivateHosts are names, or patterns "*.name", of this machine or of a private
+	// network that HTTP may reach all the same.
 	PrivateHosts []string
 }
 
-// Tree is a directory of the server with all that is below it.
+// Tree is a directory of the server with everything below it.
 type Tree struct {
 	Path  string // absolute
 	Write bool   // may be granted for writing, too
 }
 
-// GrantViolation is one thing that a job asks for and the limits do not give.
+// GrantViolation is a grant that a job asks for and the limits do not allow.
 type GrantViolation struct {
-	Key   string // of the table of grants
-	Place int    // in the list of that key, from 1; 0: that is no list
-	Name  string // in the table of that key; "": that is none
+	Key   string // key in the job's table of grants
+	Place int    // place in the list of that key, from 1; 0: the value is no list
+	Name  string // name in the table of that key; "": the value is no table
 	Why   reason.Reason
 }
 
-// Error is one line: what is wrong and what to write.
+// Error returns one line: what is wrong and how to fix it.
 func (e *GrantViolation) Error() string { return e.Why.WithHint() }
 
-// Violations are what a job asks for beyond the limits, and what of it meets what is
-// private to the server.
+// Violations returns the grants of a job that exceed the limits, and directories that
+// contain, or lie in, a private directory of the server.
 func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolation {
 	var all []*GrantViolation
 	add := func(key string, place int, name string, why reason.Reason) {
@@ -91,8 +91,8 @@ func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolati
 	return all
 }
 
-// grantsOf reads grants. One that is wrong, which others tell, stays in its
-// place and grants nothing.
+// grantsOf parses grants. An invalid one, which is reported elsewhere, keeps its place
+// and grants nothing.
 func grantsOf(texts []string) []outbound.Grant {
 	grants := make([]outbound.Grant, len(texts))
 	for i, text := range texts {
@@ -103,9 +103,9 @@ func grantsOf(texts []string) []outbound.Grant {
 	return grants
 }
 
-// covers reports whether the directory is one of the limits' directories or
-// below one. Links are not followed here; the sandbox opens the directory from
-// that of the limits, and follows none.
+// covers reports whether the directory is one of the limits' directories or below one. It
+// does not follow links; the sandbox opens the directory relative to that of the limits
+// and follows none, either.
 func (c *GrantLimits) covers(d job.Dir) bool {
 	return filepath.IsAbs(d.Host) && slices.ContainsFunc(c.Dirs, func(top Tree) bool {
 		return (top.Write || !d.Write) && below(top.Path, d.Host)

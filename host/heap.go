@@ -9,9 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 )
 
-// boundHeap has the collector of garbage work harder before Go's heap takes the
-// memory that guests may have outside of it, until the function is called that
-// it returns. A bound that somebody has set (GOMEMLIMIT) is left alone.
+// boundHeap limits Go's heap to the memory that guests may not use. It returns a function
+// that removes the limit. A limit set with GOMEMLIMIT is left alone.
 func boundHeap(budget int64, log *slog.Logger) (end func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}

@@ -9,15 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// maxCommit is the largest transaction of the registry inside, in bytes. Unlike
-// others it sends nothing over a network: a reshard of as many items as a job
-// can have fits.
+// maxCommit is the largest transaction of the registry inside, in bytes. Nothing is sent
+// over a network there, so it has room for a reshard of as many items as a job can have.
 const maxCommit = 64 << 20
 
-// OpenRegistry opens the registry inside of the server whose data directory is
-// dir, as Run does where Options name none. It is for callers who need it beside
-// the Host: they pass it in Options, and close it after Run. It is refused while
-// another process has it.
+// OpenRegistry opens the registry inside the server whose data directory is dir, as Run
+// does if Options have none. It is for callers who use the registry themselves: they pass
+// it in Options, and close it after Run. It is refused while another process has it open.
 func OpenRegistry(dir string, log *slog.Logger) (registry.Registry, error) {
 	r, err := embedded.Open(filepath.Join(dir, "registry"), embedded.Options{
 		Relaxed: layout.Relaxed, MaxCommit: maxCommit, Logger: log,

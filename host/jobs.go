@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Jobs tells where each job stands: those of Options.Jobs in their order and those
-// that came later, then those that were found in the registry, by name.
+// Jobs returns the status of each job: first the host's own jobs in the order in which
+// they were added, then jobs found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
 	reg, sessions := h.registry, h.sessions
@@ -22,7 +22,7 @@ func (h *Host) Jobs() []job.Status {
 		jobs[i], all[i].Config = *j, *j.config
 	}
 	h.mu.Unlock()
-	shared := h.out.Troubles() // what ails these or the session ails every job
+	shared := h.out.Troubles() // troubles of outputs and session concern every job
 	if sessions != nil {
 		shared = append(shared, sessions.Troubles()...)
 	}
@@ -49,10 +49,9 @@ func (h *Host) Jobs() []job.Status {
 	return all
 }
 
-// Healthy returns nil, or why no job can go on here: there is no session of the
-// registry, its connection is lost, it does not answer, or it cannot be written. It is
-// an *Error whose Reasons tell which.
-// What ails a single job is in its Troubles.
+// Healthy returns nil, or why no job can go on here: there is no session of the registry,
+// its connection is lost, it does not answer, or it cannot be written. The error is an
+// *Error with Reasons. Troubles of a single job are in its Status.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
 	reg, sessions := h.registry, h.sessions
@@ -72,7 +71,7 @@ func (h *Host) Healthy() error {
 	return nil
 }
 
-// takesNoWrites is why a registry takes none now, if it is one that can tell.
+// takesNoWrites returns why a registry refuses writes now, for registries that report it.
 func takesNoWrites(reg registry.Registry) error {
 	if r, ok := reg.(interface{ Healthy() error }); ok {
 		return r.Healthy()
@@ -80,13 +79,13 @@ func takesNoWrites(reg registry.Registry) error {
 	return nil
 }
 
-// Trigger asks every member of the job to run its items now. It returns when
-// the request is written.
+// Trigger requests that every member of the job runs its items now. It returns when the
+// request is written.
 func (h *Host) Trigger(ctx context.Context, name string) error {
 	return h.ask(ctx, "trigger", name, protocol.AskTrigger{})
 }
 
-// Pause lets the job miss its instants until Resume.
+// Pause stops the job from beginning at its instants until Resume.
 func (h *Host) Pause(ctx context.Context, name string) error {
 	return h.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
 }
@@ -96,12 +95,12 @@ func (h *Host) Resume(ctx context.Context, name string) error {
 	return h.ask(ctx, "resume", name, protocol.AskPause{})
 }
 
-// DisableItem lets one item of the job miss its instants until EnableItem.
+// DisableItem stops one item of the job from beginning at its instants until EnableItem.
 func (h *Host) DisableItem(ctx context.Context, name string, item int) error {
 	return h.ask(ctx, "disable an item of", name, protocol.AskItem{Item: item, Disabled: true})
 }
 
-// EnableItem takes DisableItem back.
+// EnableItem reverts DisableItem.
 func (h *Host) EnableItem(ctx context.Context, name string, item int) error {
 	return h.ask(ctx, "enable an item of", name, protocol.AskItem{Item: item})
 }
@@ -112,12 +111,12 @@ func (h *Host) DisableServer(ctx context.Context, name, ip string) error {
 	return h.ask(ctx, "disable a server of", name, protocol.AskServer{IP: ip, Disabled: true})
 }
 
-// EnableServer takes DisableServer back.
+// EnableServer reverts DisableServer.
 func (h *Host) EnableServer(ctx context.Context, name, ip string) error {
 	return h.ask(ctx, "enable a server of", name, protocol.AskServer{IP: ip})
 }
 
-// Reshard asks the leader to hand out the items anew.
+// Reshard requests that the leader assigns all items anew.
 func (h *Host) Reshard(ctx context.Context, name string) error {
 	return h.ask(ctx, "reshard", name, protocol.AskReshard{})
 }
@@ -130,7 +129,7 @@ func (h *Host) ask(ctx context.Context, what, name string, a protocol.Ask) error
 	return askError(what, name, r.Ask(ctx, a))
 }
 
-// runner finds the runner of a job, or says why there is none.
+// runner returns the runner of a job, or an error that says why there is none.
 func (h *Host) runner(name string) (*runner.Runner, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

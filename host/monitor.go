@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// dumpCommand is what whoever connects says, in whatever case.
+	// dumpCommand is the line that a client sends, in upper or lower case.
 	dumpCommand = "dump"
-	// commandPatience is how long it may take to say it, and maxCommand how
-	// much may be said.
+	// commandPatience is the limit of time for the line, and maxCommand its limit in
+	// bytes.
 	commandPatience = 5 * time.Second
 	maxCommand      = 64
-	// dumpPatience bounds one dump, and readPatience how long a reader may stand
-	// still meanwhile.
+	// dumpPatience is the limit of time for one dump, and readPatience for each write
+	// to a client that does not read.
 	dumpPatience = time.Minute
 	readPatience = 10 * time.Second
-	// maxDumps bounds the connections of a job at once, and maxDumpsFrom those from
-	// one address. Who comes when there is no place is turned away.
+	// maxDumps is the limit of connections for a job, and maxDumpsFrom the limit from
+	// one address. Further connections are closed.
 	maxDumps     = 16
 	maxDumpsFrom = 2
 )
 
-// monitor opens the monitor port of a job of the server's own file, if it has one,
-// and answers there until the job ends, as ElasticJob does: to the line "dump" with the
-// nodes of the job. A port that is taken is no reason not to run the job.
+// monitor serves the monitor port of a job of the server's own file, if it has one, until
+// the job ends. As in ElasticJob, the answer to the line "dump" is the nodes of the job.
+// If the port is taken, the job runs all the same.
 func (h *Host) monitor(j *hosted) {
 	h.mu.Lock()
 	c := *j.config
@@ -50,16 +50,16 @@ func (h *Host) monitor(j *hosted) {
 	at := net.JoinHostPort(cmp.Or(h.o.MonitorIP, "127.0.0.1"), strconv.Itoa(c.MonitorPort))
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {
-		h.o.Log.Error("the monitor port cannot be opened, so nobody gets dumps there", "job", c.Name, "error", err)
+		h.o.Log.Error("the monitor port cannot be opened, so it gives no dumps", "job", c.Name, "error", err)
 		return
 	}
-	h.o.Log.Info("dumps can be had", "job", c.Name, "address", l.Addr().String())
+	h.o.Log.Info("the monitor port gives dumps", "job", c.Name, "address", l.Addr().String())
 	h.work.Go(func() { h.dumps(ctx, l, c.Name) })
 }
 
 // dumps serves a monitor port.
 func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // which ends Accept
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // ends Accept
 	defer stop()
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -74,13 +74,13 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 		}
 		from := network(c.RemoteAddr())
 		if !places.enter(from) {
-			_ = c.Close() // nothing was said
+			_ = c.Close() // nothing was sent
 			continue
 		}
 		open.Go(func() {
 			defer places.leave(from)
 			if err := h.answer(ctx, c, name); err != nil && ctx.Err() == nil {
-				h.o.Log.Warn("a dump was not given in full", "job", name, "to", c.RemoteAddr().String(), "error", err)
+				h.o.Log.Warn("a dump could not be sent in full", "job", name, "to", c.RemoteAddr().String(), "error", err)
 			}
 		})
 	}
@@ -90,15 +90,15 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, dumpPatience)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // which ends reads and writes
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // ends reads and writes
 	defer stop()
-	defer c.Close() //nolint:errcheck // what was written is flushed, or its error told
+	defer c.Close() //nolint:errcheck // errors of writes are reported by then
 	if err := c.SetReadDeadline(time.Now().Add(commandPatience)); err != nil {
 		return fmt.Errorf("bound the wait for a command: %w", err)
 	}
 	line, err := bufio.NewReader(io.LimitReader(c, maxCommand)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) || !strings.EqualFold(strings.TrimSpace(line), dumpCommand) {
-		return nil // who says nothing, or something else, gets no answer
+		return nil // any other line gets no answer
 	}
 	s, err := h.registry.Open(ctx, func(registry.Event) {})
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	return errors.Join(dump.Write(ctx, s, layout.NewJob(h.o.Namespace, name), patient{c}), s.Close())
 }
 
-// patient gives the reader of a connection some time for each piece.
+// patient limits the time for each write to a connection.
 type patient struct{ net.Conn }
 
 // Write implements io.Writer.
@@ -118,7 +118,7 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Conn.Write(b) //nolint:wrapcheck // it stands for the connection
 }
 
-// callers counts connections, so that one address does not take all places.
+// callers counts connections per network, so that one does not take all places.
 type callers struct {
 	mu   sync.Mutex // guards what follows
 	open map[netip.Prefix]int
@@ -145,17 +145,17 @@ func (s *callers) leave(from netip.Prefix) {
 	}
 }
 
-// network is what one caller has: an address of IPv4, or the 64 bits of IPv6 in
-// which it can choose its address.
+// network returns the range of addresses that one client can choose from: an IPv4 address,
+// or an IPv6 network of 64 bits.
 func network(addr net.Addr) netip.Prefix {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
-		return netip.Prefix{} // all that have none are one
+		return netip.Prefix{} // connections without an address count as one client
 	}
 	ip, bits := at.Addr().Unmap().WithZone(""), 64
 	if ip.Is4() {
 		bits = 32
 	}
-	from, _ := ip.Prefix(bits) // which any address has
+	from, _ := ip.Prefix(bits) // every address has that many bits
 	return from
 }

@@ -27,18 +27,17 @@ import (
 
 // Runner runs the code of all jobs of a Host.
 type Runner interface {
-	// Run executes one attempt of one item. It returns promptly when ctx ends,
-	// and asks c.Why now and then whether it should stop before that. It is
-	// called by many goroutines at once.
+	// Run executes one attempt of one item. It returns promptly when ctx ends, and calls
+	// c.Why now and then to see whether it should stop before that. Many goroutines
+	// call it concurrently.
 	Run(ctx context.Context, c job.Call) job.Outcome
 }
 
-// Listener is a Runner whose jobs have listeners of fires, as modules have that
-// export wasmjob_started or wasmjob_completed: when every item has begun an
-// instant, and when all those runs have ended, one server calls Run with the
-// call's Event.
+// Listener is a Runner that listens to fires, as modules do that export wasmjob_started
+// or wasmjob_completed. When every item has begun an instant, and when all those runs
+// have ended, one server calls Run with the call's Event.
 type Listener interface {
-	// Listens tells which of them there are.
+	// Listens reports which of the two events Run wants.
 	Listens() (started, completed bool)
 }
 
@@ -48,30 +47,30 @@ type Func func(ctx context.Context, c job.Call) job.Outcome
 // Run calls f.
 func (f Func) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }
 
-// Module says where a module of the sandbox is.
+// Module is the file of a module for the sandbox.
 type Module struct {
-	Path   string // of the file
-	SHA256 string // the digest that it must have, hex; empty: any
+	Path   string
+	SHA256 string // the digest that the file must have, in hex; empty: any
 }
 
-// Event is the start or the end of one guest, or one without an item: a strategy
-// that failed, or a module that this server does not compile any more because
-// that ended processes. The last has a digest in its Outcome and no job.
+// Event is the start or the end of a guest. Two kinds have no item: a strategy that
+// failed, and a module that this server refuses because compiling it ended a process.
+// The latter has a digest in its Outcome and no job.
 type Event struct {
 	Kind      string // EventStart, EventEnd, EventStrategy or EventModule
 	At        time.Time
 	Config    job.Config
 	Item      int
 	TaskID    string
-	Parameter string    // of the item
-	Scheduled time.Time // the instant it runs for; of a trigger: when it was accepted
+	Parameter string    // the item's parameter
+	Scheduled time.Time // the instant that it runs for; for a trigger, when it was accepted
 	Instance  job.InstanceID
 	Cause     trace.Cause
 	Run       string // the id of the run, which its attempts share
 	Attempt   int
 	State     trace.State   // trace.Running at the start
-	Outcome   job.Outcome   // of an end
-	Reason    reason.Reason // of an end: why it was stopped; of a strategy or a module: what is wrong
+	Outcome   job.Outcome   // set at the end
+	Reason    reason.Reason // at the end: why the guest was stopped; for a strategy or module: what is wrong
 }
 
 // The kinds of Event.
@@ -82,104 +81,106 @@ const (
 	EventModule   = "module"
 )
 
-// Options say what a Host does. Jobs are all that must be there; with Runner
-// nil, DataDir and Modules, too.
+// Options configure a Host. Only Jobs is required and, if Runner is nil, DataDir and
+// Modules.
 type Options struct {
-	// Registry is where servers meet; the caller closes it. Nil: one inside
-	// this process, kept in DataDir/registry, or in memory if DataDir is empty.
+	// Registry connects the servers of a cluster; the caller closes it. Nil: a registry
+	// inside this process, stored in DataDir/registry, or in memory if DataDir is empty.
 	Registry registry.Registry
-	// Namespace is the node above the jobs; empty is "wasmjobd".
+	// Namespace is the node above the jobs; empty: "wasmjobd".
 	Namespace string
-	// Jobs are run as they are; an empty Kind, Overlap, OnRegistryLoss or Layout
-	// is simple, skip, cancel and 2.1.
+	// Jobs are the host's own jobs. Defaults for empty Kind, Overlap, OnRegistryLoss and
+	// Layout are simple, skip, cancel and 2.1.
 	Jobs []job.Config
-	// Instance is the id of this server; empty is 127.0.0.1 and the process id.
-	// A variant of it is used if it occurs in a job.
+	// Instance is the id of this server; empty: 127.0.0.1 and the process id. If a job
+	// has a member with that id already, the server joins it with a variant.
 	Instance job.InstanceID
-	// Strategies are known to jobs by these names, beside the built-in ones.
+	// Strategies are sharding strategies by the names that jobs use, in addition to the
+	// built-in ones.
 	Strategies map[string]strategy.Strategy
-	// Sinks keep the rows; a row is safe when all of them have it. Without any,
-	// rows are forgotten.
+	// Sinks store the rows. A row is safe when all of them have it. Without sinks, rows
+	// are discarded.
 	Sinks []trace.Sink
-	// Runner runs the jobs' code; nil is the sandbox, for the modules below.
+	// Runner runs the code of the jobs; nil: the sandbox, with Modules.
 	Runner  Runner
 	Modules map[string]Module // by the name that jobs use
-	// Secrets are what jobs may be granted by name.
+	// Secrets are values by the names that jobs are granted.
 	Secrets map[string]string
-	// Allow is the most that jobs of the registry are granted, and the most to
-	// which the registry can raise what Jobs are granted.
+	// Allow limits the grants of jobs of the registry, and how far the registry can
+	// raise the grants of Jobs.
 	Allow GrantLimits
-	// Private is what no job is granted beside DataDir, which none is.
+	// Private are directories that no job is granted. DataDir is always one of them.
 	Private []job.Private
-	// Discover lets this server also run the jobs that others have defined in
-	// the registry, as far as it may and can.
+	// Discover makes this server also run jobs that others have defined in the
+	// registry, unless a limit or a missing module prevents it.
 	Discover bool
-	// Peers are how modules pass between servers.
+	// Peers configures the exchange of modules between servers.
 	Peers Peers
-	// MonitorIP is the address on which the MonitorPort of a job is; empty is
-	// 127.0.0.1. Whoever reaches it can read the job's nodes.
+	// MonitorIP is the address for the MonitorPort of jobs; empty: 127.0.0.1. Everybody
+	// who reaches it can read the nodes of the job.
 	MonitorIP string
-	// PrivateHosts are names, or patterns "*.name", that granted requests may
-	// reach although they lead to this machine or into a private network.
+	// PrivateHosts are names, or patterns "*.name", of this machine or of a private
+	// network that granted requests may reach all the same.
 	PrivateHosts []string
-	// NativeScripts lets jobs run commands of the operating system, which no
-	// sandbox holds.
+	// NativeScripts allows jobs to run commands of the operating system, outside of any
+	// sandbox.
 	NativeScripts bool
-	// Supervisor is the command line of a program that calls Supervise with the args
-	// that follow. Each command of the operating system runs below one, which ends all
-	// that the command started when the run ends or this process does.
+	// Supervisor is the command line of a program that calls Supervise with the
+	// arguments that are appended. Each command of the operating system runs below a
+	// supervisor, which ends all processes of the command when the run or this process
+	// ends.
 	Supervisor []string
-	// Memory is how many bytes all instances of modules have together; who needs
-	// more waits. It counts what the host holds for them, too. 0 is half of what
-	// the control group of the process has, or the machine.
+	// Memory is the limit in bytes for all instances of modules together, including
+	// what the host needs for them. Runs that need more wait. 0: half of the memory of
+	// the process's control group, or of the machine.
 	Memory int64
-	// Compiler is the command line of a program that calls CompileApart with two
-	// more args. It compiles a module again whose compilation has ended the server
-	// before. Nil: such a module is refused at once.
+	// Compiler is the command line of a program that calls CompileApart with the two
+	// arguments that are appended. It compiles a module again whose compilation has
+	// ended the server before. Nil: such a module is refused at once.
 	Compiler []string
-	// Alone says that nothing else runs in this process. Then the collector of
-	// garbage runs more often than usual until all jobs have begun, unless it was
-	// set otherwise (GOGC), and keeps Go's heap out of what guests may have and the
-	// process cannot exceed (GOMEMLIMIT).
+	// Alone says that the process does nothing but run this Host. Then Run tunes the
+	// garbage collector: it collects more often until all jobs have begun, unless GOGC
+	// is set, and it limits Go's heap to what guests may not use, unless GOMEMLIMIT is
+	// set.
 	Alone bool
-	// Labels are what sharding strategies are told of this server.
+	// Labels describe this server to sharding strategies.
 	Labels map[string]string
 
 	commands *native.Commands // nil: none can run; see openCommands
 
-	// DataDir is the directory of this server alone. The registry inside, the modules and
-	// their machine code are kept there. Without Runner, a host that has none takes no job.
+	// DataDir is the directory of this server alone. It stores the registry inside, the
+	// modules and their machine code there. Without DataDir, a host that has no Runner
+	// refuses every job.
 	DataDir string
-	// Workers is how many guests compute at once, of all jobs; 0 is four for each
-	// processor. Those beyond it wait, and no job for another's to end. A Runner
-	// whose runs wait themselves should give their Worker back meanwhile.
+	// Workers is the number of guests that compute at the same time, over all jobs; 0:
+	// four per processor. Other guests wait, but no job waits for the end of another
+	// job's run. A Runner whose runs wait should release their Worker meanwhile.
 	Workers int
-	// DrainTimeout is how long guests may go on at the end; 0 is 30 s. With NoDrain
-	// they are asked to stop at once, and as well if job.ErrStopNow is the cause of
-	// the end of Run's context.
+	// DrainTimeout is how long guests may go on at the end of Run; 0: 30 s. With
+	// NoDrain they are asked to stop at once, and also if job.ErrStopNow is the cause
+	// of the end of Run's context.
 	DrainTimeout time.Duration
 	NoDrain      bool
-	// Log gets records one at a time, from a goroutine of its own. No job waits
-	// for a handler that blocks: what finds no room meanwhile is lost, and the
-	// log says how much. Nil discards.
+	// Log receives records one at a time, from its own goroutine; nil discards them. No
+	// job waits for a handler that blocks. When the queue is full, records are lost,
+	// and the log says how many.
 	Log *slog.Logger
-	// Observe hears of each guest's start and end, of strategies that fail, and of
-	// modules that are refused, in the order in which that happened, one at a
-	// time, from a goroutine of its own. What finds no room while it blocks is
-	// lost, and the log says so. The end of Run waits some seconds for what Log and
-	// Observe have not taken yet.
+	// Observe receives the start and the end of each guest, failed strategies and
+	// refused modules, in order and one at a time, from its own goroutine. When it
+	// blocks and its queue is full, events are lost, and the log says so. The end of Run
+	// waits some seconds until Log and Observe have received everything.
 	Observe func(Event)
 }
 
-// Peers say how a server gives modules to others, and asks them for those that it
-// lacks.
+// Peers configure how a server serves modules to other servers, and fetches missing ones
+// from them.
 type Peers struct {
-	// Listen is the address on which modules are given; empty: nowhere.
+	// Listen is the address on which this server serves modules; empty: it does not.
 	Listen string
-	// Address is how others reach it, host and port; empty: as Listen says.
+	// Address is the host and port that other servers use for Listen; empty: as Listen.
 	Address string
-	// Token is shared by all servers. Without one, Listen must be an address that
-	// no other machine reaches.
+	// Token is shared by all servers. Without one, Listen must be an address that no
+	// other machine reaches.
 	Token string
 }
 
@@ -189,8 +190,7 @@ const (
 	workersPerCPU    = 4
 )
 
-// WithDefaults returns the options as a Host takes them: each that was left open
-// has the value that its comment names.
+// WithDefaults returns the options with the defaults that their comments name.
 func (o Options) WithDefaults() Options {
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
@@ -220,7 +220,7 @@ func (o Options) WithDefaults() Options {
 
 const noDataDir = "data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go"
 
-// validate returns everything that is wrong, without looking at any file.
+// validate returns all faults of the options. It reads no file.
 func (o *Options) validate() error {
 	var faults []error
 	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -260,7 +260,7 @@ func (o *Options) validate() error {
 	}
 	for _, c := range o.Jobs {
 		if seen[c.Name] {
-			add("job %s: it is there twice", c.Name)
+			add("job %s: the name occurs twice", c.Name)
 		}
 		seen[c.Name] = true
 		if err := o.validateJob(c); err != nil {
@@ -279,7 +279,7 @@ func (o *Options) validateJob(c job.Config) error {
 	return errors.Join(append(faults, layout.Check(c))...)
 }
 
-// validateCode checks that what the job runs may be run here.
+// validateCode checks that this server has the job's module, or may run its command.
 func (o *Options) validateCode(c job.Config) error {
 	var faults []error
 	if _, ok := o.Modules[c.StrategyModule]; c.StrategyModule != "" && (!ok || o.Runner != nil) {
@@ -299,7 +299,8 @@ func (o *Options) validateCode(c job.Config) error {
 	return errors.Join(faults...)
 }
 
-// validateGrants checks that what the job is granted is there.
+// validateGrants checks that the secrets of a job exist and that its HTTP grants are
+// valid.
 func (o *Options) validateGrants(a job.Allow) error {
 	var faults []error
 	for _, name := range a.Secrets {
@@ -315,7 +316,7 @@ func (o *Options) validateGrants(a job.Allow) error {
 	return errors.Join(faults...)
 }
 
-// private is all that no job is granted.
+// private returns all directories that no job is granted.
 func (o *Options) private() []job.Private {
 	if o.DataDir == "" {
 		return o.Private
@@ -323,12 +324,12 @@ func (o *Options) private() []job.Private {
 	return append([]job.Private{DataPrivate(o.DataDir)}, o.Private...)
 }
 
-// DataPrivate says that a directory is one in which a server keeps its data.
+// DataPrivate describes a directory in which a server stores its data, for Options.Private.
 func DataPrivate(dir string) job.Private {
 	return job.Private{Path: dir, What: "where this server keeps its own data"}
 }
 
-// strategy finds a strategy by name; the caller's own go first.
+// strategy finds a strategy by name, first among Options.Strategies.
 func (o *Options) strategy(name string) (strategy.Strategy, error) {
 	return assign.Find(o.Strategies, name)
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// CompileApart is all that the program does which Options.Compiler names: args
-// are the last two of its command line, wasm is its standard input and say its
-// standard error. It compiles one module within bounds of its own, and returns
-// the exit code.
+// CompileApart is the main function of the program in Options.Compiler. args are its last
+// two arguments, wasm is its standard input and say its standard error. It compiles one
+// module within limits of its own, and returns the exit code.
 func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
 	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 
-// KeepModule puts a module into the store of the server whose data directory is
-// dir, which may run meanwhile; no job runs it by that. Bytes that do not have
-// the digest are refused, and so are more than a module may have.
+// KeepModule puts a module into the store of the server with the data directory dir,
+// which may be running. No job runs the module because of it. Bytes with another digest,
+// and modules that are too large, are Invalid.
 func KeepModule(dir string, r io.Reader, digest string) error {
 	err := supply.Dir(dir).Keep(r, digest)
 	switch {
@@ -35,9 +34,8 @@ func KeepModule(dir string, r io.Reader, digest string) error {
 	return nil
 }
 
-// RefusedModules are the modules, by digest, that the server with this data
-// directory does not compile any more because that ended processes, each with
-// the reason.
+// RefusedModules returns the modules that the server with this data directory refuses
+// because compiling them ended a process, with the reason by digest.
 func RefusedModules(dir string) (map[string]string, error) {
 	refused, err := supply.Dir(dir).Refused()
 	if err != nil {
@@ -46,9 +44,8 @@ func RefusedModules(dir string) (map[string]string, error) {
 	return refused, nil
 }
 
-// RetryModule has the server with this data directory compile a module again
-// that it refuses because that ended processes. A server that runs tries when
-// the job fires next.
+// RetryModule makes the server with this data directory compile a refused module again. A
+// running server tries it when a job with the module fires next.
 func RetryModule(dir, digest string) error {
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, "retry a module")
@@ -59,8 +56,7 @@ func RetryModule(dir, digest string) error {
 	return nil
 }
 
-// refusedModule tells the observer of a module that is refused because compiling
-// it ended processes; the log has it already.
+// refusedModule reports a refused module to the observer; the log has it already.
 func (o *Options) refusedModule(digest, why string) {
 	if o.Observe != nil {
 		o.Observe(Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: reason.Of(reason.ModuleRefused, why)})

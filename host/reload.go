@@ -8,22 +8,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// What follows changes the jobs and modules of a Host that runs, or waits for Run
-// to begin. Each call does all that it is asked for, or returns an *Error and
-// nothing has changed; only with the code Unknown it goes on by itself. One call
-// waits for another one's decision, and no job that stays waits for either.
+// The functions below change the jobs and modules of a running Host; before Run they wait
+// for it. Each call makes its whole change, or returns an *Error and changes nothing.
+// Only with the code Unknown the change goes on by itself. Calls are decided one after
+// the other; jobs that stay do not wait for them.
 
-// Put adds a job to those of the host's Options, or has the one of that name go by
-// another configuration. What would keep it from running here is an error: Invalid
-// is one of its configuration or module, and tells all that is wrong.
+// Put adds a job to the host's own jobs, or replaces the configuration of the job with
+// that name. It is an error if the job could not run here. An error with the code Invalid
+// lists all faults of the configuration and the module.
 //
-// A new job has begun when Put returns: Jobs has it, and Trigger finds it. One of
-// that name that still leaves has left by then, and one that was found in the
-// registry is the host's own from there on. What changed in a job is brought into
-// the registry as at a start, soon after Put has returned and while its runs go on;
-// those that begin then go by it. A job that is put as it is stays as it is. A job
-// may be granted directories only below those of Options.Allow, or, without that, if
-// a job of Options had one.
+// When Put returns, a new job has begun: Jobs lists it, and Trigger finds it. An earlier
+// job of that name has left by then, and a job that was found in the registry has become
+// the host's own. Changes of a job are written into the registry as at a start, soon
+// after Put has returned and while its runs go on; later runs use them. Putting a job
+// again without a change does nothing. A job may be granted only directories below those
+// of Options.Allow or, without these, if a job of Options had a directory.
 func (h *Host) Put(ctx context.Context, c job.Config) error {
 	e, err := h.edit(ctx, "put job "+c.Name, func(_ context.Context, e *edit) error {
 		e.o.Jobs = []job.Config{c}
@@ -44,14 +43,14 @@ func (h *Host) Put(ctx context.Context, c job.Config) error {
 	return nil
 }
 
-// Remove takes a job away that the host has by its Options, Put or Reload. Its
-// instants are over at once; its runs may go on for Options.DrainTimeout, and are
-// asked to stop then. When Remove returns nil, they have ended, their rows are
-// stored, and the job has left the registry's members. When ctx ends before that,
-// the error is Unknown, and all of it happens nevertheless.
+// Remove removes a job that came from Options, Put or Reload. It does not begin at further
+// instants. Its runs may go on for Options.DrainTimeout, and are asked to stop then. When
+// Remove returns nil, they have ended, their rows are stored, and this host is no longer a
+// member of the job. If ctx ends before that, the error is Unknown, and the removal goes
+// on.
 //
-// What the registry says of the job stays there, for its other members; with
-// Options.Discover this host, too, finds it there. An Operator's Remove deletes that.
+// The job stays in the registry for its other members. With Options.Discover this host
+// finds it there again. An Operator's Remove deletes it from the registry.
 func (h *Host) Remove(ctx context.Context, name string) error {
 	e, err := h.edit(ctx, "remove job "+name, func(_ context.Context, e *edit) error {
 		if e.own[name] == nil {
@@ -65,14 +64,14 @@ func (h *Host) Remove(ctx context.Context, name string) error {
 	}
 	select {
 	case <-e.withdrawn[0].gone:
-	case <-h.over: // and with it every job
+	case <-h.over: // every job has left
 	case <-ctx.Done():
 		return failf(Unknown, ctx.Err(), "remove job %s: it leaves when its runs have ended", name)
 	}
 	return nil
 }
 
-// notOwn says why a job cannot be removed.
+// notOwn is the error for a job that is not one of the host's own.
 func (h *Host) notOwn(name string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,11 +81,10 @@ func (h *Host) notOwn(name string) error {
 	return failf(NotFound, nil, "the host has no such job")
 }
 
-// PutModule adds a module to those of the host's Options, or puts another in the
-// place of the one of that name; its file is read now, also if it is the same file.
-// The jobs that name it go by it as by another configuration, and every one of them
-// must be able to; a module that no job names yet is compiled all the same.
-// Invalid is a module, or a job with it, that cannot run here.
+// PutModule adds a module, or replaces the one with that name. It reads the file, even if
+// the path is the same as before. Jobs that name the module change as with Put, and all of
+// them must be able to run it. A module that no job names yet is compiled, too. The code
+// of the error is Invalid if the module, or a job with it, cannot run here.
 func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	_, err := h.edit(ctx, "put module "+name, func(ctx context.Context, e *edit) error {
 		switch {
@@ -102,8 +100,8 @@ func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	return err
 }
 
-// RemoveModule takes a module away. As long as a job of the host's own names it, it
-// is Refused; jobs that leave keep what they run.
+// RemoveModule removes a module. It is Refused while one of the host's own jobs names the
+// module. Jobs that leave keep the code that they run.
 func (h *Host) RemoveModule(ctx context.Context, name string) error {
 	_, err := h.edit(ctx, "remove module "+name, func(_ context.Context, e *edit) error {
 		if _, ok := e.o.Modules[name]; !ok || e.files == nil {
@@ -119,19 +117,18 @@ func (h *Host) RemoveModule(ctx context.Context, name string) error {
 	return err
 }
 
-// Reloaded is what became of the host's own jobs, by name, ascending.
+// Reloaded is the result of a Reload: names of the host's own jobs, sorted.
 type Reloaded struct {
 	Added, Changed, Removed []string
-	Kept                    int // how many are as they were
-	// NeedRestart are settings of jobs, jobs.NAME.SETTING, that were changed since the
-	// job came, and stay as they were then until the host starts anew.
+	Kept                    int // number of unchanged jobs
+	// NeedRestart are settings, as jobs.NAME.SETTING, that were changed since their job
+	// began. They keep their old value until the host restarts.
 	NeedRestart []string
 }
 
-// Reload has the host go by other jobs and modules than those that it has, as if
-// it had been started with them: it is Put of each, PutModule of each, and Remove
-// of what is there no more, all at once. All that is wrong is told together.
-// Reload returns when all of it is decided. It waits for no job to begin or to leave.
+// Reload replaces the host's own jobs and modules, as if it had been started with these:
+// it does PutModule and Put of each, and Remove of jobs and modules that are missing, in
+// one edit. The error lists all faults. Reload does not wait for jobs to begin or leave.
 func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
 		e.o.Jobs, e.o.Modules = jobs, maps.Clone(modules)
@@ -148,5 +145,5 @@ func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string
 	if err != nil {
 		return Reloaded{}, err
 	}
-	return e.told, nil
+	return e.result, nil
 }

@@ -84,7 +84,7 @@ func TestReloadIsRefused(t *testing.T) {
 		never.Cron, secret.Allow.Secrets = "never", []string{"token"}
 		_, err := h.Reload(t.Context(), []job.Config{minutely("a", 7), never, secret, minutely("a", 1)}, nil)
 		wantCode(t, "a reload", err, Invalid)
-		for _, text := range []string{"job a: it is there twice", "job b: cron", `job c: secrets: there is no secret "token"`} {
+		for _, text := range []string{"job a: the name occurs twice", "job b: cron", `job c: secrets: there is no secret "token"`} {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%v, which does not say %q", err, text)
 			}

@@ -16,9 +16,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// undefined reports which jobs of the registry nobody runs, since they are in no file of
-// a server that runs those of its files alone, and stores what they have missed: once for
-// those that it finds at its start, and for each that a reload drops as it has left.
+// undefined warns about jobs of the registry that are in no file of this server and that
+// no server runs, and stores their missed instants. It is for a server without Discover.
+// It looks at all jobs once after the start, and later at each job that a reload drops.
 func (d *discoverer) undefined(line *session.Job) error {
 	d.mu.Lock()
 	looked, dropped := d.looked, maps.Clone(d.dropped)
@@ -66,9 +66,9 @@ func (d *discoverer) undefined(line *session.Job) error {
 	return nil
 }
 
-// recordUndefined stores what such jobs have missed until now, if the registry is this
-// server's own: on one that servers share, the file of another may have them. A program
-// that embeds a host may be about to put them.
+// recordUndefined stores the missed instants of such jobs, if the registry is this
+// server's own. In a shared registry the file of another server may have them, and a
+// program that embeds a host may be about to put them.
 func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
 	if !d.h.o.Alone || len(d.h.o.Sinks) == 0 || line.Timeout() > 0 {
 		return nil
@@ -93,7 +93,7 @@ func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
 	return nil
 }
 
-// viewOf reads a job that nobody writes.
+// viewOf reads a job that no server runs.
 func viewOf(ctx context.Context, l layout.Layout, line *session.Job) (*protocol.View, error) {
 	w := follow.NewWatch(l, l.Watched())
 	w.Read = func(paths []string) ([]registry.Node, error) {

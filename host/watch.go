@@ -8,13 +8,13 @@ import (
 
 const (
 	watchEvery = time.Second
-	// maxSlew is how much the clock may differ from the time that has passed:
-	// less is what time services do all day, and moves no fire out of sight.
+	// maxSlew is how much the clock may differ from the time that has passed. Time
+	// services cause smaller differences all the time, and those hardly move a fire.
 	maxSlew = 2 * time.Second
 )
 
-// watchClock tells of jumps of the clock, by which all schedules go: whoever
-// wonders why nothing fires for an hour should find the reason.
+// watchClock logs jumps of the clock. All schedules run on the clock, so the log then
+// explains why nothing fires for an hour.
 func watchClock(ctx context.Context, log *slog.Logger) {
 	again := time.NewTicker(watchEvery)
 	defer again.Stop()
@@ -27,15 +27,16 @@ func watchClock(ctx context.Context, log *slog.Logger) {
 		now := time.Now()
 		switch by := jump(now.Round(0).Sub(last.Round(0)), now.Sub(last)); {
 		case by < 0:
-			log.Warn("the clock was set back; no instant begins twice, so jobs wait where instants had begun until those are past", "by", (-by).String())
+			log.Warn("the clock was set back; no instant begins twice, so each job waits until the clock passes its last instant", "by", (-by).String())
 		case by > 0:
-			log.Warn("the clock was set forward, or the system slept; what should have fired meanwhile is late or missed", "by", by.String())
+			log.Warn("the clock was set forward, or the system slept; instants that came meanwhile are late or missed", "by", by.String())
 		}
 		last = now
 	}
 }
 
-// jump is how far the clock was set while the second amount of time passed.
+// jump returns how far the clock was set, given how much time it shows and how much has
+// passed. It is 0 below maxSlew.
 func jump(shown, passed time.Duration) time.Duration {
 	if by := (shown - passed).Round(time.Millisecond); by.Abs() >= maxSlew {
 		return by

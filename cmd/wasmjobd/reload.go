@@ -133,7 +133,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	}
 	done.NeedRestart = running.NeedsRestart(next)
 	for _, key := range done.NeedRestart {
-		r.log.Warn("it was changed and needs a restart, the old value stays", "key", key)
+		r.log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
 	r.now.Store(running.With(next))
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
