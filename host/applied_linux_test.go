@@ -12,13 +12,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// What a server remembers of its file is written to a disk that may stand still,
-// and the job goes on.
+// A job goes on while the disk on which its applied definition is stored hangs.
 func TestMemoryOfTheFileOnADiskThatStandsStill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	memory := &applied{dir: filepath.Join(dir, "applied"), namespace: "n"}
-	standing := memory.path("a") + ".new" // whoever writes it waits for a reader
+	standing := memory.path("a") + ".new" // a writer waits for a reader
 	if err := errors.Join(os.Mkdir(memory.dir, 0o700), syscall.Mkfifo(standing, 0o600)); err != nil {
 		t.Fatal(err)
 	}

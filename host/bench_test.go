@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // where rows are kept
+	_ "modernc.org/sqlite" // the history
 
 	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// arrivals hands rows to the history and says when so many of them are safe.
+// arrivals passes rows to the history and reports when a number of them is safe.
 type arrivals struct {
 	history trace.Sink
 
@@ -52,7 +52,7 @@ func (a *arrivals) expect(rows int) <-chan struct{} {
 	return a.all
 }
 
-// path is a host with a registry and a history on the disk.
+// path is a host with a registry and a history on disk.
 type path struct {
 	h    *Host
 	rows *arrivals
@@ -101,8 +101,7 @@ func newPath(b *testing.B, jobs ...job.Config) *path {
 	return p
 }
 
-// turn triggers every job and waits until all rows are safe: so many items a
-// second.
+// turn triggers every job, waits until all rows are safe, and returns items per second.
 func (p *path) turn(b *testing.B) float64 {
 	items := 0
 	for _, c := range p.jobs {
@@ -147,7 +146,7 @@ func BenchmarkItems(b *testing.B) {
 			if testing.Short() {
 				rounds = 1
 			}
-			ours.turn(b) // the first deals the items out
+			ours.turn(b) // the first run includes the assignment
 			commands.turn(b)
 			var rate, gain []float64
 			for b.Loop() {

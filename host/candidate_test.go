@@ -66,10 +66,10 @@ func define21(t *testing.T, c job.Config) []registry.Op {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, beside, _ := l.Nodes()
+	at, modulePath, _ := l.Nodes()
 	return []registry.Op{
-		{Kind: registry.Create, Path: filepath.Dir(at)}, {Kind: registry.Create, Path: filepath.Dir(beside)},
-		{Kind: registry.Create, Path: beside, Data: []byte(spelled.Module.String())}, {Kind: registry.Create, Path: at, Data: []byte(spelled.Config.String())},
+		{Kind: registry.Create, Path: filepath.Dir(at)}, {Kind: registry.Create, Path: filepath.Dir(modulePath)},
+		{Kind: registry.Create, Path: modulePath, Data: []byte(spelled.Module.String())}, {Kind: registry.Create, Path: at, Data: []byte(spelled.Config.String())},
 	}
 }
 
@@ -225,8 +225,8 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		made := define21(t, c)
 		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // nobody sees that it was gone
 		shut()
-		_, beside, _ := layout.NewJob("n", "j").Nodes()
-		o.commit(deletions([]string{config, beside})...) // and something else of it stays
+		_, modulePath, _ := layout.NewJob("n", "j").Nodes()
+		o.commit(deletions([]string{config, modulePath})...) // and something else of it stays
 		until(t, h, "gone", none)
 		o.commit(made[len(made)-2:]...)
 		until(t, h, "another one", joined("j", 1))

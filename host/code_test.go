@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// toRows is a sink that hands rows over.
+// toRows is a sink that sends rows to a channel.
 type toRows chan trace.Row
 
 func (c toRows) Write(_ context.Context, batch []trace.Row) error {
@@ -120,7 +120,7 @@ func TestCodeThatIsNotThere(t *testing.T) {
 	}
 }
 
-// slowStart is a Runner that takes long to make one job ready, whichever is first.
+// slowStart is a Runner that takes long to prepare the first job that asks.
 type slowStart struct {
 	Func
 	begun atomic.Bool
@@ -135,7 +135,7 @@ func (r *slowStart) Listens() (started, completed bool) {
 	return false, false
 }
 
-// A module that takes long to compile holds up its own job alone.
+// A module that takes long to compile delays only its own job.
 func TestOneModuleTakesLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (a asked) Listens() (started, completed bool) {
 }
 
 func TestHeapIsDenseAfterStart(t *testing.T) { //nolint:paralleltest // the collector is that of the process
-	const other = 90 // which an operator has set
+	const other = 90 // set by an operator
 	defer debug.SetGCPercent(debug.SetGCPercent(defaultGrowth))
 	for _, c := range []struct {
 		alone         bool

@@ -21,7 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// many is how many jobs a crowd has.
+// many is the number of jobs of a crowd.
 func many() int {
 	if testing.Short() {
 		return 1000
@@ -97,7 +97,7 @@ func (c *crowd) settle() {
 	}
 }
 
-// registries are those that a crowd is measured on.
+// registries are the registries that crowds are measured on.
 func registries(b *testing.B, do func(b *testing.B, open func() registry.Registry)) {
 	b.Run("zookeeper", func(b *testing.B) {
 		server := zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: 2 * time.Second})
@@ -114,8 +114,8 @@ func registries(b *testing.B, do func(b *testing.B, open func() registry.Registr
 	})
 }
 
-// memory is what the process has, in KiB: in use after a collection, and
-// resident when all that is free was given back.
+// memory returns the memory of the process in KiB: in use after a collection, and
+// resident after free memory was given back.
 func memory(b *testing.B) (used, resident float64) {
 	b.Helper()
 	runtime.GC()
@@ -142,9 +142,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkIdleJobs measures what a job costs that has nothing to do: the
-// memory of many of them above that of a host without any, and what share of a
-// core all of them take.
+// BenchmarkIdleJobs measures the cost of an idle job: the memory of many of them above
+// that of a host without jobs, and the share of a core that all of them take.
 func BenchmarkIdleJobs(b *testing.B) {
 	const watch = 10 * time.Second
 	registries(b, func(b *testing.B, open func() registry.Registry) {
@@ -168,14 +167,14 @@ func BenchmarkIdleJobs(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(used, "KiB_used/job<=16")
-		b.ReportMetric(resident, "KiB_resident/job") // with what the start has left between
+		b.ReportMetric(resident, "KiB_resident/job") // includes garbage of the start
 		b.ReportMetric(share, "%_of_a_core<=1")
 		b.ReportMetric(routines, "goroutines")
 	})
 }
 
-// BenchmarkDueAtOnce measures how long it takes from an instant until the last
-// of many jobs has begun that are due at it.
+// BenchmarkDueAtOnce measures the time from an instant until the last of many jobs that
+// are due then has begun.
 func BenchmarkDueAtOnce(b *testing.B) {
 	registries(b, func(b *testing.B, open func() registry.Registry) {
 		c := newCrowd(b, open(), many(), "0/30 * * * * ?")

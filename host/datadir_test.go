@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// Servers that meet at one registry have a data directory each.
+// Servers on one registry need a data directory each.
 func TestDataDirIsOneServersOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,8 +41,7 @@ func TestDataDirIsOneServersOwn(t *testing.T) {
 	})
 }
 
-// Who waits for the directory of a server that was killed just now is not kept from
-// ending.
+// A host that waits for the directory of a killed server can be stopped.
 func TestWaitForADataDirEnds(t *testing.T) {
 	t.Parallel()
 	o := Options{DataDir: t.TempDir(), Runner: Func(fine)}

@@ -271,13 +271,13 @@ func (o *tool) define(j job.Config) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	at, beside, _ := l.Nodes()
-	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(beside)} {
+	at, modulePath, _ := l.Nodes()
+	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(modulePath)} {
 		if !o.read(path).Exists {
 			o.set(path, "")
 		}
 	}
-	o.set(beside, spelled.Module.String())
+	o.set(modulePath, spelled.Module.String())
 	o.set(at, spelled.Config.String())
 }
 
@@ -330,9 +330,9 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 			t.Errorf("%s: it has set the job up", tt.want)
 		}
 	}
-	_, beside, _ := layout.NewJob("n", "j").Nodes()
-	o.set(beside, "kind: simple")
-	until(t, h, "damaged", failing("j", beside+": expected a module of version 1"))
+	_, modulePath, _ := layout.NewJob("n", "j").Nodes()
+	o.set(modulePath, "kind: simple")
+	until(t, h, "damaged", failing("j", modulePath+": expected a module of version 1"))
 	if err := h.Trigger(t.Context(), "j"); err == nil {
 		t.Error("a job that does not run was triggered")
 	}
@@ -479,9 +479,9 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	<-starts
 
 	o := newTool(t, reg)
-	_, beside, _ := layout.NewJob("n", "j").Nodes()
+	_, modulePath, _ := layout.NewJob("n", "j").Nodes()
 	swap := func(name, digest string) {
-		m, err := definition.DecodeModule(o.read(beside).Data)
+		m, err := definition.DecodeModule(o.read(modulePath).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -490,7 +490,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.set(beside, string(data))
+		o.set(modulePath, string(data))
 	}
 	runs := func(digest string) func([]job.Status) bool {
 		return func(all []job.Status) bool { return all[0].Config.ModuleDigest == digest && len(all[0].Troubles) == 0 }

@@ -61,11 +61,11 @@ func failf(code Code, err error, format string, args ...any) *Error {
 
 // askError is the error of a request to a job that did not succeed.
 func askError(what, name string, err error) error {
-	var told *Error
+	var known *Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &told):
+	case errors.As(err, &known):
 		return err
 	}
 	return failf(CodeOf(err), err, "%s job %s", what, name)

@@ -81,7 +81,7 @@ func (c toChannel) Write(ctx context.Context, batch []trace.Row) error {
 	return nil
 }
 
-// Jobs are added to a host that runs, changed and removed.
+// Jobs are added to a running host, changed and removed.
 func ExampleHost_Put() {
 	ran := make(chan string, 1)
 	h, err := host.New(host.Options{
@@ -114,12 +114,12 @@ func ExampleHost_Put() {
 	}
 	fmt.Println(<-ran)
 
-	// What cannot run is refused, and changes nothing.
+	// A job that cannot run is refused, and nothing changes.
 	err = h.Put(ctx, job.Config{Name: "report", Shards: 1, Cron: "at noon"})
 	if refused, ok := errors.AsType[*host.Error](err); ok {
 		fmt.Println(refused.Code)
 	}
-	// Remove returns when no run of the job goes on any more.
+	// Remove returns when all runs of the job have ended.
 	if err := h.Remove(ctx, "report"); err != nil {
 		fmt.Println(err)
 	}
@@ -140,7 +140,7 @@ func ExampleModule() {
 	defer os.RemoveAll(dir)
 	results := make(chan string, 1)
 	h, err := host.New(host.Options{
-		DataDir: dir, // of this server: the registry inside, compiled modules
+		DataDir: dir, // this server's own: the registry inside, compiled modules
 		Modules: map[string]host.Module{"hello": {Path: "../plugins/examples/hello-rust/hello-rust.wasm"}},
 		Jobs:    []job.Config{{Name: "greet", Module: "hello", Shards: 1, ItemParams: "0=moon"}},
 		Observe: func(e host.Event) {

@@ -14,19 +14,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// listener is a job in Go that notes what it is told, and how many of its runs
-// were going on then.
+// listener is a job in Go that records each event, and how many of its runs went on
+// then.
 type listener struct {
-	mu    sync.Mutex
-	going int
-	told  []string
+	mu       sync.Mutex
+	going    int
+	reported []string
 }
 
 func (l *listener) Listens() (started, completed bool) { return true, true }
 
 func (l *listener) Run(_ context.Context, c job.Call) job.Outcome {
 	if c.Event != "" {
-		<-time.After(time.Millisecond) // what has begun by the registry begins here at about the same time
+		<-time.After(time.Millisecond) // the registry shows a run as begun slightly before its code starts here
 	}
 	l.count(1, c)
 	if c.Event == "" {
@@ -43,15 +43,15 @@ func (l *listener) count(n int, c job.Call) {
 	case c.Event == "":
 		l.going += n
 	case n > 0:
-		told := fmt.Sprintf("%s %s/%d, %d go on", c.Event, c.Scheduled.UTC().Format("15:04"), c.Attempt, l.going)
+		reported := fmt.Sprintf("%s %s/%d, %d go on", c.Event, c.Scheduled.UTC().Format("15:04"), c.Attempt, l.going)
 		if r := c.Results; r != nil {
-			told += fmt.Sprintf("; %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
+			reported += fmt.Sprintf("; %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
 		}
-		l.told = append(l.told, told)
+		l.reported = append(l.reported, reported)
 	}
 }
 
-func TestFiresAreToldOnceForAllServers(t *testing.T) {
+func TestFiresAreReportedOnceForAllServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
@@ -73,8 +73,8 @@ func TestFiresAreToldOnceForAllServers(t *testing.T) {
 			minute := at.Add(time.Duration(n) * time.Minute).UTC().Format("15:04")
 			want = append(want, "started "+minute+"/1, 3 go on", "completed "+minute+"/1, 0 go on; 1 succeeded, 1 failed, 1 had nothing to do")
 		}
-		if !slices.Equal(l.told, want) {
-			t.Errorf("told:\n%s\nwant:\n%s", strings.Join(l.told, "\n"), strings.Join(want, "\n"))
+		if !slices.Equal(l.reported, want) {
+			t.Errorf("told:\n%s\nwant:\n%s", strings.Join(l.reported, "\n"), strings.Join(want, "\n"))
 		}
 		for _, stop := range stops {
 			if err := stop(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 )
 
-// Go's heap is bounded while a host that is alone in its process runs modules.
+// Go's heap is limited while a host that is alone in its process runs modules.
 func TestTheHeapIsBounded(t *testing.T) { //nolint:paralleltest // the bound is that of the process
 	t.Setenv("GOMEMLIMIT", "")
 	const asked, other = 64 << 20, 1 << 40

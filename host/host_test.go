@@ -51,8 +51,8 @@ func fine(_ context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK, Result: []byte(c.ItemParam)}
 }
 
-// start runs a host until the returned function is called, which gives the
-// error of Run.
+// start runs a host until the returned function is called, which returns the error of
+// Run.
 func start(t *testing.T, o Options) (h *Host, stop func() error) {
 	t.Helper()
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -123,7 +123,7 @@ func TestOperators(t *testing.T) {
 		steps := []struct {
 			what string
 			do   func() error
-			runs int // in the minute after it
+			runs int // runs in the minute after it
 		}{
 			{"pause", func() error { return h.Pause(ctx, "j") }, 0},
 			{"resume", func() error { return h.Resume(ctx, "j") }, 2},

@@ -23,13 +23,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// recordedJob is a job as a member of ElasticJob 2.1.5 was recorded to have made it,
-// with that member in it.
+// recordedJob is a recorded job that a member of ElasticJob 2.1.5 has made, with that
+// member in it.
 type recordedJob struct {
 	*tool
-	member *tool // whose session the ephemeral nodes are of
+	member *tool // owns the ephemeral nodes
 	config string
-	text   string // of config, as Java wrote it
+	text   string // the configuration, as Java wrote it
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	recordedClass = "peer.PeerSimpleJob"
 )
 
-// newRecordedJob writes the nodes that were there when one member had started.
+// newRecordedJob writes the nodes of a job after one member had started.
 func newRecordedJob(t *testing.T, reg registry.Registry) *recordedJob {
 	t.Helper()
 	var golden struct {
@@ -74,7 +74,7 @@ func (j *recordedJob) close() {
 	j.tool.close()
 }
 
-// rewrite replaces text in the configuration, as one who writes all of it anew.
+// rewrite replaces text in the configuration and writes all of it.
 func (j *recordedJob) rewrite(pairs ...string) string {
 	j.t.Helper()
 	text := strings.NewReplacer(pairs...).Replace(j.text)
@@ -85,7 +85,7 @@ func (j *recordedJob) rewrite(pairs ...string) string {
 	return text
 }
 
-// snapshot is everything below a node.
+// snapshot returns everything below a node.
 func (o *tool) snapshot(at string) map[string]string {
 	o.t.Helper()
 	n := o.read(at)
@@ -96,8 +96,8 @@ func (o *tool) snapshot(at string) map[string]string {
 	return all
 }
 
-// besideJava is a file that names the job as it is.
-func besideJava(t *testing.T, reg registry.Registry, change func(*job.Config)) Options {
+// withForeign returns options with the job of the recording, as change alters it.
+func withForeign(t *testing.T, reg registry.Registry, change func(*job.Config)) Options {
 	t.Helper()
 	o := server(t, reg, "10.0.0.2", make(chan trace.Row, 1000))
 	o.Discover, o.Peers, o.Runner = false, Peers{}, Func(fine)
@@ -112,7 +112,7 @@ func besideJava(t *testing.T, reg registry.Registry, change func(*job.Config)) O
 
 func asIs(*job.Config) {}
 
-// out: the job does not run here, for this reason, and no other.
+// out wants the job not to run here, for this reason and no other.
 func out(reason string) func([]job.Status) bool {
 	return func(all []job.Status) bool {
 		return all[0].Instance == "" && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), reason)
@@ -132,12 +132,12 @@ func onBoth(t *testing.T, test func(*testing.T, registry.Registry)) {
 	})
 }
 
-// What Java has written stays as it is; a server adds what is its own, says in
-// what its file differs, and follows what Java changes.
+// A server leaves nodes of Java as they are, adds its own, logs how its file differs, and
+// follows changes of Java.
 func TestAServerJoinsAJobOfJava(t *testing.T) {
 	onBoth(t, func(t *testing.T, reg registry.Registry) {
 		java := newRecordedJob(t, reg)
-		h, stop := start(t, besideJava(t, reg, asIs))
+		h, stop := start(t, withForeign(t, reg, asIs))
 		until(t, h, "joins", joined(recordedName, 2))
 		_, module, _ := layout.NewJob("n", recordedName).Nodes()
 		until(t, h, "defines what is its own", func([]job.Status) bool { return java.read(module).Exists })
@@ -194,8 +194,8 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 	})
 }
 
-// A server that cannot have a part in a job says why, in one line, changes
-// nothing, and joins as soon as that is mended.
+// A server that cannot join a job says why in one line, changes nothing, and joins as
+// soon as the cause is gone.
 func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -279,7 +279,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 				tt.mend = func(j *recordedJob) { j.rewrite() }
 			}
 			before := java.snapshot("/n")
-			h, stop := start(t, besideJava(t, reg, tt.file))
+			h, stop := start(t, withForeign(t, reg, tt.file))
 			until(t, h, "says why", out(tt.reason))
 			if d := cmp.Diff(before, java.snapshot("/n")); d != "" {
 				t.Errorf("something was written: %s", d)
@@ -297,13 +297,13 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 	}
 }
 
-// A strategy that is not known here is left to members of ElasticJob, and told;
-// what they deal is run.
+// A strategy that is unknown here is left to foreign members, and reported. Items that
+// they assign are run.
 func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 	onBoth(t, func(t *testing.T, reg registry.Registry) {
 		java := newRecordedJob(t, reg)
 		text := java.rewrite(`"jobShardingStrategyClass":""`, `"jobShardingStrategyClass":"com.example.ByRack"`)
-		o := besideJava(t, reg, func(j *job.Config) {
+		o := withForeign(t, reg, func(j *job.Config) {
 			j.Cron, j.Unsaid = "0/10 * * * * ?", append(j.Unsaid, "strategy")
 		})
 		h, stop := start(t, o)
@@ -323,13 +323,13 @@ func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 	})
 }
 
-// A job that is removed while a server must not run it, is defined anew by that
-// server's file.
+// A job that is removed while a server must not run it is defined again by that server's
+// file.
 func TestARemovedJobIsNobodysAnyMore(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
 	java := newRecordedJob(t, reg)
-	h, stop := start(t, besideJava(t, reg, func(j *job.Config) { j.Class = "com.example.Mine" }))
+	h, stop := start(t, withForeign(t, reg, func(j *job.Config) { j.Class = "com.example.Mine" }))
 	until(t, h, "says why", out("its class in the registry"))
 	java.member.remove("/n/" + recordedName)
 	until(t, h, "defines it", joined(recordedName, 1))
@@ -345,8 +345,7 @@ func TestARemovedJobIsNobodysAnyMore(t *testing.T) {
 	}
 }
 
-// A server without a file knows by wasm/module what class its module stands in
-// for.
+// A server without a file learns from wasm/module which class its module stands for.
 func TestAFoundJobOfAnotherClassDoesNotRun(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

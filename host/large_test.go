@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job with more items than one transaction can deal out is dealt out in parts,
-// over a registry that takes no more than ZooKeeper does, and all of it runs.
+// A job with more items than one transaction can assign is assigned in parts, over a
+// registry with ZooKeeper's limit, and all of it runs.
 func TestAJobOfManyItems(t *testing.T) {
 	t.Parallel()
 	const items = 4_500

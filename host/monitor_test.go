@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// callBox is a listener whose callers say where they come from.
+// callBox is a listener whose connections have a given address.
 type callBox struct{ calls chan net.Conn }
 
 func (b callBox) Accept() (net.Conn, error) {
@@ -49,7 +49,7 @@ func (b callBox) call(t *testing.T, from string) net.Conn {
 	return here
 }
 
-// closed tells whether the other side has hung up.
+// closed reports whether the other side has closed the connection.
 func closed(c net.Conn) bool {
 	if err := c.SetReadDeadline(time.Now()); errors.Is(err, io.ErrClosedPipe) {
 		return true
@@ -58,7 +58,8 @@ func closed(c net.Conn) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// One address cannot take all places of a monitor port, nor keep those that it has.
+// One address cannot take all places of a monitor port. A place is free again after its
+// connection.
 func TestMonitorPortIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestMonitorPort(t *testing.T) {
 	if got := ask("ruok\n"); got != "" {
 		t.Errorf("another word gives %q", got)
 	}
-	// Somebody who says nothing does not keep the server from stopping.
+	// A client that sends nothing does not keep the server from stopping.
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		t.Fatal(err)

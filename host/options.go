@@ -134,7 +134,7 @@ type Options struct {
 	// what the host needs for them. Runs that need more wait. 0: half of the memory of
 	// the process's control group, or of the machine.
 	Memory int64
-	// Compiler is the command line of a program that calls CompileApart with the two
+	// Compiler is the command line of a program that calls CompileInSubprocess with the two
 	// arguments that are appended. It compiles a module again whose compilation has
 	// ended the server before. Nil: such a module is refused at once.
 	Compiler []string

@@ -32,8 +32,8 @@ func (l deafLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Neither a log nor an observer that blocks keeps a run from beginning, from
-// being recorded, or the host from ending. What they did not take is counted.
+// A log or an observer that blocks does not keep a run from beginning or being recorded,
+// nor the host from ending. Lost lines and events are counted.
 func TestLogAndObserverThatBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,17 +85,17 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 	})
 }
 
-// A host ends although log and observer do not return, and calls neither of them
+// A host ends even if log and observer do not return, and calls neither of them
 // afterwards.
-func TestNothingIsToldAfterTheEnd(t *testing.T) {
+func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var said []string
-		told := 0
+		reported := 0
 		h, err := New(Options{
 			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 2}}, Runner: Func(fine),
-			Log: slog.New(deafLog{gate: gate, said: &said}), Observe: func(Event) { <-gate; told++ },
+			Log: slog.New(deafLog{gate: gate, said: &said}), Observe: func(Event) { <-gate; reported++ },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -112,13 +112,13 @@ func TestNothingIsToldAfterTheEnd(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if told != 1 || len(said) != 1 {
-			t.Errorf("after the end %d events were told, and %q was said; want the one of each that was under way", told, said)
+		if reported != 1 || len(said) != 1 {
+			t.Errorf("after the end %d events were told, and %q was said; want the one of each that was under way", reported, said)
 		}
 	})
 }
 
-// Before Run returns, log and observer have all of it.
+// When Run returns, log and observer have received everything.
 func TestOutputsAreFlushed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// wantRefused: the error has the code Invalid and says so.
+// wantRefused wants an error of the code Invalid with this text.
 func wantRefused(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	if wantCode(t, what, err, Invalid); err != nil && !strings.Contains(err.Error(), says) {
@@ -27,11 +27,11 @@ func kitFrom(t *testing.T, name string) map[string]Module {
 	return map[string]Module{name: {Path: path}}
 }
 
-// A host that has neither a data directory nor a Runner runs, and takes no job; it
-// writes nothing into the directory that the process is in.
+// A host with neither a data directory nor a Runner runs and refuses every job. It writes
+// nothing into the working directory.
 func TestPutWithoutDataDir(t *testing.T) {
 	modules, dir := kitFrom(t, "ok"), t.TempDir()
-	t.Chdir(dir) // so it runs alone
+	t.Chdir(dir) // therefore not parallel
 	a := job.Config{Name: "a", Module: "ok", Shards: 1}
 	h, stop := start(t, Options{Modules: modules})
 	const says = "set DataDir"
@@ -48,8 +48,8 @@ func TestPutWithoutDataDir(t *testing.T) {
 	}
 }
 
-// Put grants directories below those of Options.Allow, and no others. A host to which
-// no directory was granted at the start grants none later.
+// Put grants only directories below those of Options.Allow. A host without granted
+// directories at the start grants none later.
 func TestPutGrantsDirectories(t *testing.T) {
 	t.Parallel()
 	inside, outside := t.TempDir(), t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// toMinute is how long it takes until a second after the next whole minute.
+// toMinute returns the time until one second after the next whole minute.
 func toMinute() time.Duration {
 	return time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second))
 }
@@ -91,8 +91,8 @@ func TestPutIsRefused(t *testing.T) {
 	})
 }
 
-// Remove returns when the runs have ended and their rows are stored; and Put of the
-// same name, when the job that leaves has left.
+// Remove returns when the runs have ended and their rows are stored. Put of the same name
+// returns when the removed job has left.
 func TestRemoveDrains(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRemoveDrains(t *testing.T) {
 	})
 }
 
-// expired is a context that is over.
+// expired is a context that has ended.
 func expired(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -147,8 +147,8 @@ func expired(t *testing.T) context.Context {
 	return ctx
 }
 
-// A job that was found becomes the host's own by Put, and is found again when it is
-// removed. One that is not the host's own is not its to remove.
+// Put makes a job of the registry the host's own, and Remove makes it a job of the
+// registry again. Remove refuses a job that is not the host's own.
 func TestPutAndRemoveAJobOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestPutAndRemoveAJobOfTheRegistry(t *testing.T) {
 	})
 }
 
-// Any number may put and remove at the same time.
+// Put and Remove may be called concurrently.
 func TestPutAndRemoveAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestPutAndRemoveAtOnce(t *testing.T) {
 					if err := h.Put(t.Context(), minutely("shared", n+1)); err != nil {
 						t.Error(err)
 					}
-					if err := h.Remove(t.Context(), "shared"); err != nil { // another one was first
+					if err := h.Remove(t.Context(), "shared"); err != nil { // another goroutine was first
 						wantCode(t, "remove", err, NotFound)
 					}
 				}
@@ -224,7 +224,7 @@ func TestPutAndRemoveAtOnce(t *testing.T) {
 	})
 }
 
-// Run waits for an edit that is under way, and whoever comes later is turned away.
+// Run waits for the current edit and refuses later ones.
 func TestPutWhileTheHostStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,9 +232,9 @@ func TestPutWhileTheHostStops(t *testing.T) {
 		<-h.Ready()
 		time.Sleep(toMinute())
 		removed := make(chan error, 1)
-		go func() { removed <- h.Remove(t.Context(), "a") }() // which waits for the run
+		go func() { removed <- h.Remove(t.Context(), "a") }() // waits for the run
 		synctest.Wait()
-		h.editing <- struct{}{} // somebody changes something
+		h.editing <- struct{}{} // an edit is in progress
 		put, stopped := make(chan error, 1), make(chan error, 1)
 		go func() { put <- h.Put(t.Context(), minutely("b", 1)) }()
 		go func() { stopped <- stop() }()
@@ -317,8 +317,8 @@ func TestPutModule(t *testing.T) {
 	}
 }
 
-// The file of a module is read again by PutModule alone: a job that is put goes by
-// what the others run.
+// Only PutModule reads the file of a module again. A job that is put uses the module that
+// the others run.
 func TestPutModuleReadsTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.wasm")

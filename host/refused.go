@@ -13,10 +13,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// CompileApart is the main function of the program in Options.Compiler. args are its last
+// CompileInSubprocess is the main function of the program in Options.Compiler. args are its last
 // two arguments, wasm is its standard input and say its standard error. It compiles one
 // module within limits of its own, and returns the exit code.
-func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
+func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
 	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 

@@ -31,7 +31,7 @@ func minutely(name string, shards int) job.Config {
 	return job.Config{Name: name, Cron: "0 * * * * ?", Shards: shards}
 }
 
-// shards of the jobs that run here.
+// shards returns the totals of the jobs that run here.
 func shards(h *Host) map[string]int {
 	all := map[string]int{}
 	for _, s := range h.Jobs() {
@@ -74,7 +74,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// All that is wrong is told at once, and nothing changes.
+// Reload reports all faults at once, and changes nothing.
 func TestReloadIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestReloadIsRefused(t *testing.T) {
 	})
 }
 
-// A job that comes back while it leaves begins when it has left; and one that an
-// operator has shut down here runs again when it is changed.
+// A job that comes back while it leaves begins after that. A job that an operator has
+// shut down here runs again when it is changed.
 func TestReloadOfAJobThatLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestReloadOfAJobThatLeaves(t *testing.T) {
 	})
 }
 
-// Where others define jobs, too, one that leaves the file goes on as it is in the
-// registry, and one that comes into it was that before.
+// With Discover, a job that leaves the file goes on as a job of the registry, and a job
+// of the registry that comes into the file becomes the host's own.
 func TestReloadAndTheRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestReloadAndTheRegistry(t *testing.T) {
 	})
 }
 
-// The files of modules are read again. One that cannot run keeps the job as it is.
+// Reload reads the files of modules again. If one cannot run, its job stays as it is.
 func TestReloadReadsModules(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.wasm")

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// With only_asked a run is made again only if its guest asked for that.
+// With only_asked a run is tried again only if its guest asked for that.
 func TestRetriesOnlyAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRetriesOnlyAsked(t *testing.T) {
 	})
 }
 
-// A run that fails is made again, later each time, under its own id; each
+// A run that fails is tried again under its own id, after longer and longer pauses. Each
 // attempt has its row.
 func TestRetries(t *testing.T) {
 	t.Parallel()
@@ -96,8 +96,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// A run that waits to be tried again outlives its server: the next one tries it again,
-// when it has waited, as the attempt that it would have been.
+// A run that waits for its next attempt outlives its server. The next server makes that
+// attempt, at the same time and with the same number.
 func TestRetryOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestRetryOutlivesItsServer(t *testing.T) {
 	})
 }
 
-// An attempt that ends because its server does is followed by one elsewhere, and is not
-// one of those that the job allows; its number is.
+// An attempt that ends with its server is followed by one on another server. It gets the
+// next number, but does not count as one of the job's retries.
 func TestDrainDoesNotCountAsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ func kit(names ...string) map[string]Module {
 	return modules
 }
 
-// The whole way: a module deals, and one that fails is told of.
-func TestModulesDeal(t *testing.T) {
+// A module assigns the items, and the failure of another is reported.
+func TestModulesAssign(t *testing.T) {
 	t.Parallel()
 	rows := make(toRows, 10)
 	events := make(chan Event, 100)
@@ -64,7 +64,7 @@ func TestModulesDeal(t *testing.T) {
 	}
 }
 
-// The whole way of a value: the guest sets it, the registry has it.
+// A value that a guest sets is stored in the registry.
 func TestStateIsKeptInTheRegistry(t *testing.T) {
 	t.Parallel()
 	reg, rows := embedded.Memory(), make(toRows, 10)

@@ -10,8 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// Every server tells of each item when it began and ended last and is due next,
-// and of the job how many elements were handled, also by servers that have left.
+// Every server shows of each item when it began and ended last and when it is due next,
+// and of the job the number of handled elements, including those of servers that have
+// left.
 func TestTimesOfItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

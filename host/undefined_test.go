@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A job that another server defines has no member for a moment, and is in no file of
-// this server: that is nothing to warn of.
+// A job of another server without a member for a moment, in no file of this server,
+// causes no warning.
 func TestNewJobsOfOtherServersAreNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// on is a registry on a ZooKeeper.
+// on returns a registry on a ZooKeeper.
 func on(t *testing.T, address string, o zk.Options) *zk.Registry {
 	t.Helper()
 	o.Servers = []string{address}
@@ -33,7 +33,7 @@ func on(t *testing.T, address string, o zk.Options) *zk.Registry {
 	return reg
 }
 
-// held are guests that run until they are let go, or ended.
+// held are guests that run until they are released or ended.
 type held struct {
 	begun chan job.Call
 	ended chan time.Time // of those that were ended
@@ -70,8 +70,8 @@ func ask(t *testing.T, err error) {
 	}
 }
 
-// A server that comes up before ZooKeeper says so, is not ready, and joins by
-// itself when it is there.
+// A server that starts before ZooKeeper says so, is not ready, and joins as soon as
+// ZooKeeper is there.
 func TestServiceComesLate(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -99,7 +99,7 @@ func TestServiceComesLate(t *testing.T) {
 	}
 }
 
-// ZooKeeper restarts while items run: the session goes on, and so do they.
+// ZooKeeper restarts while items run. The session and the runs go on.
 func TestServiceRestarts(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: 3 * time.Second})
@@ -131,15 +131,15 @@ func TestServiceRestarts(t *testing.T) {
 	}
 }
 
-// The connection freezes for longer than the session lasts: guests are ended
-// before anybody else could take their items, and a new member goes on.
+// The connection hangs longer than the session lasts. Guests are ended before another
+// member can take their items, and a new member goes on.
 func TestSessionExpires(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: timeout / 4})
 	proxy := zktest.NewProxy(t, service.Address())
-	witness := newTool(t, on(t, service.Address(), zk.Options{SessionTimeout: 20 * timeout}))
-	defer witness.close()
+	other := newTool(t, on(t, service.Address(), zk.Options{SessionTimeout: 20 * timeout}))
+	defer other.close()
 	guests, rows := newHeld(), &pile{}
 	h, stop := start(t, Options{
 		Registry: on(t, proxy.Address(), zk.Options{SessionTimeout: timeout}), Runner: guests,
@@ -153,17 +153,17 @@ func TestSessionExpires(t *testing.T) {
 	frozen := time.Now()
 	proxy.Set(zktest.Freeze)
 	for range 2 {
-		// Three quarters, and what the machine takes to notice; by then nobody else
-		// may have begun.
+		// Three quarters of the session timeout, plus the time to notice. No other member
+		// may have begun by then.
 		if at := <-guests.ended; at.Sub(frozen) >= timeout {
 			t.Errorf("ended after %v", at.Sub(frozen))
 		}
 	}
 	until(t, h, "the session expires", func([]job.Status) bool {
-		return !witness.read(layout.NewJob(defaultNamespace, "on").Instance("10.0.0.1@-@1")).Exists
+		return !other.read(layout.NewJob(defaultNamespace, "on").Instance("10.0.0.1@-@1")).Exists
 	})
 	proxy.Set(zktest.Pass)
-	again := guests.await(2) // the new member takes over what was open
+	again := guests.await(2) // the new member takes the pending runs
 	for i, c := range again {
 		if c.Instance == calls[0].Instance || c.Attempt != 2 || !slices.ContainsFunc(calls, func(o job.Call) bool { return o.RunID == c.RunID }) {
 			t.Errorf("call %d: %s of %s, attempt %d", i, c.RunID, c.Instance, c.Attempt)
@@ -176,8 +176,8 @@ func TestSessionExpires(t *testing.T) {
 	}
 }
 
-// What somebody has left in the nodes of a job, or forbidden, troubles that job
-// alone. Its trouble names the path, and when that is mended it goes on.
+// A damaged or forbidden node troubles only its job. The trouble names the path, and the
+// job goes on once the node is repaired.
 func TestDamagedJobs(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -191,7 +191,7 @@ func TestDamagedJobs(t *testing.T) {
 		name   string
 		damage map[string]string // by the path below the job
 		by     *tool
-		names  string // what the trouble names
+		names  string // path that the trouble names
 		joins  bool   // it is a member all the same
 	}{
 		{name: "orphan", damage: map[string]string{"/instances": "", "/instances" + "/10.0.0.9@-@1": ""}, names: "/instances" + "/10.0.0.9@-@1", joins: true},

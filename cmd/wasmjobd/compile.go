@@ -17,7 +17,7 @@ func compileCommand(term *terminal) *cobra.Command {
 		Use: compileVerb, Hidden: true, Short: "Compile a module for a server, which starts this itself",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if code := host.CompileApart(c.Context(), args, term.in, term.err); code != 0 {
+			if code := host.CompileInSubprocess(c.Context(), args, term.in, term.err); code != 0 {
 				return &exitError{code: code}
 			}
 			return nil

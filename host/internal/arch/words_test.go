@@ -15,6 +15,7 @@ import (
 // package is added when its last one is gone, and stays.
 var worded = []string{
 	"cmd/wasmjobd",
+	"host",
 	"host/admin",
 	"host/config",
 	"host/guest",
