@@ -42,8 +42,10 @@ type Configurer interface {
 
 // Registrar spells who takes part, and what is asked of them.
 type Registrar interface {
-	// Instance is the value by which a member registers itself.
+	// Instance is the value by which a member registers itself. Unregister takes its
+	// node away, if nothing was asked of it since.
 	Instance(id job.InstanceID) string
+	Unregister(j Job, in protocol.Instance) []registry.Op
 	// Server is the value that an operator's word about an address has, and Disabled
 	// reads it.
 	Server(disabled bool) string

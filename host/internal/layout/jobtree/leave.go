@@ -24,7 +24,7 @@ func (t *transaction) leave(m protocol.Leave) {
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
-			t.delete(t.Instance(m.Self), t.seen("leave/requests", in.Version)) // nothing was asked of it since
+			t.fenced("leave/requests", t.dialect.Unregister(t.Job, in)...)
 		}
 	}
 	t.delete(t.member(m.Self), registry.AnyVersion)

@@ -82,6 +82,10 @@ func (dialect) Mask(text []byte) string {
 
 func (dialect) Instance(job.InstanceID) string { return "" }
 
+func (dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
+	return []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
+}
+
 func (dialect) Server(disabled bool) string {
 	if disabled {
 		return valueDisabled
