@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 )
 
-// Listen opens the address of Options.Listen, unless that is empty or a Runner runs
-// all jobs.
+// Listen opens the address of Options.Listen, unless that is empty or the store has no
+// modules.
 func (s *Store) Listen(ctx context.Context) (err error) {
 	if s.o.Listen == "" || s.engine == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	// DataDir is the server's data directory. It is not used with a Runner; without one
-	// and a Runner, the store has no modules.
+	// DataDir is the server's data directory. If it is empty, or there is a Runner, the
+	// store has no modules.
 	DataDir string
 	// Files are the modules of the server's configuration, by the name that jobs use.
 	Files map[string]File
@@ -55,9 +55,9 @@ type Options struct {
 // use; Listen comes before Serve and Address.
 type Store struct {
 	o      Options
-	disk   *module.Store   // nil with a Runner
-	engine *sandbox.Engine // nil with a Runner
-	client *peer.Client    // nil with a Runner
+	disk   *module.Store // nil without modules, as are the next two
+	engine *sandbox.Engine
+	client *peer.Client
 
 	listener net.Listener // nil: other servers get no modules
 	address  string
@@ -70,7 +70,7 @@ type Store struct {
 // Open opens the store of a server. The caller must close it.
 func Open(o Options) (*Store, error) {
 	s := &Store{o: o, modules: map[string]*leased{}, catalog: newCatalog(nil, o.Files)}
-	if o.Runner != nil || o.DataDir == "" { // without a data directory, no job has a module
+	if o.Runner != nil || o.DataDir == "" {
 		return s, nil
 	}
 	dir := Dir(o.DataDir)
