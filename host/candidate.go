@@ -126,7 +126,7 @@ func (c *candidate) closeSession() error {
 		return nil
 	}
 	if err := c.session.Close(c.d.ctx); err != nil {
-		return fmt.Errorf("close a line of the registry: %w", err)
+		return fmt.Errorf("close a session of the registry: %w", err)
 	}
 	c.session = nil
 	return nil
@@ -282,7 +282,7 @@ func (c *candidate) refuse(err error, again bool) {
 func (c *candidate) leave(forget bool) {
 	if c.hide(); forget {
 		if err := c.closeSession(); err != nil {
-			c.d.h.o.Log.Debug("the end of the session closes the line of a job that is gone", "job", c.name, "error", err)
+			c.d.h.o.Log.Debug("the session of a job that is gone cannot be closed, so it ends with the server's", "job", c.name, "error", err)
 		}
 	}
 	c.d.step(discovery.Hidden{Name: c.name})

@@ -252,7 +252,7 @@ func (d *discoverer) openSession() (*session.Job, error) {
 	}
 	if s != nil {
 		if err := s.Close(d.ctx); err != nil {
-			return nil, fmt.Errorf("close a line of the registry: %w", err)
+			return nil, fmt.Errorf("close a session of the registry: %w", err)
 		}
 	}
 	s, err := d.h.sessions.Open(d.ctx, d.root, d)
