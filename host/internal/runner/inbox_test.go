@@ -2,10 +2,14 @@ package runner
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // Ends share a message only as long as nothing else comes between them.
@@ -38,5 +42,64 @@ func TestEndsThatComeTogether(t *testing.T) {
 	}
 	if d := cmp.Diff([][]int{{0, 1, 2}, nil, {3}, {4}}, got); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestLateLoopLosesNoFire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		hold := make(chan struct{})
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Clock = &stutter{metronome: &metronome{}, hold: hold}
+		})
+		time.Sleep(70 * time.Second)
+		close(hold)
+		time.Sleep(15 * time.Second)
+		s.stop(t)
+		got := rows.states()
+		if got[trace.Missed] == 0 {
+			t.Errorf("states %v, want a gap", got)
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
+
+// stutter holds ticks back and then delivers them all at once.
+type stutter struct {
+	*metronome
+	hold chan struct{}
+}
+
+func (c *stutter) Set(cron string, from time.Time, tick func(at, prev int64)) error {
+	type pair struct{ at, prev int64 }
+	var held []pair
+	return c.metronome.Set(cron, from, func(at, prev int64) {
+		held = append(held, pair{at, prev})
+		select {
+		case <-c.hold:
+		default:
+			return
+		}
+		for _, p := range held {
+			tick(p.at, p.prev)
+		}
+		held = nil
+	})
+}
+
+func TestInboxKeepsTheNewestTick(t *testing.T) {
+	t.Parallel()
+	b := &inbox{}
+	b.due(10, 0)
+	b.due(30, 20)
+	b.due(20, 10) // late, and older
+	_, tick, more := b.takeAll(nil)
+	if !more || tick.At != 30 || tick.Prev != 20 {
+		t.Errorf("tick %+v, want that of 30", tick)
+	}
+	if _, tick, more = b.takeAll(nil); more {
+		t.Errorf("tick %+v is there twice", tick)
 	}
 }
