@@ -262,7 +262,7 @@ var themes = [][2]string{
 
 func scriptsPage(t *testing.T, p *project) []byte {
 	t.Helper()
-	const dir = "host/internal/protocol/testdata"
+	const dir = scriptsFolder
 	files, err := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(dir), "*.txt"))
 	if err != nil || len(files) < 100 {
 		t.Fatalf("found %d scripts (%v)", len(files), err)

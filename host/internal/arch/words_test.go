@@ -99,6 +99,11 @@ var retiredWords = []retiredWord{
 	{forms: "lives", meaning: "generations: one member after another", only: []string{"host/internal/runner"}, stays: []string{"lives_test.go"}},
 	{forms: "handed ruled unstop hush", meaning: "what the core has, or what is cancelled", only: []string{"host/internal/runner"}},
 	{forms: "depart departs departed drained", meaning: "the drain: begin it, end a phase of it", only: []string{"host/internal/runner"}},
+	{forms: "java javas", meaning: "what is not of this program: foreign", only: []string{scriptsFolder}},
+	{forms: "swap swaps", meaning: "to replace a module by the next one: switch", only: []string{scriptsFolder}},
+	{forms: "enqueue enqueues enqueued", meaning: "to end a dead member's record: reclaim", only: []string{"host/internal/protocol", scriptsFolder}},
+	{forms: "who whom whoever somebody", meaning: "which one: a member, a server, an operator", only: []string{scriptsFolder}},
+
 	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
 	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
 	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},

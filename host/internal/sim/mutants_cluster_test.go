@@ -118,7 +118,7 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"fires: any version", "the state of calls is written over the one that was read", []change{noFence("set-fires/fires")}},
 		{"fires: in doubt", "a call ends when its session is no longer trusted", []change{without("protocol.State.doubted", "s.listener.cut(_)")}},
 		{"fires: cut", "a call that was cut off is made again", []change{in("protocol.callListeners", "t.cut", "false")}},
-		{"foreign: works beside", "a job that is not monitored does not run beside foreign members", []change{in("protocol.State.foreignBlocker", "!c.MonitorExecution", "false")}},
+		{"foreign: works unmonitored", "a job that is not monitored does not run beside foreign members", []change{in("protocol.State.foreignBlocker", "!c.MonitorExecution", "false")}},
 		{"skew: works all the same", "a member with the wrong time begins nothing, if the job says so", []change{in("protocol.State.able", "!s.skewed()", "true")}},
 		{"server: works disabled", "a disabled server begins nothing", []change{in("protocol.State.works", "!s.disabledHere()", "true")}},
 		{"server: disabled is eligible", "a disabled server owns nothing", []change{in("protocol.View.eligible", "!v.serverDisabled(_)", "true")}},

@@ -1,0 +1,125 @@
+package arch
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// scriptsFolder has the scripts of the core. It counts as a package in retiredWords.
+const scriptsFolder = "host/internal/protocol/testdata"
+
+// plainInTexts are retired as names, but ordinary words of a sentence.
+var plainInTexts = []string{"beside", "apart"}
+
+// TestRetiredWordsInScripts: scripts, rules, fences and mutants go by the words of the
+// glossary, too. Of a script these are its name, its comments and its commands.
+func TestRetiredWordsInScripts(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	files, err := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(scriptsFolder), "*.txt"))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("found %d scripts (%v)", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		for _, why := range retiredInScript(name, p.read(t, path.Join(scriptsFolder, name))) {
+			t.Errorf("%s: %s", path.Join(scriptsFolder, name), why)
+		}
+	}
+	for _, name := range ruleNames(t, p) {
+		for _, why := range retiredInText(scriptsFolder, name, nil) {
+			t.Errorf("%q: %s", name, why)
+		}
+	}
+}
+
+func TestRetiredWordsInScriptsRefuses(t *testing.T) {
+	t.Parallel()
+	const script = `# Who hears of orphans stands beside a foreign member.
+b: deal a j
+    told, but only in an answer
+# It was dealt out.
+java j
+`
+	got := retiredInScript("swap_java.txt", script)
+	for k, want := range []string{"swap", "java", "who", "hears", "orphans", "deal", "dealt", "java"} {
+		if k >= len(got) || !strings.HasPrefix(got[k], want+" ") {
+			t.Fatalf("found %q at place %d, want %q", got, k, want)
+		}
+	}
+	if len(got) != 8 {
+		t.Errorf("found %q", got)
+	}
+}
+
+// retiredInScript finds retired words in a script's name, comments and commands.
+func retiredInScript(name, script string) []string {
+	faults := retiredInText(scriptsFolder, strings.TrimSuffix(name, ".txt"), nil)
+	for line := range strings.Lines(script) {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			faults = append(faults, retiredInText(scriptsFolder, line, plainInTexts)...)
+		case strings.TrimSpace(line) != "" && !strings.HasPrefix(line, " "):
+			faults = append(faults, retiredInText(scriptsFolder, commandOf(line), nil)...)
+		}
+	}
+	return faults
+}
+
+// commandOf is the first word of a line, behind the member that it is for.
+func commandOf(line string) string {
+	words := strings.Fields(line)
+	if len(words) > 1 && strings.HasSuffix(words[0], ":") {
+		return words[1]
+	}
+	return words[0]
+}
+
+func retiredInText(pkg, text string, stays []string) (faults []string) {
+	for _, w := range wordsOf(text) {
+		for _, r := range retiredWords {
+			if !slices.Contains(stays, w) && r.has(pkg, w) {
+				faults = append(faults, w+" is a retired word; write "+r.meaning)
+			}
+		}
+	}
+	return faults
+}
+
+// mutantName is the first field of a mutant in a list of them.
+var mutantName = regexp.MustCompile(`(?m)^\s*\{"([a-z][^":]*: [^"]*)", "`)
+
+// ruleNames are the names of rules and mutations, fences and simulated mutants.
+func ruleNames(t *testing.T, p *project) (names []string) {
+	t.Helper()
+	f := p.folder(t, "host/internal/protocol")
+	for _, rule := range rulesOf(f) {
+		names = append(names, rule[0])
+	}
+	for _, m := range mutationsOf(f) {
+		names = append(names, m[1])
+	}
+	for group, fences := range fencesOf(p) {
+		for _, fence := range fences {
+			names = append(names, group+"/"+fence)
+		}
+	}
+	lists, err := filepath.Glob(filepath.Join(p.root, "host", "internal", "sim", "mutants_*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		for _, m := range mutantName.FindAllStringSubmatch(p.read(t, "host/internal/sim/"+filepath.Base(list)), -1) {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 250 {
+		t.Errorf("found %d names of rules, fences and mutants: the test no longer reads the code", len(names))
+	}
+	slices.Sort(names)
+	return names
+}
