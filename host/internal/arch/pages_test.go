@@ -243,7 +243,7 @@ var themes = [][2]string{
 	{"Misfires and pauses", "misfire compensation passed pause"},
 	{"Triggers", "trigger"},
 	{"Trying again", "retry"},
-	{"A session in doubt", "fence fenced replaced"},
+	{"A session in doubt", "doubt replaced"},
 	{"Deaths and take-overs", "reclaim failover take drop pending elsewhere"},
 	{"Rows of what did not begin", "gap missed no"},
 	{"Catching up", "catch"},

@@ -37,7 +37,7 @@ func (c *cluster) printRuns(r protocol.Run, more []protocol.Effect) int {
 		}
 		items = append(items, next.Entry.Item)
 	}
-	c.say("run %s fence %d of %s", entry(r.Entry, list(items)), r.Fence, list(r.Items))
+	c.say("run %s token %d of %s", entry(r.Entry, list(items)), r.Fence, list(r.Items))
 	return len(items)
 }
 
@@ -69,7 +69,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		if r := e.Results; r.Instant != 0 {
 			results = fmt.Sprintf(", %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
 		}
-		c.say("listener %s of %s, attempt %d, fence %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, results)
+		c.say("listener %s of %s, attempt %d, token %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, results)
 	case protocol.EndCall:
 		c.say("end the listener")
 	case protocol.Prepare:
@@ -339,13 +339,13 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 
 var kinds = map[registry.OpKind]string{
 	registry.Create: "create", registry.CreateEphemeral: "create ephemeral", registry.Set: "set",
-	registry.Delete: "delete", registry.Check: "check", registry.Absent: "absent",
+	registry.Delete: "delete", registry.Check: "check", registry.Absent: "absent", registry.CreateEphemeralSequential: "create ephemeral sequential",
 }
 
 func (c *cluster) printOps(ops []registry.Op) {
 	for _, op := range ops {
 		version := ""
-		if op.Version != registry.AnyVersion && op.Kind != registry.Create && op.Kind != registry.CreateEphemeral && op.Kind != registry.Absent {
+		if op.Version != registry.AnyVersion && (op.Kind == registry.Set || op.Kind == registry.Delete || op.Kind == registry.Check) {
 			version = fmt.Sprintf(" of version %d", op.Version)
 		}
 		c.say("%s %s%s", kinds[op.Kind], c.nodeOf(op.Path), version)
