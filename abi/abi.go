@@ -3,7 +3,7 @@
 // codes of version 1 of the ABI.
 //
 // It holds constants and one table, so that host, SDKs and tools spell them in
-// one place; ABI.md beside it says what they mean, and wasmjob.wit shows the
+// one place. REFERENCE.md is made from them, ABI.md says what they mean together, and wasmjob.wit shows the
 // same interface in the language of the component model. It is not for logic:
 // how a call is served belongs to the host's sandbox, how it is made to the
 // SDKs. It imports nothing and also builds under TinyGo.
@@ -47,83 +47,119 @@ const (
 	ExportMemory = "memory"
 )
 
-// Functions that the host offers under Module; Functions has their types.
+// Functions that the host offers under Module; Functions has their types. In
+// parentheses stand the arguments.
 const (
-	FuncCtxStr    = "ctx_str"
-	FuncCtxInt    = "ctx_int"
-	FuncCtxJSON   = "ctx_json"
+	// FuncCtxStr (field, buf, cap) reads a text field of the run.
+	FuncCtxStr = "ctx_str"
+	// FuncCtxInt (field) returns a number field of the run; the smallest i64 for an unknown field.
+	FuncCtxInt = "ctx_int"
+	// FuncCtxJSON (buf, cap) reads the whole context as JSON; -3 in a strategy.
+	FuncCtxJSON = "ctx_json"
+	// FuncConfigGet (key, klen, buf, cap) reads a setting of the job's table config; -3 if it is not set.
 	FuncConfigGet = "config_get"
-	FuncLog       = "log"
-	FuncLogLevel  = "log_level"
+	// FuncLog (level, msg, len) writes a line to the host's log.
+	FuncLog = "log"
+	// FuncLogLevel () returns the lowest level that anybody keeps.
+	FuncLogLevel = "log_level"
+	// FuncResultSet (ptr, len) sets what the run gives back; again: replaces it; -5, changing nothing, if it is too long.
 	FuncResultSet = "result_set"
-	FuncErrorSet  = "error_set"
+	// FuncErrorSet (ptr, len) sets the reason that is kept with the run, however that ends; again: replaces it; cut after 8 KiB.
+	FuncErrorSet = "error_set"
+	// FuncCancelled () returns why the run should stop, or 0.
 	FuncCancelled = "cancelled"
-	FuncProgress  = "progress"
+	// FuncProgress (done, total) shows how far the run is.
+	FuncProgress = "progress"
+	// FuncMetricAdd (name, nlen, value) adds to a sum that is kept with the run; -4 for a name that is not 1 to 64
+	// letters, digits, _, . or -, or a value that is not finite; -5 beyond 64 names; a secret in a name is masked.
 	FuncMetricAdd = "metric_add"
-	FuncSleep     = "sleep_ms"
+	// FuncSleep (ms) waits; -6 as soon as the run should stop.
+	FuncSleep = "sleep_ms"
 
-	FuncNow    = "now_unix_ms"
+	// FuncNow () returns the time in milliseconds since 1970.
+	FuncNow = "now_unix_ms"
+	// FuncRandom (buf, len) fills the buffer with random bytes; -5 above 64 KiB.
 	FuncRandom = "random"
 
-	FuncBatchAdd   = "batch_add"
+	// FuncBatchAdd (ptr, len) adds an element and returns its index; -5 beyond the limits.
+	FuncBatchAdd = "batch_add"
+	// FuncBatchCount () returns how many elements there are.
 	FuncBatchCount = "batch_count"
-	FuncBatchRead  = "batch_read"
-	FuncBatchAck   = "batch_ack"
+	// FuncBatchRead (index, buf, cap) reads an element; -4 beyond the last.
+	FuncBatchRead = "batch_read"
+	// FuncBatchAck (index, outcome) says what became of an element; again: replaces it; -4 beyond the last.
+	FuncBatchAck = "batch_ack"
 
-	FuncStateGet    = "state_get"
-	FuncStateSet    = "state_set"
+	// FuncStateGet (key, klen, buf, cap) reads a value of the item; -3 if there is none.
+	FuncStateGet = "state_get"
+	// FuncStateSet (key, klen, val, vlen) sets a value; -4 for a key that is empty, longer than 256 bytes or not UTF-8; -5
+	// beyond the limits.
+	FuncStateSet = "state_set"
+	// FuncStateDelete (key, klen) removes a value; -3 if there was none.
 	FuncStateDelete = "state_delete"
 
+	// FuncSecretGet (name, nlen, buf, cap) reads a secret; -2 for one that is not granted.
 	FuncSecretGet = "secret_get"
 
+	// FuncHTTPRequest (req, len) sends a request, waits for the head of the answer, and returns its handle.
 	FuncHTTPRequest = "http_request"
-	FuncHTTPStatus  = "http_status"
-	FuncHTTPHeader  = "http_header"
-	FuncHTTPRead    = "http_read"
-	FuncHTTPClose   = "http_close"
+	// FuncHTTPStatus (handle) returns the status code.
+	FuncHTTPStatus = "http_status"
+	// FuncHTTPHeader (handle, name, nlen, buf, cap) reads a header, several of one name joined by ", "; -3 if there is none.
+	FuncHTTPHeader = "http_header"
+	// FuncHTTPRead (handle, buf, cap) reads the next bytes of the body, at most cap; 0 at its end; -5 when the body is
+	// larger than http_body.
+	FuncHTTPRead = "http_read"
+	// FuncHTTPClose (handle) gives the answer up; open ones end with the call of the entry.
+	FuncHTTPClose = "http_close"
 
+	// FuncShardInstanceCount () returns how many instances there are to assign to.
 	FuncShardInstanceCount = "shard_instance_count"
-	FuncShardInstanceID    = "shard_instance_id"
+	// FuncShardInstanceID (instance, buf, cap) reads the id of an instance; they come in descending order, as the
+	// built-in strategies get them; -4 beyond the last.
+	FuncShardInstanceID = "shard_instance_id"
+	// FuncShardInstanceLabel (instance, key, klen, buf, cap) reads a label of its server; -3 if it has none of that name.
 	FuncShardInstanceLabel = "shard_instance_label"
-	FuncShardPrev          = "shard_prev"
-	FuncShardAssign        = "shard_assign"
+	// FuncShardPrev (item) returns the instance that owns the item now; -3 if none of these does; -4 for no item.
+	FuncShardPrev = "shard_prev"
+	// FuncShardAssign (item, instance) gives the item to the instance; -4 if there is no such item or instance; -9 if the
+	// item was given before.
+	FuncShardAssign = "shard_assign"
 )
 
-// Text fields, read with FuncCtxStr.
+// Text fields, read with FuncCtxStr; -3 for one that has no value.
 const (
-	FieldJobName       = 1
-	FieldTaskID        = 2
-	FieldJobParam      = 3
-	FieldShardingParam = 4
-	FieldInstanceID    = 5
-	FieldNamespace     = 6
-	FieldModuleDigest  = 7
-	FieldSeed          = 8
-	FieldRunID         = 9
-	FieldReason        = 10 // in wasmjob_after alone
+	FieldJobName       = 1  // name of the job
+	FieldTaskID        = 2  // task id, as ElasticJob writes it; none in a strategy
+	FieldJobParam      = 3  // parameter of the job
+	FieldShardingParam = 4  // parameter of the item
+	FieldInstanceID    = 5  // id of the instance that runs it; none in a strategy
+	FieldNamespace     = 6  // namespace of the registry
+	FieldModuleDigest  = 7  // sha256 of the module, in hex
+	FieldSeed          = 8  // seed: hex digits that differ between runs and items, but not between attempts; in a strategy, between jobs, totals and sets of instances
+	FieldRunID         = 9  // run id: the same in every attempt; none in a strategy
+	FieldReason        = 10 // since 2: in wasmjob_after, the reason that the run gave with error_set; none elsewhere
 )
 
-// Number fields, read with FuncCtxInt.
+// Number fields, read with FuncCtxInt. Moments are milliseconds since 1970, 0 for
+// none; what has no meaning in a strategy is 0.
 const (
-	FieldShardingTotal = 100
-	FieldShardingItem  = 101
-	FieldFireTime      = 102 // milliseconds since 1970
-	FieldDeadline      = 103 // milliseconds since 1970; 0: none
-	FieldAttempt       = 104
-	FieldFailover      = 105 // 0 or 1
-	FieldMisfire       = 106 // 0 or 1
-	FieldHostMinor     = 107
-	FieldStreaming     = 108 // 0 or 1
-	FieldFence         = 109
-	FieldScheduledTime = 110 // milliseconds since 1970
-	FieldFetchCount    = 111 // 0: as many as the guest likes
-	FieldOutcome       = 112 // in wasmjob_after alone: a Result code; NoInt elsewhere
-
-	// In wasmjob_completed alone, how many items of the fire ended so; NoInt
-	// elsewhere, and where the host does not know.
-	FieldFireSucceeded = 113
-	FieldFireFailed    = 114
-	FieldFireSkipped   = 115
+	FieldShardingTotal = 100 // sharding total count
+	FieldShardingItem  = 101 // sharding item
+	FieldFireTime      = 102 // when this attempt began; without a granted clock, the scheduled instant
+	FieldDeadline      = 103 // deadline; without a granted clock it counts from 102
+	FieldAttempt       = 104 // attempt, from 1
+	FieldFailover      = 105 // 1 if the item was taken over from another server
+	FieldMisfire       = 106 // 1 if the run makes up for missed instants
+	FieldHostMinor     = 107 // how many times the host's version 1 was added to
+	FieldStreaming     = 108 // 1 in a streaming dataflow job
+	FieldFence         = 109 // fencing token: a later owner of the item has a larger one
+	FieldScheduledTime = 110 // scheduled instant
+	FieldFetchCount    = 111 // how many elements the job wants in a batch; 0: as many as the guest likes
+	FieldOutcome       = 112 // since 2: in wasmjob_after, the result of the run; the smallest i64 elsewhere
+	FieldFireSucceeded = 113 // since 2: in wasmjob_completed, how many items succeeded; the smallest i64 elsewhere or if unknown
+	FieldFireFailed    = 114 // the same: how many failed, were late or were stopped
+	FieldFireSkipped   = 115 // the same: how many had nothing to do
 )
 
 // NoInt is what FuncCtxInt answers for a field it does not know.
@@ -132,57 +168,54 @@ const NoInt = -1 << 63
 // Error codes: what a host function answers instead of a length or a zero.
 // The list only ever grows at its end.
 const (
-	ErrUnknownField = -1  // the host knows no such field
-	ErrDenied       = -2  // the job is not granted this
-	ErrNotFound     = -3  // there is no such value
-	ErrInvalid      = -4  // an argument makes no sense
-	ErrLimit        = -5  // a size, count or rate was exceeded
+	ErrUnknownField = -1  // no such field
+	ErrDenied       = -2  // not granted
+	ErrNotFound     = -3  // no such value
+	ErrInvalid      = -4  // invalid argument
+	ErrLimit        = -5  // a size, count or rate is exceeded, or the host has no memory left for what it should keep
 	ErrCancelled    = -6  // the run is being stopped
-	ErrTimeout      = -7  // the operation took too long
-	ErrIO           = -8  // the outside world failed
+	ErrTimeout      = -7  // timed out
+	ErrIO           = -8  // input or output failed
 	ErrConflict     = -9  // somebody else was first
-	ErrWrongPhase   = -10 // not to be called now
-	ErrInternal     = -11 // the host's fault
+	ErrWrongPhase   = -10 // not now
+	ErrInternal     = -11 // a fault of the host
 )
 
-// Result codes: what an entry of the guest returns.
+// Result codes: what an entry of the guest returns. 4 to 127 are reserved, and
+// negative numbers mean that an SDK was misused; both count as failed.
 const (
-	ResultOK        = 0
-	ResultFailed    = 1
-	ResultRetryable = 2 // failed, and may be tried again
-	ResultSkipped   = 3 // there was nothing to do
-	// ResultLate is no entry's to return: FieldOutcome of a run that returned
-	// after its deadline.
-	ResultLate = 4
-	// ResultAuthor is the first of the failure codes that an author may give
-	// a meaning of their own; those between are reserved.
-	ResultAuthor = 128
+	ResultOK        = 0   // done
+	ResultFailed    = 1   // failed
+	ResultRetryable = 2   // failed, and another attempt may help
+	ResultSkipped   = 3   // there was nothing to do
+	ResultLate      = 4   // in field 112 alone: the deadline has passed, whatever the entry returned
+	ResultAuthor    = 128 // and above: failed, with a code of the author's own
 )
 
 // Outcomes of one element of a batch, given with FuncBatchAck.
 const (
-	AckDone   = 0
-	AckFailed = 1
-	AckRetry  = 2
+	AckDone   = 0 // done
+	AckFailed = 1 // failed
+	AckRetry  = 2 // to be tried again
 )
 
 // Stop reasons: what FuncCancelled answers.
 const (
-	StopNone        = 0
-	StopDeadline    = 1
-	StopShutdown    = 2
-	StopDisabled    = 3
-	StopResharding  = 4
-	StopSessionLost = 5
+	StopNone        = 0 // go on
+	StopDeadline    = 1 // the deadline has passed
+	StopShutdown    = 2 // the server shuts down
+	StopDisabled    = 3 // the job was disabled
+	StopResharding  = 4 // the items are being assigned anew
+	StopSessionLost = 5 // the server's session with the registry is lost: somebody else may own the item soon
 )
 
 // Levels of FuncLog; FuncLogLevel answers the lowest that is kept, or
 // LevelNone.
 const (
-	LevelTrace = 0
-	LevelDebug = 1
-	LevelInfo  = 2
-	LevelWarn  = 3
-	LevelError = 4
-	LevelNone  = 5
+	LevelTrace = 0 // trace
+	LevelDebug = 1 // debug
+	LevelInfo  = 2 // info
+	LevelWarn  = 3 // warn
+	LevelError = 4 // error
+	LevelNone  = 5 // only from log_level: nothing is kept
 )

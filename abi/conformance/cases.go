@@ -81,7 +81,7 @@ func entry(add adder) {
 	add("code -1", rule, request("negative", "simple"), Want{Verdict: one("failed"), Code: new(int32(-1))})
 	add("reason", rule, item(request("reason", "simple"), 0), Want{Verdict: one("failed"), Reason: one("it failed")})
 	add("reason: not UTF-8", "ABI.md: Rules, 5", item(request("reason", "simple"), 1), Want{Verdict: one("failed"), Reason: []string{"bad ", " text"}, Check: utf8Reason})
-	add("reason: long", "ABI.md: Always", item(request("reason", "simple"), 2), Want{Verdict: one("failed"), Reason: one(strings.Repeat("x", 8000)), Check: func(a Answer) error {
+	add("reason: long", "REFERENCE.md: Functions", item(request("reason", "simple"), 2), Want{Verdict: one("failed"), Reason: one(strings.Repeat("x", 8000)), Check: func(a Answer) error {
 		if strings.Contains(a.Reason, strings.Repeat("x", 8193)) {
 			return errors.New("more than 8 KiB are kept")
 		}
@@ -104,7 +104,7 @@ func utf8Reason(a Answer) error {
 }
 
 func read(add adder) {
-	const rule = "ABI.md: Fields"
+	const rule = "REFERENCE.md: Fields"
 	for id, want := range sorted(map[int]string{
 		abi.FieldJobName: "conformance", abi.FieldTaskID: "conformance@-@1,2@-@READY@-@" + instance, abi.FieldJobParam: "p",
 		abi.FieldShardingParam: "north", abi.FieldInstanceID: instance, abi.FieldNamespace: "kit",
@@ -151,7 +151,7 @@ func mistakes(add adder) {
 	add("phase", "ABI.md: Rules, 6", request("phase", "simple"), passes())
 	r := request("arguments", "simple")
 	r.Allow = Allow{State: true, Random: true, Secrets: map[string]string{"key": "value"}, HTTP: []Exchange{{Method: "GET", URL: network + "/", Status: 200}}}
-	add("arguments", "ABI.md: Error codes", r, passes())
+	add("arguments", "REFERENCE.md: Error codes", r, passes())
 }
 
 func refused(add adder) {
@@ -232,7 +232,7 @@ func bounds(add adder) {
 		}
 		return nil
 	}})
-	add("result", "ABI.md: In jobs", request("result", "simple"), Want{Verdict: one("ok"), Code: new(int32(0)), Result: new(strings.Repeat("x", 1<<20))})
+	add("result", "REFERENCE.md: Functions", request("result", "simple"), Want{Verdict: one("ok"), Code: new(int32(0)), Result: new(strings.Repeat("x", 1<<20))})
 }
 
 func batches(add adder) {

@@ -104,7 +104,7 @@ func brokeFirst(a Answer) error {
 }
 
 func (g Guest) fields(add adder) {
-	const rule = "ABI.md: Fields"
+	const rule = "REFERENCE.md: Fields"
 	sum := sha256.Sum256(g.Module)
 	lines := func(changes ...string) func(Answer) error {
 		want := map[string]string{
