@@ -46,6 +46,12 @@ type catchUp struct {
 // joining member; 0 if one was, or if the job does not catch up. A server that was kept
 // from the job counts as there. While all servers are disabled, none would have begun
 // anything.
+//
+// Servers that live on without the registry leave no more in it than dead ones do. If they
+// return only after this one has joined, it counts what they missed, and may have begun
+// that before they return: no fence finds an absent member. To take the moment back with
+// their join would need a lower bound in their record, and would help only where they
+// return before the first begin.
 func (s *State) unattendedUntil() int64 {
 	v := s.view
 	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || slices.ContainsFunc(v.Members, v.attends) || v.assignedElsewhere() {
