@@ -9,6 +9,7 @@ type resharding struct {
 
 	asked     *AssignRequest // the question to the strategy
 	answer    *Assigned      // nil: it is awaited
+	failures  int            // of the strategy, in a row
 	retry     int64          // when a strategy that failed is asked again
 	parts     *parts         // a reshard of ours whose nodes are not all written
 	ownerless ownerless      // the nodes that restore writes next

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -197,21 +198,27 @@ func (s *State) keeps(i int) bool {
 	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
 }
 
-// retryAfter is how long, in ms, a failed strategy is not asked again.
-const retryAfter = 30_000
+// How long, in ms, a strategy is not asked again after one failure, and after many in a row.
+const (
+	firstRetry = 1_000
+	lastRetry  = 30_000
+)
 
 // answered takes the strategy's answer. If it failed, or does not give each item to one
-// of the instances, it is asked again later: one failure must not leave items without a
-// server.
+// of the instances, it is asked again later, and less often with each failure in a row:
+// one failure must not leave items without a server for long.
 func (s *State) answered(in Assigned, p *Plan) {
 	if in.Fault == "" {
 		in.Fault = in.unusable()
 	}
 	s.reshard.answer = &in
-	if in.Fault != "" {
-		s.reshard.retry, s.reshard.ownerless = s.now+retryAfter, ownerless{}
-		p.add(Note{Why: reason.Of(reason.StrategyFailed, in.Fault)})
+	if in.Fault == "" {
+		s.reshard.failures = 0
+		return
 	}
+	s.reshard.failures++
+	s.reshard.retry, s.reshard.ownerless = s.now+backoff.After[int64](firstRetry, lastRetry, s.reshard.failures), ownerless{}
+	p.add(Note{Why: reason.Of(reason.StrategyFailed, in.Fault)})
 }
 
 func (in Assigned) unusable() string {
