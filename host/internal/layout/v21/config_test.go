@@ -167,8 +167,8 @@ func sameFault21(t *testing.T, v vector21, err error) {
 	if i := strings.LastIndex(v.Want.Message, " path $."); i >= 0 {
 		key = v.Want.Message[i+len(" path $."):]
 	}
-	for _, m := range (&Config{}).every().members {
-		if m.key == key && err != nil && !strings.Contains(err.Error(), key) {
+	for _, m := range (&Config{}).every().Members {
+		if m.Key == key && err != nil && !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: got %v, want a word on %s", v.ID, err, key)
 		}
 	}

@@ -1,4 +1,4 @@
-package v21
+package gson
 
 import (
 	"encoding/json"

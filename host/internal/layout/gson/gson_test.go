@@ -1,0 +1,109 @@
+package gson
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+// pet is an object with each kind of value.
+type pet struct {
+	name  string
+	legs  int32
+	tame  bool
+	sound noise
+	chip  string
+}
+
+type noise string
+
+func (n *noise) Word() string { return string(*n) }
+
+func (n *noise) SetWord(text string) error {
+	if *n = noise(text); text != "MOO" && text != "WOOF" {
+		return fmt.Errorf("%q is no sound", text)
+	}
+	return nil
+}
+
+func (p *pet) object() *Object {
+	return &Object{Members: []Member{
+		{Key: "name", Value: &p.name},
+		{Key: "legs", Value: &p.legs},
+		{Key: "tame", Value: &p.tame},
+		{Key: "sound", Value: &p.sound},
+		{Key: "more", Value: &Object{Begin: func() { p.chip = "" }, Members: []Member{{Key: "chip", Value: &p.chip}}}},
+	}}
+}
+
+// What is read says what was written, and what changes is all that is written anew.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	want := pet{"a=<b>", 4, true, "WOOF", "7"}
+	const written = `{"name":"a\u003d\u003cb\u003e","legs":4,"tame":true,"sound":"WOOF","more":{"chip":"7"}}`
+	if got := string(want.object().Append(nil)); got != written {
+		t.Errorf("wrote %s, want %s", got, written)
+	}
+	for _, c := range []struct{ text, updated string }{
+		{written, written},
+		{"# all of it\n{name:'a=<b>' ; legs=\"4\"; tame=>true, sound:WOOF, more:{chip:7}}", "# all of it\n{name:'a=<b>' ; legs=\"4\"; tame=>true, sound:WOOF, more:{chip:7}}"},
+		{`{"name":"c","own":[1,{}],"legs":4,"tame":true,"sound":"MOO","more":{}}`, `{"name":"a\u003d\u003cb\u003e","own":[1,{}],"legs":4,"tame":true,"sound":"WOOF","more":{"chip":"7"}}`},
+		{"{}", `{"name":"a\u003d\u003cb\u003e","legs":4,"tame":true,"sound":"WOOF","more":{"chip":"7"}}`},
+	} {
+		var there pet
+		o := there.object()
+		if err := Read([]byte(c.text), o); err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		got := o.Update([]byte(c.text), want.object())
+		if string(got) != c.updated {
+			t.Errorf("%s became %s, want %s", c.text, got, c.updated)
+		}
+		var again pet
+		if err := Read(got, again.object()); err != nil || again != want {
+			t.Errorf("%s says %+v, %v", got, again, err)
+		}
+	}
+}
+
+func TestObjectsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"sound":"BAA"}`:         `sound: at byte 14: "BAA" is no sound`,
+		`{"more":{"other":1}}`:    `more: key "other": at byte 17: Java members can't read a configuration with this key here`,
+		`{"name":"a"} {}`:         "at byte 12: something stands behind the object",
+		`[]`:                      "at byte 0: an object was expected",
+		`{"name":"a" "legs":4}`:   "at byte 12: a comma or the end of the object was expected",
+		`/* a comment {"legs":4}`: "at byte 0: the comment has no end",
+	} {
+		var p pet
+		if err := Read([]byte(text), p.object()); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	var p pet
+	if err := Read([]byte(" // nothing"), p.object()); !errors.Is(err, io.EOF) {
+		t.Errorf("nothing gives %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{`{"name":"a","more":{"chip":"7"}}`, "{a:'b';}", "[[[", "{\"legs\":1e3}", "\ufeff{}", ")]}'\n{}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var there pet
+		o := there.object()
+		if Read(text, o) != nil || there.sound == "" {
+			return
+		}
+		want := there
+		want.legs++
+		var got pet
+		if err := Read(o.Update(text, want.object()), got.object()); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package gson
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Member is one key of an object, with where its value is kept: a *string, *int32,
+// *bool, *Object, or a Word.
+type Member struct {
+	Key      string
+	Value    any
+	from, to int // the bytes that the value has in a text that was read; none if from is 0
+}
+
+// Word is a value that is one of some texts. SetWord says of another what was
+// expected.
+type Word interface {
+	Word() string
+	SetWord(text string) error
+}
+
+// Object is a list of keys in the order in which ElasticJob writes them.
+type Object struct {
+	Members []Member
+	Begin   func() // called before an object within another is read
+	end     int    // where a further member goes in the text that was read
+	empty   bool
+}
+
+// Append writes the object as Java does.
+func (o *Object) Append(b []byte) []byte { return appendValue(b, o) }
+
+// find returns the member with that key, or nil.
+func (o *Object) find(key string) *Member {
+	i := slices.IndexFunc(o.Members, func(m Member) bool { return m.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return &o.Members[i]
+}
+
+func appendValue(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case *string:
+		return appendText(b, *v)
+	case Word:
+		return appendText(b, v.Word())
+	case *int32:
+		return strconv.AppendInt(b, int64(*v), 10)
+	case *bool:
+		return strconv.AppendBool(b, *v)
+	case *Object:
+		b = append(b, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(append(appendText(b, m.Key), ':'), m.Value)
+		}
+		return append(b, '}')
+	}
+	return b
+}
+
+// appendText escapes what Java's library escapes: besides what JSON asks
+// for, what could harm in a page or a script.
+func appendText(b []byte, s string) []byte {
+	const short = "\"\"\\\\\tt\bb\nn\rr\ff" // pairs: a character and its letter
+	b = append(b, '"')
+	for _, c := range s { // bytes that are no text become U+FFFD
+		switch i := strings.IndexRune(short, c); {
+		case i >= 0 && i%2 == 0:
+			b = append(b, '\\', short[i+1])
+		case c < ' ' || c == '\u2028' || c == '\u2029' || strings.ContainsRune("<>&='", c):
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, string(c)...)
+		}
+	}
+	return append(b, '"')
+}
