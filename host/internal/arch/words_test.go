@@ -43,6 +43,8 @@ var worded = []string{
 	"host/internal/session",
 	"host/internal/wasm",
 	"host/internal/protocol",
+	"host/internal/sim",
+	"host/internal/sim/golden",
 	"host/internal/status",
 	"host/internal/supply",
 	"host/internal/workers",

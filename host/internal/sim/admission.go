@@ -7,14 +7,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// admitted is whether a server may be in the job, as package runner remembers it. A
-// server without a file always may.
+// admitted is the member's last admission, as package runner remembers it. A server
+// without a file is always admitted.
 type admitted struct {
 	file           *job.Config
 	member, barred bool
 }
 
-// decideAdmission has the core know whether the server may be in the job.
+// decideAdmission passes the admission for a view to the core.
 func (m *member) decideAdmission(v *protocol.View) {
 	a := &m.admitted
 	if a.file == nil {
@@ -38,8 +38,8 @@ func (m *member) decideAdmission(v *protocol.View) {
 	})
 }
 
-// admitted judges a begin by the class that its member saw, beside members of
-// ElasticJob, who run that class.
+// admitted checks a begin beside foreign members against the class that its member saw,
+// since those run that class.
 func (l *ledger) admitted(by author) {
 	if by.member == nil || by.member.admitted.file == nil || !by.view.Shared() {
 		return

@@ -2,7 +2,8 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// again: a run that self-fencing ended is begun anew only if it could be begun.
+// again checks a run that began again after self-fencing ended it: the item must have
+// been allowed to begin.
 func (l *ledger) again(m protocol.Again, by author) {
 	v := by.view
 	for _, e := range m.Own.Open {
@@ -18,7 +19,7 @@ func (l *ledger) again(m protocol.Again, by author) {
 	}
 }
 
-// forbidden: an operator does not want the run to begin there.
+// forbidden reports whether an operator's settings prevent the run from beginning there.
 func forbidden(v *protocol.View, id protocol.ID, e protocol.Entry) bool {
 	return v.Paused && e.Trigger == "" || banned(v, id) || e.Item < len(v.Items) && v.Items[e.Item].Disabled
 }

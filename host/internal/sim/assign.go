@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// assign answers as the strategies that ship do.
+// assign computes the assignment with the shipped strategies.
 func assign(r protocol.AssignRequest) protocol.Assigned {
 	st, err := strategy.Named(r.Strategy)
 	if err != nil {
@@ -17,7 +17,7 @@ func assign(r protocol.AssignRequest) protocol.Assigned {
 	for i, id := range r.Instances {
 		ids[i] = string(id)
 	}
-	//nolint:forbidigo // nothing waits in virtual time, so there is nothing to cancel
+	//nolint:forbidigo // virtual time has nothing to cancel
 	items, err := st.Assign(context.Background(), strategy.Request{Job: jobName, Instances: ids, Total: r.Total, Previous: r.Previous})
 	if err != nil {
 		return protocol.Assigned{Request: r, Fault: err.Error()}

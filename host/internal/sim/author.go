@@ -2,23 +2,23 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// author of a transaction, and what it was decided on.
+// author is the writer of a transaction, and what the transaction was decided on.
 type author struct {
 	member *member
 	self   protocol.ID
 	m      protocol.Mutation
 	view   *protocol.View
 	ticked int64 // the newest instant that had come due at the member
-	ending bool  // the member had been told to end
+	ending bool  // the member had been asked to end
 
 	sent     int64 // when it was sent
 	now      int64 // by the member's clock
-	skew     int64 // of that clock, as it was measured last
+	skew     int64 // of that clock, as measured last
 	unstored int   // rows that the history had not acknowledged to the member
-	marked   int64 // for how long, in ms, it had seen the mark for a reshard
-	asked    int64 // and the newest request to it
+	marked   int64 // for how long, in ms, the member had seen the reshard mark
+	asked    int64 // for how long it had seen the newest request to it
 	what     string
-	java     *jvm // a member of ElasticJob; nil: it is none
+	java     *jvm // a foreign member; nil: the author is not one
 }
 
 func (a author) String() string {
@@ -31,9 +31,9 @@ func (a author) String() string {
 	return a.member.name() + " " + describe(a.m)
 }
 
-// later: an instant after t had come due. One waits until the registry's clock is
-// near it, and one that still waited when the member's clock was set back has not
-// come: the schedule tells it again.
+// later reports whether an instant after t had come due. An instant waits until the
+// registry's clock is near it. One that still waited when the member's clock was set back
+// has not come; the schedule delivers it again.
 func (a author) later(t int64) bool {
 	most := int64(tolerated)
 	if c := a.view.Config; c != nil && c.MaxSkew > 0 {

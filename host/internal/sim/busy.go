@@ -7,12 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Most worlds end without ticks, so that what is left over shows. What load
-// alone keeps away for ever does not show in them: runs end when nothing new
-// comes due. A busy world ticks to its end, a third of its runs are long, and
-// what waits must not wait for long.
+// Most worlds end without ticks, so that leftovers show. They do not show waits that only
+// load keeps up for ever, since runs end when nothing new comes due. A busy world ticks
+// to its end, a third of its runs are long, and nothing may wait for long.
 
-// busy is a job that is under load to the end.
+// busy is a job under load to the end.
 func busy() profile {
 	return profile{
 		name: "busy", busy: true, members: [2]int64{2, 5}, items: [2]int64{2, 8}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 5},
@@ -25,29 +24,27 @@ func busy() profile {
 	}
 }
 
-// seldom is one that has long runs and a long time between two instants. Under
-// denser load the next instant ends what waits for a taker.
+// seldom has long runs and a long time between two instants. Under denser load the next
+// instant replaces a pending run.
 func seldom() profile {
 	p := busy()
 	p.name, p.period = "seldom", [2]int64{40, 60}
-	p.untimely, p.plots = 0, 0 // else sessions of the dead wait for the next instant
+	p.untimely, p.plots = 0, 0 // otherwise sessions of dead members wait for the next instant
 	return p
 }
 
-// waits is what has been waiting, and since when.
+// waits holds what is waiting, and since when.
 type waits map[string]int64
 
-// patience is how long something may wait under load: for a server that died and
-// for the longest run that is in its way, twice, since an operator may add to it
-// meanwhile; and for a reshard.
+// patience is the longest wait under load: twice for a server that died and for the
+// longest run in the way, since an operator may prolong it, and once for a reshard.
 func (w *World) patience() int64 {
 	return 2*(w.timeout+w.profile.long[1]*millisecond+upkeep) + w.options.ReshardWait*millisecond
 }
 
-// look judges, again and again, for how long what waits has been waiting. Order
-// is when the time of order begins, in ms: a strategy that failed before the calm
-// is asked again 30 s later, so reshards and the items that await them are judged
-// from then on.
+// look checks repeatedly how long things have been waiting. order is when the time of
+// order begins, in ms. A strategy that failed before the calm is asked again 30 s later,
+// so reshards and the items that wait for them are checked from then on.
 func (l *ledger) look(was waits, order int64) {
 	now := waits{}
 	most := l.w.patience()
@@ -63,7 +60,7 @@ func (l *ledger) look(was waits, order int64) {
 	l.w.after(second/2, func() { l.look(now, order) })
 }
 
-// standing lists what waits.
+// standing lists what is waiting now.
 func (l *ledger) standing(order int64) []string {
 	v := l.v
 	var all []string
@@ -80,7 +77,7 @@ func (l *ledger) standing(order int64) []string {
 	}
 	for i := range min(v.Config.Total, len(v.Items)) {
 		if !v.Items[i].Disabled && !l.open(i) && l.behind(i, order) {
-			// Whoever begins it makes that instant another.
+			// The text changes with the instant, so a begin restarts the wait.
 			all = append(all, fmt.Sprintf("nobody has begun item %d, last accounted for at %d,", i, lastOf(v, i)))
 		}
 		if l.unseen(i) {
@@ -90,15 +87,14 @@ func (l *ledger) standing(order int64) []string {
 	return all
 }
 
-// behind tells whether two instants of the item have come due in the time of
-// order that are not accounted for. One alone may have passed while the job was
-// paused or the item forbidden; nobody begins it then.
+// behind reports whether two instants of the item in the time of order are not accounted
+// for. A single one may have come while the job was paused or the item disabled.
 func (l *ledger) behind(i int, order int64) bool {
 	n := len(l.dues)
-	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.dealt[i], order)
+	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.assigned[i], order)
 }
 
-// open tells whether a run of the item is open.
+// open reports whether a run of the item is open.
 func (l *ledger) open(i int) bool {
 	return slices.ContainsFunc(l.v.Members, func(m protocol.Member) bool { return entryOf(l.v, m.ID, i) != nil })
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// light: a transaction has no more bytes than the registry takes, unless what ends
-// is one run.
+// light checks that a transaction is not larger than the registry allows, except one that
+// ends a single run.
 func (l *ledger) light(ops []registry.Op, by author) {
 	most := l.w.options.MaxBytes
 	if by.member == nil || most == 0 {

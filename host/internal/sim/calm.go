@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// plan lays out what follows the faults, and says when the world ends: a calm
-// in which everything heals, a time of order in which operators go on and what
-// they want must happen soon, and a quiet end without ticks.
+// plan schedules what follows the faults and returns the end of the world: a calm in
+// which everything heals, a time of order in which operators go on and requests must be
+// fulfilled soon, and a quiet end without ticks.
 func (w *World) plan() int64 {
 	calm := w.now + w.between(w.profile.trouble[0], w.profile.trouble[1])*second
 	w.at(calm, w.heal)
@@ -17,8 +17,8 @@ func (w *World) plan() int64 {
 	w.at(orderly, func() {
 		w.tracef("order")
 		w.orderly = true
-		if w.steer.on() {
-			return // nobody else interferes
+		if w.driver.on() {
+			return // nothing else interferes
 		}
 		if len(w.jvms) > 0 {
 			w.nextMove(orderly + 25*second)
@@ -45,7 +45,7 @@ func (w *World) heal() {
 	}
 	for _, m := range w.members {
 		if w.config.MaxTimeDiffSeconds >= 0 {
-			m.offset, m.set = 0, w.now // or it would begin nothing for ever
+			m.offset, m.set = 0, w.now // otherwise it would begin nothing for ever
 		}
 		m.thaw()
 		if m.s != nil && m.s.stalled > 0 {
@@ -64,18 +64,18 @@ func (w *World) heal() {
 		}
 	}
 	for _, s := range w.live {
-		s.stray() // nothing stays astray
+		s.stray() // no request stays astray
 	}
 	if len(w.jvms) > 0 {
 		w.slowJobs = 0
 		w.config.MonitorExecution = true
 		w.healJava()
-		w.after(8*second, w.judgeInstants)
+		w.after(8*second, w.checkInstants)
 	} else {
 		w.ban()
 	}
 	w.undo()
-	// Wishes of operators that were on their way are carried out even now.
+	// Requests of operators on their way are carried out even now.
 	for k := int64(1); k <= 4; k++ {
 		w.after(k*w.timeout/2, w.undo)
 	}
@@ -89,12 +89,12 @@ func (w *World) ban() {
 			ips = append(ips, m.ip)
 		}
 	}
-	if len(ips) > 1 && !w.steer.on() && w.chance(0.3) {
+	if len(ips) > 1 && !w.driver.on() && w.chance(0.3) {
 		w.banned = ips[w.rng.IntN(len(ips))]
 	}
 }
 
-// undo takes back what operators forbade.
+// undo reverts what operators disabled.
 func (w *World) undo() {
 	v := w.ledger.v
 	if v == nil {
@@ -119,12 +119,12 @@ func (w *World) undo() {
 	}
 }
 
-// inUse tells whether one of ours that is to stay has the address.
+// inUse reports whether a member of ours that is to stay has the address.
 func (w *World) inUse(ip string) bool {
 	return slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == ip && !m.retired })
 }
 
-// nextCommand has operators at work, one command after the other, until end.
+// nextCommand lets operators work, one command after the other, until end.
 func (w *World) nextCommand(end int64) {
 	w.after(w.between(2*second, 6*second), func() {
 		if w.now >= end {
@@ -137,8 +137,8 @@ func (w *World) nextCommand(end int64) {
 	})
 }
 
-// command does something and takes it back a few seconds later. What takes
-// long to get over is not done when little time is left.
+// command does something and reverts it a few seconds later. Commands with long effects
+// are left out when little time is left.
 func (w *World) command(v *protocol.View, left int64) {
 	up := w.up()
 	if len(up) == 0 {
@@ -177,6 +177,6 @@ func (w *World) command(v *protocol.View, left int64) {
 		w.wish(m, protocol.AskTrigger{})
 	case 6:
 		w.wish(m, protocol.AskReshard{})
-	case 7: // nothing: an uneventful while
+	case 7: // nothing happens
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Jobs that catch up what was missed while nobody was there. Other worlds never are
-// without anybody for long.
+// Jobs that catch up on instants that were missed while no member was there. Other worlds
+// are never without members for long.
 
-// catchUp is a job that is deserted now and then.
+// catchUp is a job without members now and then.
 func catchUp() profile {
 	return profile{
 		name: "catch-up", catchUp: true, members: [2]int64{1, 4}, items: [2]int64{1, 6}, timeout: [2]int64{500, 3000}, period: [2]int64{1, 5},
@@ -45,7 +45,7 @@ func (w *World) nextBlackout() {
 	})
 }
 
-// recall answers with the newest multiples of the period within the gaps.
+// recall returns the newest multiples of the period within the gaps.
 func (m *member) recall(r protocol.Recall) {
 	var all []int64
 	for _, g := range r.Gaps {
@@ -59,14 +59,14 @@ func (m *member) recall(r protocol.Recall) {
 	m.later(m.w.between(1, 5*millisecond), func() { m.step(protocol.Recalled{Instants: all}) })
 }
 
-// attendance is the end of a time in which nobody was there, in ms.
+// attendance is the end of a time without members, in ms.
 type attendance struct {
 	until int64
-	said  int64 // by who came first, as it decided to join; 0: it did not know
+	said  int64 // as the first member to come wrote it when it decided to join; 0: it did not know
 	by    protocol.ID
 }
 
-// attended follows who is there.
+// attended records times without members.
 func (l *ledger) attended(old *protocol.View, by author) {
 	if len(l.v.Members)+len(l.v.Instances) == 0 {
 		return
@@ -89,16 +89,16 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	}
 }
 
-// attending are the members that may have begun anything: whoever has joined since the
-// newest assignment, on a server that is not disabled, has nothing to begin.
+// attending returns the members that may have begun anything. A member that has joined
+// since the newest assignment, or whose server is disabled, has nothing to begin.
 func attending(v *protocol.View) []protocol.Member {
 	return slices.DeleteFunc(slices.Clone(v.Members), func(m protocol.Member) bool {
 		return !slices.Contains(v.Assignment.Members, m.ID) && !v.ServerDisabled(m.ID)
 	})
 }
 
-// claims: who says later than with its join that nobody was there has seen all who were
-// there before it go.
+// claims checks a member that claims a later end of such a time than its join: it must
+// have seen all earlier members go.
 func (l *ledger) claims(by author) {
 	r := recordOf(l.v, by.self)
 	if by.member == nil || r == nil || r.Unattended <= l.claimed {
@@ -107,15 +107,15 @@ func (l *ledger) claims(by author) {
 	l.claimed = r.Unattended
 	l.unattended = append(l.unattended, attendance{until: r.Unattended, by: by.self})
 	for _, m := range l.found[by.self] {
-		if l.lives(m.Owner) { // another may have its name
+		if l.lives(m.Owner) { // another member may have its name
 			l.w.breach("nobody there", "%s says that nobody was there, and %s is", by, m.ID)
 		}
 	}
 }
 
-// caughtUp: what begins late came before the first server was there again, or before that
-// server followed the schedule: until then it hears of nothing that comes. That may take as
-// long as its copy of the tree stands still, right after its join.
+// caughtUp checks that an instant that begins late came before the first server was back,
+// or before that server followed the schedule. Until then it does not know of instants,
+// which takes as long as its copy of the tree stalls after its join.
 func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	if e.Cause != protocol.CaughtUp {
 		return
@@ -128,23 +128,22 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	}
 }
 
-// caughtUpHere: a schedule that was changed while nobody was there may have named the
-// instant, and does not come due at the member.
+// caughtUpHere reports whether a schedule that was changed while no member was there may
+// have had the instant, which then does not come due at the member.
 func caughtUpHere(e protocol.Entry, by author) bool {
 	return e.Cause == protocol.CaughtUp && e.Instant <= by.member.first
 }
 
-// leftOut: nobody leaves the newest instant out that was missed while nobody was there,
-// unless the job, the item or the server was not to run. Nor where a member of ElasticJob
-// is there or leads: it may have run it. A leader's node that somebody damages is taken for
-// one of those.
+// leftOut checks that the newest instant missed without members is not left out, unless
+// the job, the item or the server was not to run, or a foreign member is there or leads
+// and may have run it. A leader's node that is damaged counts as foreign.
 func (l *ledger) leftOut(r protocol.Row, by author) {
 	n, p := len(l.unattended), period(r.Cron)
 	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || foreignLeads(by.view) || l.w.options.CatchUp == 0 {
 		return
 	}
 	if m, ok := by.m.(protocol.Begin); ok && slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && e.Cause == protocol.CaughtUp }) {
-		return // it is a newer one that begins
+		return // a newer instant begins
 	}
 	a := l.unattended[n-1]
 	t := (min(a.until, a.said) - l.early(by)) / p * p

@@ -1,6 +1,6 @@
 package sim
 
-// The queue of what is to happen, in virtual microseconds.
+// The queue of events, in virtual microseconds.
 
 const (
 	millisecond = int64(1000)
@@ -14,7 +14,7 @@ type event struct {
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// events is a heap, the next event first. It is written out because the one of
+// events is a heap with the next event first. It is written by hand, because the heap of
 // the standard library boxes every event.
 type events []event
 
@@ -62,7 +62,8 @@ func (q *events) pop() event {
 	return first
 }
 
-// at schedules do; what is scheduled for the same instant happens in order.
+// at schedules do. Functions for the same time run in the order in which they were
+// scheduled.
 func (w *World) at(t int64, do func()) {
 	w.seq++
 	w.queue.push(event{at: max(t, w.now), seq: w.seq, do: do})

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// heartbeat asks for a sign of life each sixth of the time-out, and looks at
-// the doubt more often than that.
+// heartbeat sends a heartbeat after each sixth of the time-out, and checks the health of
+// the session more often.
 func (m *member) heartbeat(life int) {
 	w := m.w
 	beat := 0
@@ -17,7 +17,7 @@ func (m *member) heartbeat(life int) {
 			at := w.now
 			m.s.request(func() {
 				m.s.decide(func() {
-					m.s.client(message{reply: func() { m.vouched(at) }})
+					m.s.client(message{reply: func() { m.acknowledged(at) }})
 				})
 			}, nil, false)
 		}
@@ -34,11 +34,11 @@ func (m *member) heartbeat(life int) {
 	again()
 }
 
-// vouched: a transaction was acknowledged. The service may count from the moment
-// at which it was sent.
-func (m *member) vouched(sent int64) { m.acked = max(m.acked, sent) }
+// acknowledged records that a transaction was acknowledged. The registry may count the
+// time-out from the moment at which it was sent.
+func (m *member) acknowledged(sent int64) { m.acked = max(m.acked, sent) }
 
-// trust is how far the session can be trusted by the member's own clock.
+// trust is the health of the session by the member's own clock.
 func (m *member) trust() protocol.Doubt {
 	switch quiet := m.w.now - m.acked; {
 	case quiet >= m.s.timeout*3/4:
@@ -49,7 +49,7 @@ func (m *member) trust() protocol.Doubt {
 	return protocol.Trusted
 }
 
-// doubts lets the loop know.
+// doubts passes the health of the session to the loop.
 func (m *member) doubts() {
 	if m.st == nil {
 		return
@@ -64,7 +64,7 @@ func (m *member) doubts() {
 	}
 }
 
-// suspended: the client library noticed that the connection is gone.
+// suspended is called when the client notices the loss of the connection.
 func (m *member) suspended() {
 	m.loop.Event(registry.Event{Kind: registry.Suspended})
 	for _, r := range m.reads {
@@ -76,7 +76,7 @@ func (m *member) suspended() {
 	m.unanswered()
 }
 
-// unanswered: the answer to a transaction is not awaited any longer.
+// unanswered ends the wait for the answer to a transaction.
 func (m *member) unanswered() {
 	if c := m.commit; c != nil {
 		m.commit = nil
@@ -92,7 +92,7 @@ func (m *member) resumed() {
 	}
 }
 
-// ended: the session is over. Its guests are ended before anything else.
+// ended is called when the session is over. It ends the guests before anything else.
 func (m *member) ended() {
 	if m.st == nil {
 		return
@@ -116,7 +116,7 @@ func (m *member) endGuests() {
 	m.guests, m.call = nil, nil
 }
 
-// stop: the member left.
+// stop is called when the member has left.
 func (m *member) stop(rejoin bool) {
 	w := m.w
 	w.tracef("%s: stops, rejoin %v", m.name(), rejoin)
@@ -135,7 +135,7 @@ func (m *member) stop(rejoin bool) {
 	})
 }
 
-// crash: the process is gone; the server learns it by silence.
+// crash ends the process. The registry notices that by its silence.
 func (m *member) crash() {
 	m.w.tracef("%s: crashes", m.name())
 	m.endGuests()
@@ -157,8 +157,8 @@ func (m *member) thaw() {
 	todo := m.backlog
 	m.backlog = nil
 	life := m.life
-	// What a guest does between waking and its next yield: nobody can stop it,
-	// its token must not be accepted.
+	// Nothing can stop what a guest does between waking and its next yield, so its token
+	// must not be accepted.
 	for _, g := range m.guests {
 		if m.w.chance(0.5) {
 			m.w.ledger.writes(g)
@@ -170,8 +170,7 @@ func (m *member) thaw() {
 	}
 }
 
-// sync syncs the session. What a lost connection swallows is asked again on the
-// next one.
+// sync syncs the session. After a lost connection it asks again on the next one.
 func (m *member) sync(pause time.Duration) {
 	if m.resting = pause > 0; m.resting {
 		m.later(pause.Microseconds(), func() {
@@ -184,7 +183,7 @@ func (m *member) sync(pause time.Duration) {
 	life, at := m.life, m.w.now
 	m.s.sync(func() {
 		if m.life == life {
-			m.vouched(at)
+			m.acknowledged(at)
 			m.loop.Synced()
 		}
 	})

@@ -10,8 +10,8 @@ const (
 	garbage = "garbage"
 )
 
-// damage makes a node unreadable for a while. Whoever mends it writes what was
-// there before, so the ledger is told nothing.
+// damage makes a node unreadable for a while. The repair writes the old value, so the
+// ledger sees no change.
 func (w *World) damage(v *protocol.View) {
 	paths := []string{w.job.At(w.job.Watched()[1])} // the configuration
 	for _, op := range w.job.Encode(protocol.Abdicate{Self: v.Leader}, v) {
@@ -37,8 +37,8 @@ func (w *World) damage(v *protocol.View) {
 	})
 }
 
-// strayMark leaves a mark on an item that no session holds: that of a run, if
-// runs have one.
+// strayMark creates a mark on an item without a session: the running mark, if runs have
+// one.
 func (w *World) strayMark(v *protocol.View) {
 	i := w.rng.IntN(v.Config.Total)
 	if i >= len(v.Items) || !v.Items[i].Exists {

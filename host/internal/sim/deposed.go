@@ -1,10 +1,10 @@
 package sim
 
-// A server that was replaced and does not know it answers what it can answer
-// alone: it reads from a tree that stands still, and holds every transaction,
-// signs of life and syncs among them. For the others its sessions are silent.
+// A registry server that was replaced without noticing answers only what it can answer
+// alone. It reads from a tree that stands still, and holds every transaction, heartbeat
+// and sync. For the other servers its sessions are silent.
 
-// decide carries a transaction out, or lets it wait for a majority.
+// decide applies a transaction, or lets it wait for a majority.
 func (s *session) decide(do func()) {
 	if s.alone {
 		s.undecided = append(s.undecided, do)
@@ -13,7 +13,7 @@ func (s *session) decide(do func()) {
 	do()
 }
 
-// depose replaces the member's server, without a word to either.
+// depose replaces the member's registry server. Neither of the two notices.
 func (w *World) depose(m *member) {
 	if s := m.s; s.connected && s.alive && len(s.held) == 0 { // what it has carried out it also shows
 		w.tracef("%s: its server is replaced and does not know", m.name())
@@ -21,8 +21,8 @@ func (w *World) depose(m *member) {
 	}
 }
 
-// reinstate lets the others follow the member's server again. What it holds is
-// carried out, unless they have ended the session meanwhile.
+// reinstate makes the other servers follow the member's server again. Transactions that
+// it holds are applied, unless the others have ended the session meanwhile.
 func (w *World) reinstate(m *member) {
 	s := m.s
 	if !s.alone {
@@ -34,14 +34,14 @@ func (w *World) reinstate(m *member) {
 	if !s.alive {
 		return
 	}
-	s.heard = w.now
+	s.lastContact = w.now
 	for _, do := range todo {
 		do()
 	}
 }
 
-// usurp is the fault: a server is replaced for a while. Then it is followed
-// again, or gives up, which ends its connections.
+// usurp is the fault: a registry server is replaced for a while. Afterwards it leads
+// again, or gives up and closes its connections.
 func (w *World) usurp(m *member) {
 	w.depose(m)
 	life, s := m.life, m.s
@@ -56,10 +56,10 @@ func (w *World) usurp(m *member) {
 	})
 }
 
-// lease: the service counts a session's time-out from no earlier than the member
-// does, so that the guests have ended when it is over.
+// lease checks that the registry counts a session's time-out from no earlier moment than
+// the member does. Then guests have ended when the session is over.
 func (m *member) lease() {
-	if m.st != nil && m.acked > m.s.heard {
-		m.w.breach("lease", "%s counts its session from a moment %d ms after the service heard of it last", m.name(), (m.acked-m.s.heard)/millisecond)
+	if m.st != nil && m.acked > m.s.lastContact {
+		m.w.breach("lease", "%s counts its session from a moment %d ms after the service heard of it last", m.name(), (m.acked-m.s.lastContact)/millisecond)
 	}
 }

@@ -1,25 +1,23 @@
-// Package sim runs a whole cluster in one goroutine and in virtual time, from
-// one seed. It uses the shipped protocol.Step, layout, mirror and encoder on a
-// registry that is as weak as ZooKeeper; only sockets, clocks and guests are
-// replaced. Every transaction and every start of a guest is checked against all
-// invariants. A seed that breaks one repeats exactly and prints what happened.
+// Package sim runs a whole cluster in one goroutine and in virtual time, from one seed.
+// It uses the shipped protocol.Step, layout, mirror and encoder on a registry that is as
+// weak as ZooKeeper. Only sockets, clocks and guests are replaced. Every transaction and
+// every start of a guest is checked against all invariants. A seed that breaks one
+// repeats exactly and prints what happened.
 //
-// It is no load test, and no substitute for the conformance suite of a real
-// registry.
+// It is not a load test, and does not replace the conformance suite of a real registry.
 //
-// Some seeds have foreign members: they act on the tree as Java processes of
-// ElasticJob 2.1.5 do, step by step. What they do is checked only as far as our
-// members are responsible for it.
+// Some seeds have foreign members. They act on the tree as Java processes of ElasticJob
+// 2.1.5 do, step by step. Their actions are checked only where our members are
+// responsible for the result.
 //
-// Flow: New(seed) → Run: faults and operators disturb the cluster until the
-// calm begins, then everything heals and the end state is checked. Busy worlds
-// have load to their end, and what waits in them is checked by its age.
-// Mutants, which lack a rule or a fence or have other code in a function, prove
-// that the invariants notice.
+// Flow: New(seed) → Run: faults and operators disturb the cluster until the calm begins;
+// then everything heals and the end state is checked. Busy worlds have load to their end,
+// and their waiting runs are checked by age. Mutants, which lack a rule or a fence or
+// have other code in a function, prove that the invariants notice.
 //
-// Each draw that is added changes what a seed means. So a run that broke a
-// promise is kept in testdata/schedules as its draws, by the function that drew
-// them, and replayed after every change. Put a new draw into a function of its
-// own, and give a new disturbance a chance of at most one half: then the
-// replays stay as they were.
+// Each new draw changes what a seed means. So a run that broke a promise is stored in
+// testdata/schedules as its draws, by the function that drew them, and replayed after
+// every change. Put a new draw into a function of its own, and give a new disturbance a
+// chance of at most one half; then the replays do not change. Functions that draw keep
+// their names for the same reason.
 package sim

@@ -2,7 +2,7 @@ package sim
 
 import "math/rand/v2"
 
-// draws is the one source of chance in a world.
+// draws is the only source of chance in a world.
 type draws struct {
 	rng *rand.Rand
 	// tape records what is drawn, or answers with what was recorded; nil in
@@ -21,7 +21,7 @@ func drawn(seed uint64) *draws {
 	return &draws{rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 }
 
-// chance is true in p of all cases.
+// chance is true with probability p.
 func (d *draws) chance(p float64) bool {
 	if d.tape != nil {
 		return d.tape.chance(p)

@@ -9,12 +9,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What a single transaction must not do, judged by what it changed in the true
-// tree and, where the rule speaks of what a member knows, by the view on which
-// it was decided.
+// What a single transaction must not do. It is checked against the change of the true
+// tree and, for rules about what a member knows, against the view on which it was
+// decided.
 
-// untouched: an operator's words and the configuration change by his own
-// writes alone.
+// untouched checks that operators' settings and the configuration change only by
+// transactions of operators.
 func (l *ledger) untouched(old *protocol.View, by author) {
 	if by.member == nil {
 		return
@@ -50,8 +50,8 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 	}
 }
 
-// defined: a definition replaces what it was derived from, in both nodes or in
-// neither.
+// defined checks that a definition replaces the version that it was derived from, in both
+// nodes or in neither.
 func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	was := protocol.NoModule
 	if old.Dirs.Module {
@@ -72,8 +72,8 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 // definedBy is the beginning of definitionText.
 const definedBy = `{"v":1,"kind":"%d from %d and %d"`
 
-// switched: a module is replaced by the one that is to come, when every member
-// has that.
+// switched checks that a module is replaced by the next one only when every member has
+// that.
 func (l *ledger) switched(old *protocol.View, by author) {
 	if _, ok := by.m.(protocol.Setup); ok && !old.Dirs.Module {
 		return
@@ -98,9 +98,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	case protocol.ClearMarks:
 		l.strays(old, by)
 	case protocol.Join:
-		// It is judged on what the member had seen. Somebody who came and went since
-		// may have had the name, and have left items to it: nobody acts under it any
-		// more, and who joins may have them as well as anybody.
+		// It is checked against what the member had seen. A member that came and went
+		// since may have had the name, and have left items to it. No process acts under
+		// that name any more, so any member may have them.
 		if a := by.view.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
 			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
 		}
@@ -115,7 +115,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	case protocol.Owners:
 		l.owners(m, by)
 	case protocol.SetFires:
-		l.tells(m, by)
+		l.startedIsTrue(m, by)
 	case protocol.Reclaim:
 		if slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.After == 0 }) && !by.view.Config.Failover {
 			l.w.breach("failover off", "%s", by)
@@ -144,7 +144,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	if len(m.Begun) > 0 {
 		l.fit(by)
 	}
-	// A leader of ElasticJob that had begun the instant deals at the next one.
+	// A foreign leader that had begun the instant assigns items at the next one.
 	late := v.Leader != "" && !alive(v, v.Leader) && !v.Processing && by.now-by.marked > by.ticked+evident/millisecond/2
 	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 && !late {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
@@ -165,7 +165,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
-		case e.Trigger == "" && e.Attempt == 1 && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt was early nowhere: somebody had begun it
+		case e.Trigger == "" && e.Attempt == 1 && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt is not early: the run had begun before
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), by.ticked-1_700_000_000_000)
 		case slices.Contains(old.Assignment.Departing, i):
 			l.w.breach("departing", "%s begins item %d, which is about to move", by, i)
@@ -179,8 +179,8 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	}
 }
 
-// fit: nobody begins with the wrong time, nor beside a member that is not ours
-// what that one cannot see.
+// fit checks that no run begins with a wrong clock or, beside foreign members, without
+// the marks that they see.
 func (l *ledger) fit(by author) {
 	if most := by.view.Config.MaxSkew; most > 0 && max(by.skew, -by.skew) > most {
 		l.w.breach("the time", "%s, whose clock is %d ms wrong, of %d", by, by.skew, most)
@@ -219,13 +219,13 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {
 		if ownerOf(old, i) == "" {
-			l.dealt[i] = l.w.now / millisecond
+			l.assigned[i] = l.w.now / millisecond
 		}
 		if m.Parts {
 			continue // the nodes follow
 		}
 		if i < len(old.Items) && i < len(by.view.Items) && old.Items[i].Owner != by.view.Items[i].Owner {
-			continue // somebody else wrote it meanwhile; the leader will see
+			continue // another writer changed it meanwhile; the leader will notice
 		}
 		if i >= len(l.v.Items) || l.v.Items[i].Owner != o {
 			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
@@ -250,9 +250,9 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	}
 }
 
-// owners: a part of a reshard writes what the assignment says, and the last one
-// answers for everybody who is there. None is carried out when somebody else has
-// dealt since.
+// owners checks that a part of a reshard writes what the assignment says, and that the
+// last part includes every member. No part is applied after another leader has assigned
+// items.
 func (l *ledger) owners(m protocol.Owners, by author) {
 	if by.sent < l.unmarked {
 		l.w.breach("the mark of a reshard", "%s, which was sent before the mark was taken away and made anew", by)
@@ -278,7 +278,7 @@ func (l *ledger) owners(m protocol.Owners, by author) {
 	}
 }
 
-// readable: nobody acts on a configuration that cannot be read.
+// readable checks that no member acts on a configuration that cannot be read.
 func (l *ledger) readable(by author) {
 	begun := 0
 	switch m := by.m.(type) {
@@ -293,9 +293,9 @@ func (l *ledger) readable(by author) {
 	}
 }
 
-// strays: who clears marks leaves those that another member's session holds. Its
-// own is the one in which it decided: a late write may come when the process has
-// long been another member.
+// strays checks that a member that clears marks leaves those that another session holds.
+// The member's own session is the one in which it decided, since a late write may arrive
+// when the process has another.
 func (l *ledger) strays(old *protocol.View, by author) {
 	own := int64(0)
 	if k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self }); k >= 0 {
@@ -306,7 +306,7 @@ func (l *ledger) strays(old *protocol.View, by author) {
 			break
 		}
 		now := l.v.Items[i]
-		// Members of ElasticJob look at no failover mark while failover is off.
+		// Foreign members ignore failover marks while failover is off.
 		untaken := l.sessions[it.FOOwner] && !by.view.Config.Failover && by.view.Items[i].Running == 0
 		if it.Running != 0 && it.Running != own && now.Running == 0 || it.FOOwner != 0 && it.FOOwner != own && now.FOOwner == 0 && !untaken {
 			l.w.breach("another's mark", "%s: item %d was marked by another member", by, i)
@@ -314,7 +314,7 @@ func (l *ledger) strays(old *protocol.View, by author) {
 	}
 }
 
-// sized: a transaction writes no more nodes for items than the registry takes,
+// sized checks that a transaction writes no more nodes of items than the registry allows,
 // unless they belong to one item.
 func (l *ledger) sized(ops []registry.Op, by author) {
 	l.light(ops, by)
@@ -328,7 +328,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 			n++
 		}
 	}
-	var one, others int // nodes of one item, and those that there are once
+	var one, others int // nodes of one item, and nodes that exist once
 	switch by.m.(type) {
 	case protocol.Reshard, protocol.Owners:
 		one, others, most = 6, 6, most*3/2
@@ -357,8 +357,8 @@ func ownerOf(v *protocol.View, i int) protocol.ID {
 	return ""
 }
 
-// marked: what begins in a monitored job is marked as running, for whoever
-// knows the nodes of ElasticJob alone.
+// marked checks that a run in a monitored job has its running mark, for tools that only
+// know ElasticJob's nodes.
 func (l *ledger) marked(items []int, by author) {
 	if by.view.Config == nil || !by.view.Config.MonitorExecution {
 		return
@@ -370,7 +370,7 @@ func (l *ledger) marked(items []int, by author) {
 	}
 }
 
-// marks: a mark that a session holds stands for an open run of its member.
+// marks checks that a mark with a session stands for an open run of its member.
 func (l *ledger) marks(by author) {
 	for i, it := range l.v.Items {
 		for _, s := range []int64{it.Running, it.FOOwner} {

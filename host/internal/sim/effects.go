@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// starts judges the start of a guest.
+// starts checks the start of a guest.
 func (l *ledger) starts(g *running) {
 	if quiet := l.w.now - g.m.acked; quiet >= g.m.s.timeout/2 {
 		l.w.breach("self-fencing", "%s starts item %d though the registry has been silent for %d ms", g.m.name(), g.Item, quiet/millisecond)
@@ -19,8 +19,8 @@ func (l *ledger) starts(g *running) {
 	}
 	others := slices.DeleteFunc(l.guests[g.Item], func(o *running) bool { return o.over })
 	for _, o := range others {
-		// A frozen process cannot know, and one that lets its guests finish does
-		// not want to.
+		// A frozen process does not notice, and one that lets its guests finish does not
+		// end them.
 		if !o.m.frozen && (!l.w.options.Finish || o.session.alive) {
 			l.w.breach("no double run", "item %d run %s starts at %s while run %s runs at %s", g.Item, runName(g.Entry), g.m.name(), runName(o.Entry), o.m.name())
 		}
@@ -29,7 +29,7 @@ func (l *ledger) starts(g *running) {
 	l.writes(g)
 }
 
-// writes is a guest's effect on a sink that keeps the newest token.
+// writes is a guest's write to a sink that keeps the newest token.
 func (l *ledger) writes(g *running) {
 	switch b := l.begun[g.Item]; {
 	case g.fence < l.token[g.Item]:
@@ -42,7 +42,7 @@ func (l *ledger) writes(g *running) {
 	}
 }
 
-// cancels judges the end of a guest that its own process wants.
+// cancels checks the end of a guest that its own process ended.
 func (l *ledger) cancels(g *running, hard bool) {
 	m := g.m
 	r := recordOf(l.v, m.st.Self())

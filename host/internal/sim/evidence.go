@@ -6,15 +6,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// known: of an item that moves from a member of ElasticJob to one of ours, the
-// instants count that its marks were there for, if who deals could see them.
+// known checks an item that moves from a foreign member to one of ours: instants for
+// which its marks were seen must be accounted for, if the leader could see them.
 func (l *ledger) known(old *protocol.View, by author) {
 	if !l.w.orderly {
 		return
 	}
 	for i, o := range l.v.Assignment.Owners {
 		r := l.runs[i]
-		if !l.strangers[ownerOf(old, i)] || l.strangers[o] || r.at > l.w.now-evident || r.at < by.member.since+evident {
+		if !l.foreignIDs[ownerOf(old, i)] || l.foreignIDs[o] || r.at > l.w.now-evident || r.at < by.member.since+evident {
 			continue
 		}
 		if t := lastOf(l.v, i); t < r.instant && !l.wentTogether(ownerOf(old, i), r.at) {
@@ -23,14 +23,14 @@ func (l *ledger) known(old *protocol.View, by author) {
 	}
 }
 
-// wentTogether: the member left right after its run, and another one came or left
-// about then. Who sees it all in one read knows the revision of the later change
-// only, and so not whether the mark went before its member, or in its death.
+// wentTogether reports whether the member left right after its run, at a time when
+// another member came or left. One read then shows only the revision of the later change,
+// and does not show whether the mark went before its member or with it.
 func (l *ledger) wentTogether(id protocol.ID, ran int64) bool {
 	left, gone := l.away[id]
 	another := func(at int64) bool { return at != left && max(at, left)-min(at, left) < evident }
 	return gone && left < ran+evident && slices.ContainsFunc(l.turnover, another)
 }
 
-// evident is how long after a mark everybody has seen it.
+// evident is the time after which every member has seen a mark.
 const evident = 500 * millisecond

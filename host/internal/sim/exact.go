@@ -6,8 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// exact judges an instant in which nothing happened but that it came: each item
-// was begun once.
+// exact checks an instant of an undisturbed world: each item began it exactly once.
 func (l *ledger) exact(at int64) {
 	v := l.v
 	if v == nil || v.Config == nil || l.w.noTicks || v.Paused || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
@@ -24,14 +23,14 @@ func (l *ledger) exact(at int64) {
 		}
 	}
 	if slices.ContainsFunc(l.w.jvms, func(j *jvm) bool { return j.up && j.period != p }) {
-		return // one that waits to register does not hear of another cron
+		return // a member that still registers does not notice another cron
 	}
 	for i := range v.Config.Total {
 		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
-			return // a leader of ElasticJob has not heard of a death in time
+			return // a foreign leader did not notice a death in time
 		}
 	}
-	l.judged++
+	l.checkedInstants++
 	for i := range v.Config.Total {
 		if n := l.began[at][i]; n != 1 {
 			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, at-1_700_000_000_000)
@@ -40,16 +39,16 @@ func (l *ledger) exact(at int64) {
 	}
 }
 
-// judgeInstants does so for each that comes from now on.
-func (w *World) judgeInstants() {
+// checkInstants calls exact for each instant from now on.
+func (w *World) checkInstants() {
 	at := (w.now/second + 1) * second
 	w.at(at, func() {
 		w.after(1500*millisecond, func() { w.ledger.exact(at / millisecond) })
-		w.judgeInstants()
+		w.checkInstants()
 	})
 }
 
-// well: the process of an instance does what it should.
+// well reports whether the process of an instance works normally.
 func (w *World) well(id protocol.ID) bool {
 	for _, j := range w.jvms {
 		if j.id() == id {

@@ -5,23 +5,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fate is what becomes of a transaction that is neither applied nor in conflict with
-// another: the answer to it, while the connection lasts. Nothing is drawn for it.
+// fate is a special outcome of a transaction, other than applied or in conflict: the
+// answer to it, while the connection lasts. It draws nothing.
 type fate struct {
-	err     error // that it is answered with
-	applied bool  // it was carried out all the same
-	unheard bool  // and the member is told nothing of what it changed
-	late    int64 // for so long there is no answer
+	err     error // the error in the answer
+	applied bool  // it is applied all the same
+	unheard bool  // and the member gets no events of its changes
+	late    int64 // delay of the answer
 }
 
-func (s *steering) fateOf(m *member, mu protocol.Mutation) *fate {
+func (s *driver) fateOf(m *member, mu protocol.Mutation) *fate {
 	if s.fate == nil {
 		return nil
 	}
 	return s.fate(m, mu)
 }
 
-// send is commit, unless the transaction has a fate.
+// send commits a transaction, or gives it its fate.
 func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registry.Receipt, error)) {
 	if f == nil {
 		s.commit(ops, by, reply)

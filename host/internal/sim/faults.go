@@ -6,11 +6,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// faults says how often each disturbance comes, in parts of the whole.
+// faults has the weight of each disturbance.
 type faults struct {
 	every                                                 int64 // mean time between two
 	crash, freeze, cut, stall, clock, operator, ask, java float64
-	depose                                                float64 // drawn only where a profile has it
+	depose                                                float64 // drawn only if a profile has it
 }
 
 // disturb schedules faults until the calm.
@@ -28,7 +28,7 @@ func (w *World) disturb() {
 	}
 	w.faults.depose = p.depose
 	if w.chance(0.03) {
-		w.faults = faults{every: second} // fair weather
+		w.faults = faults{every: second} // few faults
 	}
 	w.nextFault()
 	if w.profile.catchUp {
@@ -105,7 +105,7 @@ func (w *World) stall(m *member) {
 	}
 }
 
-// crash ends a process; most come back, with the same process id or another.
+// crash ends a process. Most come back, with the same process id or another.
 func (w *World) crash(m *member) {
 	m.crash()
 	if w.retire(m) {
@@ -122,7 +122,7 @@ func (w *World) crash(m *member) {
 	})
 }
 
-// retire now and then takes a server away for good; two stay.
+// retire sometimes removes a server for good; two stay.
 func (w *World) retire(m *member) bool {
 	stay := 0
 	for _, o := range w.members {
@@ -138,7 +138,7 @@ func (w *World) retire(m *member) bool {
 	if w.chance(0.5) {
 		w.after(w.between(0, 4*second), func() {
 			if w.calm && w.inUse(m.ip) {
-				return // nobody would enable it again
+				return // no operator would enable it again
 			}
 			if v := w.ledger.v; slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == m.ip && !s.Disabled }) {
 				w.tool(protocol.DisableServer{IP: m.ip, Disabled: true})
@@ -148,8 +148,8 @@ func (w *World) retire(m *member) bool {
 	return true
 }
 
-// cut breaks the member's connection for a while. The member notices later,
-// perhaps only after its session is long over.
+// cut breaks the member's connection for a while. The member notices later, perhaps only
+// when its session is long over.
 func (w *World) cut(m *member) {
 	s := m.s
 	if !s.connected {
@@ -198,10 +198,10 @@ func (w *World) up() []*member {
 	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return !m.up || m.st == nil })
 }
 
-// foreignSession owns the nodes of a member that is not ours.
+// foreignSession owns the nodes of a foreign member without a process.
 const foreignSession = 1 << 40
 
-// visit lets a member that is not ours register, for a few seconds.
+// visit registers a foreign member without a process for a few seconds.
 func (w *World) visit() {
 	if w.visiting || w.ledger.v == nil || !w.ledger.v.Dirs.Instances {
 		return

@@ -9,7 +9,7 @@ import (
 // listening is a call of a listener of fires.
 type listening struct{ protocol.Listen }
 
-// listen calls a listener, which takes its time.
+// listen calls a listener, which takes some time.
 func (m *member) listen(e protocol.Listen) {
 	m.w.tracef("%s: listener %s of %d, attempt %d", m.name(), e.Event, e.Instant-1_700_000_000_000, e.Attempt)
 	m.w.ledger.calls(m, e)
@@ -19,10 +19,10 @@ func (m *member) listen(e protocol.Listen) {
 	if m.w.chance(0.1) && !m.w.calm {
 		d = m.w.between(200*millisecond, 5*second)
 	}
-	m.later(d, func() { m.told(c) })
+	m.later(d, func() { m.reported(c) })
 }
 
-func (m *member) told(c *listening) {
+func (m *member) reported(c *listening) {
 	if m.call == c {
 		m.call = nil
 		key := fireKey{c.Event, c.Instant}
@@ -33,7 +33,7 @@ func (m *member) told(c *listening) {
 	}
 }
 
-// hush ends the call; the loop hears of it on its next turn.
+// hush ends the call. The loop receives that on its next turn.
 func (m *member) hush() {
 	c := m.call
 	m.call = nil
@@ -50,15 +50,15 @@ type fireKey struct {
 	instant int64
 }
 
-// told is who called a listener last, and how often that was done.
-type told struct {
+// lastCall is the last call of a listener, and its attempt.
+type lastCall struct {
 	attempt int
 	by      protocol.ID
-	session int64 // of that life of it; ids come again
-	whole   bool  // no call was cut off since
+	session int64 // session of that life of the member, since ids recur
+	whole   bool  // no call was cut off since then
 }
 
-// calls judges the call of a listener.
+// calls checks the call of a listener.
 func (l *ledger) calls(m *member, e protocol.Listen) {
 	for _, o := range l.w.members {
 		if o != m && o.call != nil && !o.frozen {
@@ -67,25 +67,26 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 	}
 	key := fireKey{e.Event, e.Instant}
 	was := l.fires[key]
-	if e.Attempt <= was.attempt { // some may not have heard that they should call
+	if e.Attempt <= was.attempt { // a member may not know yet that it should call
 		l.w.breach("one listener", "%s calls %s of %d as attempt %d, after %d", m.name(), e.Event, e.Instant, e.Attempt, was.attempt)
 	}
 	if was.by != m.st.Self() && l.lives(was.session) {
 		l.w.breach("one listener", "%s calls %s of %d again, though %s lives", m.name(), e.Event, e.Instant, was.by)
 	}
-	l.fires[key] = told{attempt: e.Attempt, by: m.st.Self(), session: int64(m.s.id)}
+	l.fires[key] = lastCall{attempt: e.Attempt, by: m.st.Self(), session: int64(m.s.id)}
 	if e.Event == protocol.FireCompleted && !l.over(e.Instant) {
 		l.w.breach("fires", "%s: %d is told as completed, but some run of it is not", m.name(), e.Instant)
 	}
 }
 
-// lives: the session is that of a member.
+// lives reports whether the session is that of a member.
 func (l *ledger) lives(session int64) bool {
 	return slices.ContainsFunc(l.v.Members, func(m protocol.Member) bool { return m.Owner == session })
 }
 
-// tells: what is told as started had been begun by every item, as was seen.
-func (l *ledger) tells(m protocol.SetFires, by author) {
+// startedIsTrue checks that every item was seen to have begun an instant that is reported
+// as started.
+func (l *ledger) startedIsTrue(m protocol.SetFires, by author) {
 	v, at := by.view, m.Next.Started.Instant
 	if at == v.Fires.Started.Instant {
 		return
@@ -101,10 +102,10 @@ func (l *ledger) tells(m protocol.SetFires, by author) {
 	}
 }
 
-// over: no scheduled run of the instant is open or waits. An item that was disabled
-// when the instant was told as started does not count, nor does one that was not
-// there. Once it is enabled it may begin the newest instant, to make up for one
-// that it missed, even while that is told as completed: nobody waits for it.
+// over reports whether no scheduled run of the instant is open or waits. Items that were
+// disabled, or did not exist, when the instant was reported as started do not count. Such
+// an item may be enabled and begin the newest instant even while that is reported as
+// completed.
 func (l *ledger) over(at int64) bool {
 	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at && l.counted[at][e.Item] }
 	waits := func(r protocol.Retry) bool { return mine(r.Entry) }
@@ -114,7 +115,7 @@ func (l *ledger) over(at int64) bool {
 		!slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return mine(p.Entry) })
 }
 
-// fired judges in the end what was told.
+// fired checks the reports at the end.
 func (l *ledger) fired() {
 	f, o := l.v.Fires, l.w.options
 	if !o.Started && !o.Completed {

@@ -7,8 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// force notes by which schedule the job goes from now on, and which items there
-// are.
+// force records the schedule that is in force from now on, and which items exist.
 func (l *ledger) force() {
 	if c := l.v.Config; c != nil && (len(l.forced) == 0 || l.forced[len(l.forced)-1].Cron != c.Cron) {
 		l.forced = append(l.forced, protocol.Schedule{Since: l.w.now / millisecond, Cron: c.Cron})
@@ -21,9 +20,8 @@ func (l *ledger) force() {
 	}
 }
 
-// early is by how many ms the moment may be too early at which a change was noted.
-// The clock may have been behind then, and have been set ahead since, by which the
-// moment is dated.
+// early is the number of ms by which the recorded time of a change may be too early. The
+// clock may have been behind then and have been set ahead since.
 func (l *ledger) early(by author) int64 {
 	if by.member != nil && by.member.set != 0 {
 		return 2*l.w.profile.skew + 1
@@ -31,19 +29,19 @@ func (l *ledger) early(by author) int64 {
 	return l.w.profile.skew + 1
 }
 
-// existed: nobody accounts for an item from before there was one of this number.
+// existed checks that no item is accounted for from before it existed.
 func (l *ledger) existed(old *protocol.View, by author) {
 	for i := old.Assignment.Total; i < min(l.v.Assignment.Total, len(l.since)); i++ {
-		if t := last(l.v.Assignment.Last, i); t+l.early(by) < l.since[i] && !l.strangers[ownerOf(l.v, i)] {
+		if t := last(l.v.Assignment.Last, i); t+l.early(by) < l.since[i] && !l.foreignIDs[ownerOf(l.v, i)] {
 			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, t-1_700_000_000_000, l.since[i]-1_700_000_000_000)
 		}
 	}
 }
 
-// remembered is how many schedules members keep.
+// remembered is the number of schedules that members remember.
 const remembered = 4
 
-// counts: a gap claims no instant of a schedule from before that was in force.
+// counts checks that a gap claims no instant from before its schedule was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
 	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why.Code == reason.NotBegun {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, r.After-1_700_000_000_000)
@@ -61,15 +59,15 @@ func (l *ledger) counts(r protocol.Row, by author) {
 		}
 	}
 	if changes >= remembered {
-		return // members do not go back as far
+		return // members do not remember older schedules
 	}
 	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early(by) < l.forced[k].Since {
 		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
 	}
 }
 
-// unseen: an instant of the item had come before its owner was there, no other has
-// come since, and it is not accounted for.
+// unseen reports whether an instant of the item had come before its owner was there, none
+// has come since, and it is not accounted for.
 func (l *ledger) unseen(i int) bool {
 	v := l.v
 	m := l.w.known(ownerOf(v, i))

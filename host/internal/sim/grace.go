@@ -6,15 +6,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// patience21 is how long a member of ElasticJob may be away.
+// patience21 is the longest absence of a foreign member that is taken for a lost
+// connection.
 const patience21 = 499 * millisecond
 
-// orphans: a member that has been away for so short that it may only have lost its
-// connection is not dead. A pending run that one of them left counts from when the
-// node was made that was seen: one that was taken meanwhile and made anew has its
-// version, and nobody can tell the two apart. What is named too early then is no
-// more than wanted, for they want it run.
-func (l *ledger) orphans(m protocol.ReclaimForeign, by author) {
+// lostForeign checks a reclaim of a foreign member. A member that has been away only
+// briefly may have lost its connection and is not dead. For a pending run that it left,
+// the time counts from the creation of the node that was seen. If the run was taken
+// meanwhile and its node created again, the new node has the same version, so the two
+// cannot be distinguished. To end such a run too early is acceptable, because the members
+// want it run.
+func (l *ledger) lostForeign(m protocol.ReclaimForeign, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		switch {
@@ -31,12 +33,12 @@ func (l *ledger) orphans(m protocol.ReclaimForeign, by author) {
 	}
 }
 
-// cameBackUnseen: a member has written nothing but its instance since a view was
-// read. It writes the node of its server first, and the transaction checks that
-// one; that there is no instance, no transaction can check. If the member waits in
-// between, and the replica of who decides stands still for longer than a grace, then
-// the two are in nobody's order. Its session has ended all the same, so its own kind
-// would have run again at once what it had open.
+// cameBackUnseen reports whether a foreign member has written nothing but its instance
+// since the view was read. It writes its server's node first, and the transaction checks
+// that node; but no transaction can check that an instance is missing. If the member
+// waits in between, and the replica of the reclaimer stalls for longer than a grace, the
+// two have no order. The member's session has ended all the same, so ElasticJob would
+// also have run its open runs again.
 func (l *ledger) cameBackUnseen(id protocol.ID, v *protocol.View) bool {
 	version := func(v *protocol.View) int32 {
 		k := slices.IndexFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() })

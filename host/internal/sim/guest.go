@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// run starts a guest. It works, may fail, and shows its token to the sink when
-// it begins and when it ends.
+// run starts a guest. It works, may fail, and writes its token to the sink when it begins
+// and ends.
 func (m *member) run(e protocol.Run) {
 	w := m.w
 	g := &running{Entry: e.Entry, m: m, fence: e.Fence, session: m.s, since: w.now, result: protocol.Succeeded}
@@ -29,7 +29,7 @@ func (m *member) run(e protocol.Run) {
 	case w.chance(0.03):
 		g.result = protocol.TimedOut
 	}
-	if f := w.steer.fails; f != nil && f(e.Entry) {
+	if f := w.driver.fails; f != nil && f(e.Entry) {
 		g.result = protocol.Failed
 	}
 	m.later(d, func() { g.end(g.result, reason.Reason{}) })
@@ -41,7 +41,7 @@ func (m *member) run(e protocol.Run) {
 	}
 }
 
-// end of a guest, once.
+// end ends a guest once.
 func (g *running) end(state protocol.RowState, why reason.Reason) {
 	if g.over {
 		return
@@ -64,7 +64,7 @@ func (m *member) cancel(e protocol.Cancel) {
 		w.ledger.cancels(g, e.Hard)
 		w.tracef("%s: cancel item %d, hard %v: %s", m.name(), e.Item, e.Hard, e.Why)
 		if e.Hard {
-			// Ended at once; the loop hears of it on its next turn.
+			// It has ended; the loop receives that on its next turn.
 			g.over = true
 			w.ledger.ended[attempt{keyOf(g.Entry), g.Attempt}] = protocol.Cancelled
 			m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
@@ -78,14 +78,14 @@ func (m *member) cancel(e protocol.Cancel) {
 	}
 }
 
-// asked to stop, a guest often does.
+// asked requests that a guest stops, which it often does.
 func (g *running) asked(why reason.Reason) {
 	if w := g.m.w; w.chance(0.7) {
 		g.m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, why) })
 	}
 }
 
-// drain lets guests go on, but here only for a moment.
+// drain lets guests go on, here only for a moment.
 func (m *member) drain(why reason.Reason) {
 	m.w.tracef("%s: drains: %s", m.name(), why)
 	guests := slices.SortedFunc(slices.Values(m.guests), func(a, b *running) int { return a.Item - b.Item })

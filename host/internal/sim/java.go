@@ -11,10 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// jvm is a process with a member of ElasticJob 2.1.5. It does what that version
-// does on the tree, with one request at a time and with the questions that it
-// asks in between, so that everything interleaves as it does there: including
-// what goes wrong.
+// jvm is a process with a member of ElasticJob 2.1.5. It does what that version does on
+// the tree, with one request at a time and with the reads in between, so that everything
+// interleaves as in the original, including its faults.
 type jvm struct {
 	w       *World
 	label   string // for people
@@ -28,26 +27,26 @@ type jvm struct {
 	frozen  bool
 	backlog []func()
 
-	s       *session
-	threads []*thread
-	copy    treeCache
-	notices []notice            // what the listeners have not handled
-	heard   func()              // wakes them
-	gone    map[string][]func() // what waits for a node to go, by path
+	s             *session
+	threads       []*thread
+	copy          treeCache
+	notices       []notice            // notices that the listeners have not handled
+	wakeListeners func()              // wakes them
+	gone          map[string][]func() // functions that wait for a node to be removed, by path
 
 	worker  func() // wakes the worker
-	asked   int    // triggers that wait for it
+	asked   int    // triggers that it has not answered
 	period  int64  // of the schedule, ms
 	due     int64  // the next instant
 	fired   bool   // an instant has been answered
-	total   int32  // as it was heard of last
-	paused  bool   // the connection is away
+	total   int32  // as last read from its copy
+	paused  bool   // the connection is lost
 	busy    bool   // an instant or a trigger is being answered
 	running bool   // items run
-	leaving bool   // it was told to end
+	leaving bool   // it was asked to end
 	shut    bool   // an operator ended the job here
-	stuck   bool   // it waits in a queue for a node of its own
-	replace bool   // its configuration takes the place of the one that is there
+	stuck   bool   // it waits in a queue for its own old node
+	replace bool   // it overwrites the configuration in the registry
 	config  *v21.Config
 	text    string // of config
 }
@@ -56,7 +55,7 @@ func (j *jvm) name() string { return fmt.Sprintf("java %s/%d", j.label, j.life) 
 
 func (j *jvm) id() protocol.ID { return protocol.ID(j.ip + "@-@" + strconv.Itoa(j.pid)) }
 
-// turn does it now, or when the process wakes, if it is still the same one.
+// turn calls do now, or when the process wakes if it is still the same process.
 func (j *jvm) turn(life int, do func()) {
 	switch {
 	case !j.up || j.life != life || j.w.broken():
@@ -72,13 +71,13 @@ func (j *jvm) later(d int64, do func()) {
 	j.w.after(d, func() { j.turn(life, do) })
 }
 
-// start begins another process on the same server.
+// start starts a new process on the same server.
 func (j *jvm) start() {
 	j.life++
 	j.pid++
 	w, was := j.w, *j
-	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && !w.steer.on() && w.chance(0.1)}
-	w.ledger.strangers[j.id()] = true
+	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && !w.driver.on() && w.chance(0.1)}
+	w.ledger.foreignIDs[j.id()] = true
 	w.tracef("%s: starts as %s", j.name(), j.id())
 	j.connect()
 	j.ping()
@@ -118,7 +117,7 @@ func (j *jvm) receive(m message) {
 	}
 }
 
-// exit ends the process. The session lives on until it has been silent for long.
+// exit ends the process. Its session goes on until it has been silent for the time-out.
 func (j *jvm) exit() {
 	j.w.tracef("%s: its process ends", j.name())
 	for len(j.threads) > 0 {
@@ -130,7 +129,7 @@ func (j *jvm) exit() {
 	j.s.drop()
 }
 
-// terminate is what SIGTERM does: what runs comes to its end, nothing new begins.
+// terminate is the reaction to SIGTERM: runs come to their end, and nothing new begins.
 func (j *jvm) terminate() {
 	if j.leaving {
 		return
@@ -138,7 +137,7 @@ func (j *jvm) terminate() {
 	j.w.tracef("%s: is told to end", j.name())
 	j.leaving = true
 	j.spawn(func(t *thread) {
-		for k := 0; j.busy && k < 200; k++ { // then it is killed
+		for k := 0; j.busy && k < 200; k++ { // afterwards it is killed
 			t.sleep(20 * millisecond)
 		}
 		if !j.shut && !j.busy {
@@ -202,8 +201,8 @@ func (j *jvm) reconnect(s *session) {
 
 func (j *jvm) suspended() { j.paused = true }
 
-// wakeAll wakes what waits for nodes to go, in the order of their paths: a seed
-// tells one story.
+// wakeAll wakes the functions that wait for nodes to be removed, in the order of their
+// paths, so that a seed is always the same story.
 func (j *jvm) wakeAll() {
 	for _, p := range slices.Sorted(maps.Keys(j.gone)) {
 		for _, wake := range j.gone[p] {
@@ -213,9 +212,9 @@ func (j *jvm) wakeAll() {
 	j.gone = nil
 }
 
-// resumed is what follows on a new connection, be it of the same session or not:
-// what is asked is asked again, queues are entered anew, and the member registers
-// once more, for which it deletes its node.
+// resumed is the reaction to a new connection, in the same session or another: reads are
+// repeated, queues are entered again, and the member registers again, for which it
+// deletes its node.
 func (j *jvm) resumed() {
 	for _, t := range slices.Clone(j.threads) {
 		if t.asking {

@@ -9,14 +9,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// treeCache is the copy of the job's nodes that a Java member keeps. It lags:
-// it hears that a node has changed, and then asks for it.
+// treeCache is a foreign member's copy of the job's nodes. It lags: it is notified that a
+// node has changed, and then reads it.
 type treeCache struct {
 	nodes map[string]registry.Node
 	asked map[string]bool
 }
 
-// notice is what the copy tells the listeners.
+// notice is a change that the copy reports to the listeners.
 type notice struct {
 	kind noticeKind
 	path string
@@ -31,7 +31,7 @@ const (
 	removed
 )
 
-// reload asks for every node anew.
+// reload reads every node again.
 func (j *jvm) reload() {
 	if j.copy.nodes == nil {
 		j.copy.nodes = map[string]registry.Node{}
@@ -43,7 +43,7 @@ func (j *jvm) reload() {
 	}
 }
 
-// refresh asks for a node after a while.
+// refresh reads a node after a while.
 func (j *jvm) refresh(p string, d int64) {
 	if j.copy.nodes == nil || j.copy.asked[p] {
 		return
@@ -94,7 +94,7 @@ func (j *jvm) forget(p string) {
 	}
 }
 
-// changed is an event of the registry.
+// changed receives an event of the registry.
 func (j *jvm) changed(e registry.Event) {
 	if e.Gone {
 		for _, wake := range j.gone[e.Path] {
@@ -106,18 +106,18 @@ func (j *jvm) changed(e registry.Event) {
 		return
 	}
 	switch _, known := j.copy.nodes[e.Path]; {
-	case e.Changes == 0: // of its children, which have events of their own
+	case e.Changes == 0: // children have events of their own
 	case e.Gone && !j.copy.asked[e.Path]:
 		j.forget(e.Path)
 	case known:
 		j.refresh(e.Path, j.w.cacheLag())
 	default:
-		// It hears of the parent, and then learns of the node.
+		// The copy is notified of the parent, and then reads the node.
 		j.refresh(e.Path, j.w.cacheLag()+j.w.delay())
 	}
 }
 
-// cacheLag is how long the copy of a Java member takes before it asks.
+// cacheLag is the delay before a copy reads a node.
 func (w *World) cacheLag() int64 {
 	if !w.calm && w.chance(0.02) {
 		return w.between(millisecond, 100*millisecond)
@@ -127,28 +127,27 @@ func (w *World) cacheLag() int64 {
 
 func (j *jvm) notify(n notice) {
 	j.notices = append(j.notices, n)
-	if wake := j.heard; wake != nil {
-		j.heard = nil
+	if wake := j.wakeListeners; wake != nil {
+		j.wakeListeners = nil
 		wake()
 	}
 }
 
-// listen is the thread of the listeners: one that waits keeps the others from
-// hearing anything.
+// listen is the thread of the listeners. A listener that waits delays all others.
 func (j *jvm) listen(t *thread) {
 	for {
 		if len(j.notices) == 0 {
-			t.await(func(wake func()) { j.heard = wake })
+			t.await(func(wake func()) { j.wakeListeners = wake })
 			continue
 		}
 		n := j.notices[0]
 		j.notices = j.notices[1:]
-		t.try(func() { j.hear(t, n) })
+		t.try(func() { j.handleMessage(t, n) })
 	}
 }
 
-// hear is what the listeners do, in the order in which they are registered.
-func (j *jvm) hear(t *thread, n notice) {
+// handleMessage calls the listeners in the order in which they are registered.
+func (j *jvm) handleMessage(t *thread, n notice) {
 	nodes := &j.w.nodes
 	if j.shut {
 		return
@@ -183,7 +182,7 @@ func (j *jvm) hear(t *thread, n notice) {
 	}
 }
 
-// own is what becomes of the member's own node.
+// own handles a change of the member's own node.
 func (j *jvm) own(t *thread, n notice) {
 	switch {
 	case n.kind == removed && !j.paused && !t.exists(n.path):
@@ -194,9 +193,9 @@ func (j *jvm) own(t *thread, n notice) {
 		}
 		j.shut = true
 	case n.kind == added && n.data == triggered21:
-		// It listens to changes of the node alone, and this one has not changed
-		// since it knows of it.
-		j.w.ledger.overlooked[j.id()] = j.copy.nodes[n.path].Stat.Modified
+		// The listener is only for changes of the node, and this one has not changed
+		// since the copy has it.
+		j.w.ledger.unnoticed[j.id()] = j.copy.nodes[n.path].Stat.Modified
 	case n.kind == updated && n.data == triggered21:
 		_ = t.commit(registry.Op{Kind: registry.Set, Path: n.path, Version: registry.AnyVersion})
 		if !j.running {

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// takenOver are the items that the member has taken over.
+// takenOver returns the items that the member has taken over.
 func (j *jvm) takenOver(t *thread) []int {
 	var items []int
 	for _, k := range t.kids(j.w.nodes.items) {
@@ -21,9 +21,9 @@ func (j *jvm) takenOver(t *thread) []int {
 	return items
 }
 
-// crashed is what a member does when another one's instance has gone: what that
-// one had is to be run again, whether it ran or not, if its address has another
-// instance.
+// crashed is a foreign member's reaction to an instance that is gone. If another instance
+// has that address, the items of the old one are marked to run again, whether they ran or
+// not.
 func (j *jvm) crashed(t *thread, id string) {
 	if !j.settings(t).Failover || id == string(j.id()) {
 		return
@@ -48,7 +48,7 @@ func (j *jvm) crashed(t *thread, id string) {
 	}
 }
 
-// failover takes one of the items that wait, unless the member is busy.
+// failover takes one of the waiting items, unless the member is busy.
 func (j *jvm) failover(t *thread) {
 	nodes := &j.w.nodes
 	needed := func() bool {

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// poll is how often a Java member looks again.
+// poll is the interval at which a foreign member looks again.
 const poll = 100 * millisecond
 
-// startUp brings the member into the job.
+// startUp joins the job.
 func (j *jvm) startUp(t *thread) {
 	nodes := &j.w.nodes
 	switch there := t.exists(nodes.config); {
@@ -34,7 +34,7 @@ func (j *jvm) startUp(t *thread) {
 	j.spawn(j.work)
 }
 
-// register announces the server and the instance.
+// register registers the server and the instance.
 func (j *jvm) register(t *thread, enabled bool) {
 	value := ""
 	if !enabled {
@@ -55,7 +55,7 @@ func (j *jvm) parse(t *thread, text string) *v21.Config {
 	return j.config
 }
 
-// settings is the configuration as the copy has it.
+// settings returns the configuration in the copy.
 func (j *jvm) settings(t *thread) *v21.Config { return j.parse(t, t.get(j.w.nodes.config)) }
 
 func (j *jvm) leads(t *thread) bool { return t.get(j.w.nodes.leader) == string(j.id()) }
@@ -72,12 +72,13 @@ func (j *jvm) enabled(t *thread, ip string) bool {
 	return t.get(j.w.nodes.servers+"/"+ip) != disabled21
 }
 
-// available: somebody is registered at the address, or at one that begins like it.
+// available reports whether an instance is registered at the address, or at one that
+// begins with it.
 func (j *jvm) available(t *thread, ip string) bool {
 	return j.enabled(t, ip) && slices.ContainsFunc(t.kids(j.w.nodes.instances), func(id string) bool { return strings.HasPrefix(id, ip) })
 }
 
-// leadsUntilBlock waits until somebody leads.
+// leadsUntilBlock waits until the job has a leader.
 func (j *jvm) leadsUntilBlock(t *thread) bool {
 	for !t.exists(j.w.nodes.leader) && slices.ContainsFunc(t.kids(j.w.nodes.servers), func(ip string) bool { return j.available(t, ip) }) {
 		t.sleep(poll)
@@ -88,8 +89,8 @@ func (j *jvm) leadsUntilBlock(t *thread) bool {
 	return j.leads(t)
 }
 
-// shard deals the items, if somebody asked for it and this member leads; else it
-// waits until that is done.
+// shard assigns the items if that was requested and this member leads; otherwise it waits
+// until that is done.
 func (j *jvm) shard(t *thread) {
 	nodes := &j.w.nodes
 	var ids []string
@@ -120,7 +121,7 @@ func (j *jvm) shard(t *thread) {
 	for i, there := total, len(t.kids(nodes.items)); i < there; i++ {
 		t.remove(nodes.item(i, ""))
 	}
-	j.deal(t, c, ids)
+	j.assignItems(t, c, ids)
 }
 
 func (j *jvm) anyRunning(t *thread) bool {
@@ -133,9 +134,9 @@ func (j *jvm) anyRunning(t *thread) bool {
 	return false
 }
 
-// deal is the transaction in which every item gets its owner. If it is refused,
-// nobody hears of it, and the mark stays.
-func (j *jvm) deal(t *thread, c *v21.Config, ids []string) {
+// assignItems is the transaction in which every item gets its owner. If it is refused,
+// the error is ignored and the mark stays.
+func (j *jvm) assignItems(t *thread, c *v21.Config, ids []string) {
 	nodes := &j.w.nodes
 	r := protocol.AssignRequest{Strategy: c.JobShardingStrategyClass, Total: int(c.ShardingTotalCount)}
 	for _, id := range ids {
@@ -153,7 +154,7 @@ func (j *jvm) deal(t *thread, c *v21.Config, ids []string) {
 	_ = t.commit(ops...)
 }
 
-// mine are the items of an instance, by the copy.
+// mine returns the items of an instance in the copy.
 func (j *jvm) mine(t *thread, id protocol.ID) []int {
 	if !j.available(t, id.IP()) {
 		return nil
@@ -190,8 +191,8 @@ func (j *jvm) trigger() {
 	j.wake()
 }
 
-// work is the one thread of the schedule. What came due during a round is found
-// when it is over: it leaves marks, and is not run at once.
+// work is the only thread of the schedule. Instants that come during a round are found
+// after it: they leave marks, and are not run at once.
 func (j *jvm) work(t *thread) {
 	for !j.leaving && !j.shut {
 		switch {
@@ -245,7 +246,7 @@ func (j *jvm) answer(t *thread, at int64) {
 	j.busy = false
 }
 
-// round answers an instant, or a trigger.
+// round answers an instant or a trigger.
 func (j *jvm) round(t *thread, at int64) {
 	nodes := &j.w.nodes
 	failover := j.settings(t).Failover
@@ -322,7 +323,7 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 		for _, i := range items {
 			t.remove(w.nodes.item(i, markRunning))
 		}
-		w.ledger.theyRan(items, at) // without marks nobody can know
+		w.ledger.theyRan(items, at) // without marks others cannot know
 	}
 	if j.settings(t).Failover {
 		for _, i := range items {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// nodes are the places of ElasticJob's nodes, as layout spells them.
+// nodes are the paths of ElasticJob's nodes, as layout spells them.
 type nodes struct {
 	root, config, servers, instances, election, leader, necessary, processing, pending, failover, items string
 }
@@ -52,9 +52,8 @@ func (n *nodes) item(i int, mark string) string {
 
 func (j *jvm) instance() string { return j.w.nodes.instances + "/" + string(j.id()) }
 
-// What follows is ElasticJob's use of its client: each question and each write
-// is a request of its own. Nodes that are there already, or gone already, are
-// passed over in silence.
+// ElasticJob's use of its client: each read and each write is a request of its own. Nodes
+// that exist already, or are gone already, are ignored silently.
 
 func (t *thread) read(p string) registry.Node {
 	var node registry.Node
@@ -66,14 +65,14 @@ func (t *thread) read(p string) registry.Node {
 
 func (t *thread) exists(p string) bool { return t.read(p).Exists }
 
-// kids are the names below a node, descending.
+// kids returns the names below a node, descending.
 func (t *thread) kids(p string) []string {
 	all := slices.Clone(t.read(p).Children)
 	slices.Reverse(all)
 	return all
 }
 
-// get is the value of a node by the copy, or, where that has none, by question.
+// get returns the value of a node from the copy or, if the copy lacks it, by a read.
 func (t *thread) get(p string) string {
 	if n, ok := t.j.copy.nodes[p]; ok {
 		return string(n.Data)
@@ -108,7 +107,7 @@ func conflictOf(err error) registry.Reason {
 	return 0
 }
 
-// create makes a node and, if need be, those above it.
+// create creates a node and, if necessary, those above it.
 func (t *thread) create(kind registry.OpKind, p, data string) {
 	for range 4 {
 		if conflictOf(t.commit(registry.Op{Kind: kind, Path: p, Data: []byte(data)})) != registry.NoParent {
@@ -126,7 +125,7 @@ func (t *thread) persist(p, data string) {
 	_ = t.commit(registry.Op{Kind: registry.Check, Path: p, Version: registry.AnyVersion}, registry.Op{Kind: registry.Set, Path: p, Data: []byte(data), Version: registry.AnyVersion})
 }
 
-// ephemeral makes a node of the session; one that is there goes before.
+// ephemeral creates a node of the session, after deleting an existing one.
 func (t *thread) ephemeral(p, data string) {
 	if t.exists(p) {
 		t.delete(p)
@@ -146,7 +145,7 @@ func (t *thread) remove(p string) {
 	}
 }
 
-// delete takes a node away with all below it.
+// delete removes a node and everything below it.
 func (t *thread) delete(p string) {
 	for range 4 {
 		if conflictOf(t.commit(registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})) != registry.NotEmpty {
@@ -158,8 +157,8 @@ func (t *thread) delete(p string) {
 	}
 }
 
-// inLatch does something while nobody else does: who is first in the queue has
-// its turn, until it takes its own node away.
+// inLatch calls do while no other member does. The first in the queue has its turn until
+// it removes its own node.
 func (t *thread) inLatch(latch string, do func()) {
 	w := t.j.w
 	w.tokens++
@@ -181,15 +180,15 @@ func (t *thread) inLatch(latch string, do func()) {
 			t.delete(latch + "/" + own)
 			return
 		case t.gone(latch + "/" + queue[k-1]):
-			// Its own node goes when the one before it was gone already, and when
-			// the connection was.
+			// It removes its own node if the node before it was gone already, and if the
+			// connection was lost.
 			t.delete(latch + "/" + own)
 			own = ""
 		}
 	}
 }
 
-// number is by what the places of a queue are ordered.
+// number returns the number that orders the places of a queue.
 func number(name string) string {
 	const last = "latch-"
 	if k := strings.LastIndex(name, last); k >= 0 {
@@ -198,8 +197,8 @@ func number(name string) string {
 	return name
 }
 
-// enqueue makes the thread's node in a queue. If no answer comes, it looks first
-// whether the node is there.
+// enqueue creates the thread's node in a queue. Without an answer it first checks whether
+// the node exists.
 func (t *thread) enqueue(latch, name string) string {
 	for {
 		queue := t.read(latch).Children
@@ -228,10 +227,10 @@ func (t *thread) enqueue(latch, name string) string {
 	}
 }
 
-// doubled notices a second node of the same place in a queue. A create may be on its
-// way while its session moves to a server of ZooKeeper that has not applied it yet;
-// the list that Curator asks for there lacks the node, and Curator makes another one,
-// which waits for the first as long as the process lives.
+// doubled notices a second node of the same place in a queue. A create may be on its way
+// while its session moves to a ZooKeeper server that has not applied it yet. The list
+// that Curator reads there lacks the node, so Curator creates another one, which waits
+// for the first as long as the process lives.
 func (j *jvm) doubled(latch, name string) {
 	own := 0
 	for _, n := range j.w.tree.Get(latch).Children {
@@ -245,8 +244,7 @@ func (j *jvm) doubled(latch, name string) {
 	}
 }
 
-// gone waits until a node has gone. It tells whether the queue is to be entered
-// anew.
+// gone waits until a node is removed. It reports whether the queue must be entered again.
 func (t *thread) gone(p string) (anew bool) {
 	if !t.exists(p) {
 		return true

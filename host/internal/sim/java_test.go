@@ -13,7 +13,7 @@ func TestJavaAlone(t *testing.T) {
 	t.Parallel()
 	var exact int64
 	for seed := range uint64(100) {
-		p := besideJava()
+		p := sharedJob()
 		p.members, p.java = [2]int64{0, 1}, [2]int64{1, 5}
 		r := run(seed, p, nil)
 		exact += r.Exact

@@ -7,10 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// disowned: nothing in the tree gives items to who has left in order, if a member of
-// ElasticJob may take that for a death. A deal that came while the member left is told
-// by the seal, if there was one; and what does not fit goes before, once. What somebody
-// else writes is no deal, and nothing tells of it: it counts if the member could see it.
+// disowned checks that after an orderly leave no node assigns items to the member, where
+// foreign members could take that for a death. A foreign leader may have assigned items
+// while the member left; the seal shows that, if there was one. Nodes that do not fit the
+// assignment are removed first, once. Nodes written by an operator's tool count if the
+// member could see them.
 func (l *ledger) disowned(self protocol.ID, by author) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {

@@ -8,50 +8,50 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// ledger sees every transaction, every guest and every stored row, and judges
-// them. It decodes the true tree, which no member ever sees as a whole.
+// ledger receives every transaction, every start of a guest and every stored row, and
+// checks them. It decodes the true tree, which no member ever sees as a whole.
 type ledger struct {
 	w   *World
 	dec layout.Decoder
 	v   *protocol.View // the true tree
 
-	begun   map[int]begun           // the newest begin of each item
-	final   map[runKey]protocol.Row // the final row of each run
-	owed    map[runKey]protocol.ID  // items that somebody was asked to run
-	retries map[runKey]int          // attempts of a run that ended without being its last
-	seen    map[rowKey]bool         // rows that were ever in a record
-	history map[rowKey]bool         // rows that are stored
-	gaps    map[int][]span
-	ran     map[int][]int64     // instants with a final row of a run, by item
-	first   map[int]int64       // from where on an item is accounted for
-	dealt   map[int]int64       // when a reshard gave an item that had nobody to somebody, in ms
-	dues    []int64             // instants that came due anywhere, ascending
-	crons   []int64             // when the cron changed
-	forced  []protocol.Schedule // by which the job went
-	since   []int64             // by item: from when on there is one of this number
-	token   map[int]int64       // newest token that the sink saw, by item
-	guests  map[int][]*running
-	unknown []string
+	begun    map[int]begun           // the newest begin of each item
+	final    map[runKey]protocol.Row // the final row of each run
+	owed     map[runKey]protocol.ID  // items that a member was asked to run
+	retries  map[runKey]int          // attempts of a run that ended and were not the last
+	seen     map[rowKey]bool         // rows that were in a record at some time
+	history  map[rowKey]bool         // rows that are stored
+	gaps     map[int][]span
+	ran      map[int][]int64     // instants with a final row of a run, by item
+	first    map[int]int64       // since when an item is accounted for
+	assigned map[int]int64       // when a reshard gave an unassigned item an owner, in ms
+	dues     []int64             // instants that came due anywhere, ascending
+	crons    []int64             // when the cron changed
+	forced   []protocol.Schedule // schedules that were in force
+	since    []int64             // since when an item of this number exists
+	token    map[int]int64       // newest token that the sink saw, by item
+	guests   map[int][]*running
+	unknown  []string
 
-	fires   map[fireKey]told              // listeners that were called
-	counted map[int64]map[int]bool        // by instant that was told as started: the items that had begun it
-	derived map[string]protocol.Version   // which version a wished configuration was made from
+	fires   map[fireKey]lastCall          // calls of listeners
+	counted map[int64]map[int]bool        // by instant that is reported as started: the items that had begun it
+	derived map[string]protocol.Version   // the version that a requested configuration was made from
 	opened  map[attempt]bool              // attempts that began
 	ended   map[attempt]protocol.RowState // how guests ended
-	drained map[runKey]int                // attempts that ended with their member, which left
+	drained map[runKey]int                // attempts that ended because their member left
 
-	wordAt int64 // when an operator's word or the configuration changed
-	killed int64 // when, in the time of order, a member was killed
-	unrest int64 // when something stood in the way of a prompt begin
+	wordAt int64 // when an operator's setting or the configuration changed
+	killed int64 // when a member was killed in the time of order
+	unrest int64 // when something prevented a prompt begin
 
-	unattended []attendance                      // when nobody was there
-	found      map[protocol.ID][]protocol.Member // who was there, as who joined saw it
-	claimed    int64                             // the newest moment up to which somebody says so
+	unattended []attendance                      // times without members
+	found      map[protocol.ID][]protocol.Member // members that a joining member saw
+	claimed    int64                             // the newest end of such a time that a member claims
 
-	unmarked int64 // when the newest mark of a reshard was taken away
+	unmarked int64 // when the newest reshard mark was removed
 
 	refusedWrites int64
-	beside
+	foreignMembers
 }
 
 type begun struct {
@@ -60,11 +60,11 @@ type begun struct {
 	rev   int64
 }
 
-// runKey names a run as its id does: what an operator asked for goes by the
-// request alone, whenever it was accepted.
+// runKey identifies a run as its id does. A triggered run is identified by its request
+// alone, whenever that was accepted.
 type runKey struct {
 	item    int
-	instant int64 // 0 of a request
+	instant int64 // 0 for a request
 	trigger string
 }
 
@@ -96,14 +96,14 @@ func rowKeyOf(r protocol.Row) rowKey {
 func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
-		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
-		beside: newBeside(), found: map[protocol.ID][]protocol.Member{},
+		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
+		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
+		foreignMembers: newForeignMembers(), found: map[protocol.ID][]protocol.Member{},
 	}
 }
 
-// judge looks at one transaction.
-func (l *ledger) judge(changes []tree.Change, by author) {
+// check checks one transaction.
+func (l *ledger) check(changes []tree.Change, by author) {
 	if by.what == vandal {
 		return
 	}
@@ -158,7 +158,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	l.steered(old)
 }
 
-// records follows what came into the members' records.
+// records follows the changes of members' records.
 func (l *ledger) records(old *protocol.View, by author) {
 	for k := range l.v.Runs {
 		r := &l.v.Runs[k]
@@ -190,7 +190,7 @@ func (l *ledger) records(old *protocol.View, by author) {
 func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 	key := rowKeyOf(r)
 	if l.seen[key] {
-		return // moved from a dead member's record
+		return // moved from the record of a dead member
 	}
 	l.seen[key] = true
 	switch {
@@ -215,8 +215,8 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 	}
 }
 
-// closes: the row of a run that was completed says what its guest said; one
-// that never had a guest was cancelled by the end of its server.
+// closes checks that the row of a completed run has the result of its guest, and that a
+// run without a guest was cancelled by the end of its server.
 func (l *ledger) closes(r protocol.Row, by author) {
 	state, ran := l.ended[attempt{keyOf(r.Entry), r.Attempt}]
 	if ran && state != r.State || !ran && !by.ending {
@@ -224,8 +224,8 @@ func (l *ledger) closes(r protocol.Row, by author) {
 	}
 }
 
-// passed: what came due between the last instant of an item and the one that
-// begins lies in a gap.
+// passed checks that the instants between the last one of an item and the one that begins
+// lie in a gap.
 func (l *ledger) passed(i int, from, to int64, by author) {
 	for k := len(l.dues) - 1; k >= 0 && l.dues[k] > from; k-- {
 		t := l.dues[k]
@@ -266,8 +266,8 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 	l.begun[e.Item] = begun{id, e, l.w.tree.Revision()}
 }
 
-// nothingLost: an open run, a pending run or a row leaves the tree only for
-// the place where it belongs next.
+// nothingLost checks that an open run, a pending run or a row leaves the tree only for
+// its next place.
 func (l *ledger) nothingLost(old *protocol.View, by author) {
 	for k := range old.Runs {
 		was := &old.Runs[k]
@@ -302,7 +302,7 @@ func (l *ledger) nothingLost(old *protocol.View, by author) {
 	}
 }
 
-// accounted: the run is open, pending, or has a final row.
+// accounted reports whether the run is open, pending, or has a final row.
 func (l *ledger) accounted(e protocol.Entry, by author) {
 	if _, ok := l.final[keyOf(e)]; ok || l.took[keyOf(e)] {
 		return
@@ -342,13 +342,13 @@ func (l *ledger) inRecords(key rowKey) bool {
 	return false
 }
 
-// stored: the history holds the row.
+// stored records that the history has the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
-// due notes an instant that came due on a member's clock, unless a member
-// still goes by a cron that was replaced.
+// due records an instant that came due on a member's clock, unless that member still
+// follows a replaced cron.
 func (l *ledger) due(m *member, at int64) {
-	if l.v.Config == nil || l.w.clocks.told && at > l.w.registryTime()+tolerated {
+	if l.v.Config == nil || l.w.clocks.shown && at > l.w.registryTime()+tolerated {
 		return
 	}
 	for _, o := range l.w.members {

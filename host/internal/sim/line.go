@@ -2,18 +2,18 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/registry"
 
-// line is what is under way in one direction of a connection. It arrives in the
-// order in which it was sent, so all of it shares one function to be called.
+// line holds the messages on their way in one direction of a connection. They arrive in
+// the order in which they were sent, so all share one function.
 type line[T any] struct {
 	epoch   int // of the connection
 	under   []T
-	first   int // of those that have not arrived
+	first   int // of the messages that have not arrived
 	arrives func()
 }
 
 func (l *line[T]) send(x T) { l.under = append(l.under, x) }
 
-// arrived is what was sent first.
+// arrived removes and returns the oldest message.
 func (l *line[T]) arrived() T {
 	var none T
 	x := l.under[l.first]
@@ -24,15 +24,15 @@ func (l *line[T]) arrived() T {
 	return x
 }
 
-// message is what reaches a member: an event, or an answer.
+// message is an event or an answer on its way to a member.
 type message struct {
 	event registry.Event
 	reply func()
-	shown func(registry.Node) // the answer to a read,
-	node  *registry.Node      // and what was read
+	shown func(registry.Node) // receives the answer to a read,
+	node  *registry.Node      // which is this node
 }
 
-// answer calls whoever waits for the answer, if it is one.
+// answer delivers the message if it is an answer.
 func (m *message) answer() bool {
 	switch {
 	case m.shown != nil:
@@ -45,7 +45,7 @@ func (m *message) answer() bool {
 	return true
 }
 
-// request is what reaches the server.
+// request is a request on its way to the server.
 type request struct {
 	do, late func()
 	returns  int // of the session when it was sent

@@ -13,18 +13,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// member is one server's share of the job. Its loop is the shipped one; what
-// package runner does around that is done here in virtual time, without goroutines.
+// member is one server's share of the job. Its loop is the shipped one. The rest of
+// package runner is replaced by code in virtual time, without goroutines.
 type member struct {
 	w       *World
 	label   string // for people
 	ip      string
 	pid     int
-	offset  int64 // of its clock, ms
-	set     int64 // when that was set last
+	offset  int64 // offset of its clock, ms
+	set     int64 // when the clock was set last
 	timeout int64 // of its sessions
 	up      bool
-	life    int   // counts sessions: what belongs to an older one is ignored
+	life    int   // number of sessions; messages for an older one are ignored
 	since   int64 // when this life began
 
 	frozen  bool
@@ -32,35 +32,35 @@ type member struct {
 
 	s        *session
 	loop     follow.Loop
-	st       *protocol.State // the loop's, from when the session is there until the life ends
-	resting  bool            // it is to sync its session, after a pause
-	opening  int64           // how long it takes until a session that was asked for is there
+	st       *protocol.State // the loop's state while there is a session
+	resting  bool            // it will sync its session after a pause
+	opening  int64           // time until a requested session is open
 	acked    int64           // send time of the last acknowledged transaction
 	commit   *sent
 	reads    []mirror.Read
 	guests   []*running
-	call     *listening // of a listener of fires
+	call     *listening // the call of a listener of fires
 	period   int64
 	prev     int64
 	ticker   int
-	skew     int64 // as it was measured last
+	skew     int64 // as measured last
 	measured int64 // when
 
 	ticked  int64 // the newest instant that came due here
-	fresh   bool  // it did, and had not passed before
-	unseen  int64 // the newest instant that had come before its life began, until one comes
-	first   int64 // when it followed the schedule first
+	fresh   bool  // it came due, and had not passed before
+	unseen  int64 // the newest instant that had come before this life began, until one comes
+	first   int64 // when it began to follow the schedule
 	stored  int64 // number of the newest row that the history acknowledged
 	storing int64 // when the newest batch is stored
 	outage  int64 // until then the history stores nothing
 	wake    int
 
-	marked    int64          // when it saw the mark for a reshard; 0: there is none
+	marked    int64          // when it saw the reshard mark; 0: there is none
 	request   int64          // the newest request to it that it saw, by the revision that wrote it,
-	requested int64          // and when it saw that
-	leaving   bool           // it was told to end
-	lost      bool           // its process had another session, which ended
-	asked     map[int64]bool // wishes without an answer
+	requested int64          // and when it saw it
+	leaving   bool           // it was asked to end
+	lost      bool           // the process had another session, which ended
+	asked     map[int64]bool // requests without an answer
 	retired   bool           // an operator took the server away for good
 	admitted  admitted
 	refusals  map[string]int // by mutation, on the view refOn
@@ -92,7 +92,7 @@ func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 // start opens a session and a new protocol state.
 func (m *member) start() {
 	w := m.w
-	m.lost = m.lost && m.up // another process knows nothing of it
+	m.lost = m.lost && m.up // another process does not know of it
 	m.up = true
 	m.life++
 	m.since = w.now
@@ -104,7 +104,7 @@ func (m *member) start() {
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	asked := w.now
-	m.s = w.newSession(m.timeout, func(msg message) { m.hear(life, msg) })
+	m.s = w.newSession(m.timeout, func(msg message) { m.handleMessage(life, msg) })
 	m.loop = follow.New(w.job, w.job.NewDecoder(w.records), protocol.NewState(m.options()))
 	if m.opening == 0 {
 		m.open(asked)
@@ -117,7 +117,7 @@ func (m *member) start() {
 	})
 }
 
-// options are what the core is told of the member.
+// options returns the options of the core.
 func (m *member) options() protocol.Options {
 	o := m.w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
@@ -127,7 +127,7 @@ func (m *member) options() protocol.Options {
 	return o
 }
 
-// open begins the member's life on a session that is there.
+// open begins the member's life on an open session.
 func (m *member) open(asked int64) {
 	w := m.w
 	m.acked = asked
@@ -137,22 +137,22 @@ func (m *member) open(asked int64) {
 	m.pump()
 }
 
-// guard runs do as one turn of the member's loop, unless the life it belongs
-// to is over; a frozen process does it when it wakes.
+// guard runs do as one turn of the member's loop, unless the life it belongs to is over.
+// A frozen process does it when it wakes.
 func (m *member) guard(life int, do func()) {
 	switch {
 	case !m.lives(life):
 	case m.frozen:
 		m.backlog = append(m.backlog, func() { m.guard(life, do) })
 	default:
-		m.look() // who watches over the session has told of doubt
+		m.look() // the health of the session is passed on first
 		do()
 		m.turned()
 	}
 }
 
-// hear is guard for a message, of which there are many.
-func (m *member) hear(life int, msg message) {
+// handleMessage is guard for messages, of which there are many.
+func (m *member) handleMessage(life int, msg message) {
 	if m.frozen || !m.lives(life) {
 		m.guard(life, func() { m.receive(msg) })
 		return
@@ -192,7 +192,8 @@ func (m *member) receive(msg message) {
 	m.loop.Event(msg.event)
 }
 
-// pump is the rest of a turn: a view that has settled, reads that are wanted.
+// pump is the rest of a turn: it shows settled views to the core and starts the reads
+// that the mirror wants.
 func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
 		if !m.loop.Look() {
@@ -202,7 +203,7 @@ func (m *member) pump() {
 		v := m.loop.View()
 		m.viewRev = v.Rev
 		switch {
-		case m.commit != nil: // it looks later
+		case m.commit != nil: // it looks after the answer
 		case !v.Necessary && !v.Processing && !unadopted(v) && !departed(v):
 			m.marked = 0
 		case m.marked == 0:
@@ -213,12 +214,12 @@ func (m *member) pump() {
 		m.decideAdmission(v)
 		m.step(protocol.Observed{View: v})
 		if m.st != nil {
-			m.seeRequest(v) // the view in which it sees itself first may have it
+			m.seeRequest(v) // the first view with its own instance may have a request
 		}
 	}
 }
 
-// fetch reads what the loop wants.
+// fetch starts the reads that the loop wants.
 func (m *member) fetch() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
@@ -239,27 +240,26 @@ func (m *member) fetch() {
 	}
 }
 
-// seeRequest notes when a request to the member is seen first.
+// seeRequest records when a request to the member is seen first.
 func (m *member) seeRequest(v *protocol.View) {
 	if in := registered(v, m.st.Self()); in != nil && in.Triggered && in.Modified != m.request {
 		m.request, m.requested = in.Modified, m.now()
 	}
 }
 
-// step asks the core, after a look at the clock, as the runner does.
+// step passes an input to the core after a look at the clock, as the runner does.
 func (m *member) step(in protocol.Input) {
 	m.look()
 	m.advance(in)
 }
 
-// look tells the core when the session is to be trusted more, or less, than
-// before, and by how much the clock is wrong.
+// look passes the health of the session and the error of the clock to the core.
 func (m *member) look() {
 	m.doubts()
 	m.learnTime()
 }
 
-// advance asks the core and carries out what it says.
+// advance passes an input to the core and carries out its plan.
 func (m *member) advance(in protocol.Input) {
 	if m.st == nil {
 		return
@@ -288,7 +288,7 @@ func (m *member) write(p follow.Plan) {
 	m.commit = &sent{p.ID, p.Commit}
 	m.w.spite(m, p.Commit)
 	m.w.plot(m, p.Commit)
-	m.w.steer.sent(m, p.Commit)
+	m.w.driver.sent(m, p.Commit)
 	life, at := m.life, m.w.now
 	unstored := 0
 	if r := recordOf(m.st.View(), m.st.Self()); r != nil {
@@ -299,21 +299,21 @@ func (m *member) write(p follow.Plan) {
 		}
 	}
 	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving}
-	m.s.send(m.w.steer.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
+	m.s.send(m.w.driver.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
-		m.vouched(at)
+		m.acknowledged(at)
 		m.commit = nil
 		in, outcome := m.loop.Answered(p.ID, receipt, m.s.id, err)
-		if outcome == follow.Conflict && in.Occupied == 0 { // else no view could have told
+		if outcome == follow.Conflict && in.Occupied == 0 { // otherwise no view could have shown it
 			m.refused(p.Commit)
 		}
 		m.step(in)
 	})
 }
 
-// enough steps for any seed: a cluster that takes more is running in circles.
+// enough steps for any seed. A cluster that takes more repeats itself for ever.
 const enough = 100_000
 
 // refused counts refusals of one mutation on one view.
@@ -340,7 +340,7 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Assign:
 		a := assign(e.Request)
 		switch {
-		case w.calm || w.steer.on() || w.chance(0.9):
+		case w.calm || w.driver.on() || w.chance(0.9):
 		case w.chance(0.5):
 			a.Items, a.Fault = nil, "it timed out"
 		default:
@@ -349,7 +349,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.later(w.between(100, 30*millisecond), func() { m.step(a) })
 	case protocol.Prepare:
 		in := protocol.Prepared{Ready: protocol.Ready{Digest: e.Digest}}
-		if !w.calm && !w.steer.on() && w.chance(0.2) {
+		if !w.calm && !w.driver.on() && w.chance(0.2) {
 			in.Fault = "nobody has it"
 		}
 		m.later(w.between(10*millisecond, 3000*millisecond), func() { m.step(in) })
@@ -378,6 +378,6 @@ func (m *member) effect(e protocol.Effect) {
 		w.tracef("%s: note: %s", m.name(), e.Why)
 	case protocol.Stop:
 		m.stop(e.Rejoin)
-	case protocol.Sync, protocol.Reread: // the loop's own
+	case protocol.Sync, protocol.Reread: // handled by the loop
 	}
 }

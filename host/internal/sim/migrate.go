@@ -8,7 +8,7 @@ import (
 
 // Members of ElasticJob come and go among ours.
 
-// neighbours makes the processes of ElasticJob.
+// neighbours creates the processes of ElasticJob.
 func (w *World) neighbours() {
 	ips := []string{"10.0.0.10", "10.0.0.1", "10.0.1.1", "10.0.1.1", "10.0.1.2"}
 	for k := range int(w.between(w.profile.java[0], w.profile.java[1])) {
@@ -22,7 +22,7 @@ func (w *World) upJava() []*jvm {
 	return slices.DeleteFunc(slices.Clone(w.jvms), func(j *jvm) bool { return !j.up || j.leaving })
 }
 
-// vex does something to one of them.
+// vex disturbs one of them.
 func (w *World) vex() {
 	up := w.upJava()
 	if len(up) == 0 {
@@ -39,7 +39,7 @@ func (w *World) vex() {
 		w.freezeJava(j, w.between(50*millisecond, 2*j.timeout))
 	case 3:
 		j.cut(w.between(5*millisecond, 2*j.timeout))
-	default: // its session stays, and it registers anew
+	default: // its session stays, and it registers again
 		j.cut(w.between(5*millisecond, j.timeout/2))
 	}
 }
@@ -63,8 +63,8 @@ func (w *World) comeBack(j *jvm, within int64) {
 	})
 }
 
-// freezeJava stops a process for a while. When it goes on, its client finds that
-// the connection has been given up.
+// freezeJava stops a process for a while. When it goes on, its client finds the
+// connection given up.
 func (w *World) freezeJava(j *jvm, d int64) {
 	j.freeze()
 	life := j.life
@@ -81,7 +81,7 @@ func (w *World) thawJava(j *jvm, life int, reconnects bool) {
 	}
 }
 
-// heldLatch is told that a process has its turn; some freeze just then.
+// heldLatch is called when a process has its turn in a latch. Some freeze just then.
 func (w *World) heldLatch(j *jvm) {
 	if !w.calm && w.chance(w.profile.plots) {
 		w.after(1, func() {
@@ -92,7 +92,7 @@ func (w *World) heldLatch(j *jvm) {
 	}
 }
 
-// healJava ends what disturbs them.
+// healJava ends their disturbances.
 func (w *World) healJava() {
 	for _, j := range w.jvms {
 		w.thawJava(j, j.life, true)
@@ -108,10 +108,10 @@ func (w *World) healJava() {
 	}
 }
 
-// revive starts a process again whose job has ended, or which blocks a queue, when
-// nothing is disturbed any more, as an operator would. ElasticJob ends the job for good when it hears late, with its connection back,
-// that its instance had gone with the session before; then it registers, and never
-// runs.
+// revive restarts a process whose job has ended, or which blocks a queue, when
+// disturbances are over, as an operator would. ElasticJob ends the job for good if it
+// learns late, after a reconnect, that its instance went with the session before; then it
+// registers, and never runs.
 func (w *World) revive(j *jvm) {
 	life := j.life
 	w.after(second, func() {
@@ -122,8 +122,8 @@ func (w *World) revive(j *jvm) {
 	})
 }
 
-// nextMove lets members join and leave, one after the other, until end: by then,
-// in some jobs, those of ElasticJob are gone for good.
+// nextMove lets members join and leave, one after the other, until end. In some jobs
+// those of ElasticJob are gone for good by then.
 func (w *World) nextMove(end int64) {
 	w.after(w.between(5*second, 9*second), func() {
 		if w.now >= end {
@@ -170,7 +170,7 @@ func (w *World) move() {
 	}
 }
 
-// meddle has a member of ElasticJob come, go, or register anew.
+// meddle makes a foreign member come, go, or register again.
 func (w *World) meddle() {
 	for _, j := range w.jvms {
 		if !j.up && j.life > 0 && !j.retired {

@@ -11,12 +11,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// tool writes as an operator's tool does, not being a member.
+// tool writes a mutation as an operator's tool does, without being a member.
 func (w *World) tool(m protocol.Mutation) {
 	w.apply(nil, w.job.Encode(m, w.ledger.v), author{what: "tool " + describe(m)})
 }
 
-// operate is an operator with a tool of ElasticJob, writing on his own.
+// operate is an operator who writes with a tool of ElasticJob.
 func (w *World) operate() {
 	v := w.ledger.v
 	if v == nil || v.Config == nil || !v.Dirs.Wasm {
@@ -67,8 +67,8 @@ func (w *World) operate() {
 	}
 }
 
-// squat puts a node that nobody knows below an item. If the total shrinks, the
-// item's own node cannot go any more.
+// squat creates an unknown node below an item. If the total shrinks, the item's own node
+// cannot be removed then.
 func (w *World) squat(v *protocol.View) {
 	i := len(v.Items) - 1
 	if i < 0 || len(w.squatted) == 2 || slices.Contains(w.squatted, i) || !v.Items[i].Exists {
@@ -81,7 +81,7 @@ func (w *World) squat(v *protocol.View) {
 	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: theirs, Data: []byte("theirs")}}, author{what: "somebody else below an item"})
 }
 
-// removeSomething deletes a registration: that ends one instance, or heals.
+// removeSomething deletes a registration, which ends one instance or heals.
 func (w *World) removeSomething(v *protocol.View) {
 	switch {
 	case w.chance(0.5):
@@ -94,8 +94,8 @@ func (w *World) removeSomething(v *protocol.View) {
 	}
 }
 
-// scribble leaves owners in the classical nodes as a leader that is not ours
-// would have written them, without the record of ours that they mirror.
+// scribble writes owners into ElasticJob's nodes as a foreign leader would, without the
+// assignment that they mirror.
 func (w *World) scribble() {
 	v := w.ledger.v
 	if len(v.Instances) == 0 || len(v.Assignment.Owners) == 0 || v.Assignment.Total != len(v.Items) {
@@ -116,7 +116,7 @@ func (w *World) scribble() {
 	w.scribbled = append(w.scribbled, w.tree.Revision())
 }
 
-// foreign creates or deletes the registration of a member that is not ours.
+// foreign creates or deletes the registration of a foreign member.
 func (w *World) foreign(there bool) {
 	op := registry.Op{Kind: registry.CreateEphemeral, Path: w.job.Instance(visitor)}
 	if !there {
@@ -130,7 +130,7 @@ func (w *World) foreign(there bool) {
 	w.record(changes, author{what: "foreign member"})
 }
 
-// ask has a member carry out an operator's wish.
+// ask passes an operator's request to a member.
 func (w *World) ask(m *member) {
 	v := w.ledger.v
 	if v == nil || v.Config == nil || m.st == nil {
@@ -164,17 +164,17 @@ func (w *World) ask(m *member) {
 
 const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
 
-// older is a version so many writes before that one, which stands in one node.
+// older returns the version that many writes earlier, of a part in one node.
 func older(v protocol.Version, writes int) protocol.Version {
 	n, _ := strconv.Atoi(string(v))
 	return numbered(max(n-writes, 0))
 }
 
-// numbered is the version of a part that stands in one node, by that of the node.
+// numbered returns the version of a part in one node from the version of the node.
 func numbered(n int) protocol.Version { return protocol.Version(strconv.Itoa(n)) }
 
-// definition changes the module's node, and mostly the configuration with it.
-// The text says what it was derived from.
+// definition changes the module's node, and mostly the configuration. The text names the
+// version that it was derived from.
 func (w *World) definition(v *protocol.View, have protocol.Version) protocol.AskDefine {
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: have, HaveModule: protocol.NoModule}
 	if v.Dirs.Module {

@@ -6,16 +6,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// In the time of order nothing fails any more, so that what must happen must
-// happen soon.
+// In the time of order nothing fails any more, so duties must be done soon.
 
 const (
-	obedience = 500 * millisecond  // for nothing to begin that was forbidden
-	prompt    = 700 * millisecond  // for what is due to begin
-	upkeep    = 1500 * millisecond // for the leader to bring things in line
+	obedience = 500 * millisecond  // limit for obeying what was forbidden
+	prompt    = 700 * millisecond  // limit for beginning what is due
+	upkeep    = 1500 * millisecond // limit for the leader's duties
 )
 
-// changes keeps when the conditions of running last changed.
+// changes records when the conditions of running last changed.
 func (l *ledger) changes(old *protocol.View) {
 	v := l.v
 	if !slices.Equal(disabled(old), disabled(v)) || !slices.Equal(old.Servers, v.Servers) || old.Paused != v.Paused || old.ConfigVersion != v.ConfigVersion {
@@ -41,7 +40,7 @@ func banned(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() && s.Disabled })
 }
 
-// allowed: nothing begins long after an operator forbade it.
+// allowed checks that nothing begins long after an operator forbade it.
 func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
 	if !l.w.orderly || l.w.now-l.wordAt < obedience {
 		return
@@ -56,7 +55,7 @@ func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
 	}
 }
 
-// obeyed judges what a change of conditions led to, if none came after it.
+// obeyed checks the result of a change of conditions, if no other change came after it.
 func (l *ledger) obeyed(since int64) func() {
 	return func() {
 		v := l.v
@@ -65,7 +64,7 @@ func (l *ledger) obeyed(since int64) func() {
 		}
 		able := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool {
 			m, ours := l.w.member(in.ID), alive(v, in.ID)
-			return !banned(v, in.ID) && (!ours || m != nil && m.since+upkeep <= l.w.now) // who has only just come will elect
+			return !banned(v, in.ID) && (!ours || m != nil && m.since+upkeep <= l.w.now) // a member that has only just come will elect
 		})
 		if able && (v.Leader == "" || banned(v, v.Leader)) {
 			l.w.breach("disabled servers", "the leader is %q long after a server was disabled or enabled", v.Leader)
@@ -83,13 +82,13 @@ func (l *ledger) obeyed(since int64) func() {
 	}
 }
 
-// idle tells whether the owner may begin the item, were it due.
+// idle reports whether the owner may begin the item if it is due.
 func (l *ledger) idle(id protocol.ID, i int) bool {
 	v := l.v
 	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || len(v.Assignment.Departing) > 0 || i >= len(v.Items) || registered(v, id) == nil {
 		return false
 	}
-	if i >= v.Config.Total { // it is no item any more, though the leader, who may just have died, has not taken it away
+	if i >= v.Config.Total { // beyond the total; the leader, which may just have died, has not removed it yet
 		return false
 	}
 	it := v.Items[i]
@@ -99,7 +98,8 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && (v.Sealed || !theyLead(v)) && !unadopted(v) && len(v.Pending) == 0)
 }
 
-// expect: the owner begins what is due at its clock, or marks what it cannot.
+// expect checks that the owner begins what is due on its clock, or marks what it cannot
+// begin.
 func (l *ledger) expect(m *member, at int64) {
 	id, life := m.st.Self(), m.life
 	for i := range l.v.Assignment.Owners {
@@ -125,7 +125,7 @@ func (l *ledger) expect(m *member, at int64) {
 	}
 }
 
-// begins tells whether a commit that is under way begins the item.
+// begins reports whether a transaction on its way begins the item.
 func (m *member) begins(i int) bool {
 	if m.commit == nil {
 		return false
@@ -134,7 +134,7 @@ func (m *member) begins(i int) bool {
 	return ok && slices.Contains(b.Begun, i)
 }
 
-// waiting: after a run whose item was marked, the compensation follows.
+// waiting checks that a misfired item runs once more after its run.
 func (l *ledger) waiting(old *protocol.View, by author) {
 	m, ok := by.m.(protocol.Complete)
 	if !ok || !l.w.orderly {
@@ -154,8 +154,8 @@ func (l *ledger) waiting(old *protocol.View, by author) {
 	}
 }
 
-// recovers: when a member trusts its session again, it runs again what
-// self-fencing ended.
+// recovers checks that a member begins again the runs that self-fencing ended, once it
+// trusts its session again.
 func (l *ledger) recovers(m *member) {
 	r := recordOf(l.v, m.st.Self())
 	if !l.w.calm || r == nil {
@@ -174,7 +174,7 @@ func (l *ledger) recovers(m *member) {
 	}
 }
 
-// wanted: a run that waits for a taker is taken while somebody has a free slot.
+// wanted checks that a pending run is taken while a member has a free slot.
 func (l *ledger) wanted(m protocol.Reclaim) {
 	if !l.w.orderly {
 		return

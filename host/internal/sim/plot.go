@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Some fences matter only when three things meet: an orphan, a line that is
-// slow at the wrong moment, and an instant or a second death. Chance alone
-// brings them together once in a million seeds; a plot does on purpose.
+// Some fences matter only when three things meet: a pending run, a connection that is
+// slow at the wrong moment, and an instant or a second death. By chance they meet once in
+// a million seeds; plot brings them together on purpose.
 
-// plot slows the line of a member whose transaction concerns an orphaned run
-// of an item that somebody else owns and may begin, or what may change under it.
+// plot slows the connection of a member whose transaction concerns a pending run of an
+// item that another member owns and may begin, or what may change under it.
 func (w *World) plot(m *member, mu protocol.Mutation) {
 	if c, ok := mu.(protocol.ClearMarks); ok && len(c.Check) > 0 && !w.calm && w.chance(0.5) {
 		w.forestall(m)
@@ -46,11 +46,11 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 	case protocol.Join:
 		w.plotJoin(m)
 	case protocol.PruneServers:
-		// The operator says something about a server that is being removed.
+		// An operator changes a server that is being removed.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
 		w.interfere(m, mu)
 	case protocol.Reshard:
-		// Who is still named as an owner comes back while the items move.
+		// A member that is still named as an owner comes back while the items move.
 		for _, o := range w.members {
 			if !o.up && o.life > 0 && !o.retired && slices.ContainsFunc(w.ledger.v.Assignment.Owners, func(id protocol.ID) bool { return id.IP() == o.ip }) {
 				o.start()
@@ -61,26 +61,28 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 	case protocol.Begin:
 		w.plotBegin(m, mu)
 	case protocol.Define:
-		// The configuration changes before it arrives.
+		// The configuration changes before the transaction arrives.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
 		w.interfere(m, mu)
 	case protocol.Switch:
-		// Somebody joins before it arrives, and another leader deals to all.
+		// A member joins before the transaction arrives, and another leader assigns items
+		// to all.
 		if k := slices.IndexFunc(w.members, func(o *member) bool { return !o.up && o.life > 0 && !o.retired }); k >= 0 {
 			w.members[k].start()
 			w.slowLine(m, w.between(longest/3, longest))
 			w.laterIn(m, w.between(0, 30*millisecond), w.unseat)
 		}
 	case protocol.SetFires:
-		// Another leads, and tells, before it is written.
+		// Another member leads and reports the fire before the transaction arrives.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
 		w.unseat()
 	case protocol.Adopt, protocol.ReclaimForeign:
-		// Before it arrives somebody begins, comes back, or deals anew.
+		// Before it arrives, a run begins, a member comes back, or the items are assigned
+		// again.
 		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), longest))
 		w.meddle()
 	case protocol.Owners:
-		// Another leads, and deals otherwise, before the part arrives.
+		// Another member leads, and assigns otherwise, before the part arrives.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
 		w.unseat()
 		if o := w.up()[w.rng.IntN(len(w.up()))]; slices.ContainsFunc(w.ledger.v.Servers, func(s protocol.Server) bool { return s.IP == o.ip && !s.Disabled }) {
@@ -90,17 +92,17 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 	}
 }
 
-// plotJoin has it arrive when something else than the member thought is true.
+// plotJoin lets a join arrive when the state is other than the member thought.
 func (w *World) plotJoin(m *member) {
 	longest := m.s.timeout * 9 / 10
-	// Its former life, whose id it could not have, is forgotten just before
-	// it joins, and it does not hear that it has joined.
+	// Its former life, whose id it could not have, is removed just before it joins, and
+	// the answer to its join is lost.
 	if d := w.former(m) - w.now + w.between(20*millisecond, 500*millisecond); d > 0 && d < longest {
 		w.slowLine(m, d)
 		m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
 		return
 	}
-	// Or it breaks off before it can know, and the transaction is under way.
+	// Or the connection breaks before the answer, while the transaction is on its way.
 	d := w.between(20*millisecond, longest/2)
 	w.slowLine(m, d)
 	w.laterIn(m, w.between(0, d), func() { w.cut(m) })
@@ -108,20 +110,20 @@ func (w *World) plotJoin(m *member) {
 
 func (w *World) plotBegin(m *member, mu protocol.Begin) {
 	if shared(w.ledger.v) && w.chance(0.3) {
-		// The items are dealt anew meanwhile.
+		// The items are assigned again meanwhile.
 		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 300*millisecond), m.s.timeout/2))
 		w.meddle()
 		return
 	}
-	// Its server dies while a run of an item is open and another one waits.
+	// Its server dies while one run of an item is open and another one waits.
 	if slices.ContainsFunc(mu.Own.Retries, func(r protocol.Retry) bool { return slices.Contains(mu.Begun, r.Item) }) {
 		w.laterIn(m, w.between(millisecond, 8*millisecond), func() { w.crash(m) })
 	}
 }
 
-// forestall takes a mark away that no session holds, before the leader does, whose
-// line is so slow that the item begins in between, perhaps at somebody who was not
-// there before, and who gets it from another leader.
+// forestall removes a mark without a session before the leader does. The leader's
+// connection is so slow that the item begins in between, perhaps on a member that has
+// only just joined, and got the item from another leader.
 func (w *World) forestall(m *member) {
 	n := w.tree.Get(w.stray)
 	if !n.Exists || n.Stat.Owner != 0 {
@@ -144,7 +146,7 @@ func (w *World) unseat() {
 	}
 }
 
-// quickest is the shortest session time-out that a member has.
+// quickest returns the shortest session time-out of a member.
 func (w *World) quickest() int64 {
 	q := w.timeout
 	for _, m := range w.members {
@@ -153,7 +155,7 @@ func (w *World) quickest() int64 {
 	return q
 }
 
-// known finds a living member by its id.
+// known returns the living member with an id.
 func (w *World) known(id protocol.ID) *member {
 	k := slices.IndexFunc(w.members, func(m *member) bool { return m.up && m.st != nil && m.st.Self() == id && id != "" })
 	if k < 0 || !alive(w.ledger.v, id) {
@@ -162,21 +164,21 @@ func (w *World) known(id protocol.ID) *member {
 	return w.members[k]
 }
 
-// former is when the session of a member's former life will end; 0: it had none
+// former returns when the session of the member's former life will end; 0: there was none
 // whose id it wants.
 func (w *World) former(m *member) int64 {
 	id := protocol.ID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	for _, o := range w.ledger.v.Members {
 		for _, s := range w.live {
 			if o.ID == id && int64(s.id) == o.Owner && s != m.s {
-				return s.heard + s.timeout
+				return s.lastContact + s.timeout
 			}
 		}
 	}
 	return 0
 }
 
-// bereaved is the living owner of an item that the session's member runs.
+// bereaved returns the living owner of an item that the session's member runs.
 func (w *World) bereaved(s *session) *member {
 	v := w.ledger.v
 	for _, m := range v.Members {
@@ -194,8 +196,8 @@ func (w *World) bereaved(s *session) *member {
 	return nil
 }
 
-// untilTick is the time until the next instant by a member's clock, or by one
-// that is right.
+// untilTick returns the time until the next instant on a member's clock, or on one that
+// is right.
 func (w *World) untilTick(m *member) int64 {
 	p, now := period(w.ledger.v.Config.Cron)*millisecond, w.now
 	if m != nil {
@@ -209,20 +211,20 @@ func (w *World) slowLine(m *member, d int64) {
 	m.s.toServer = max(m.s.toServer, w.now+d)
 }
 
-// doom has whoever runs the item next, but for one member, crash at once.
+// doom makes the member that runs the item next crash at once, except for one member.
 func (w *World) doom(i int, but *member) {
 	w.doomed[i] = but
 	w.after(but.s.timeout, func() { delete(w.doomed, i) })
 }
 
-// dooms is asked when a guest starts.
+// dooms is called when a guest starts.
 func (w *World) dooms(m *member, e protocol.Entry) bool {
 	if w.calm {
 		return false
 	}
 	if but := w.doomed[e.Item]; but != nil && but != m {
 		delete(w.doomed, e.Item)
-		m.s.overdrawn = true // its session is to end soon
+		m.s.overdrawn = true // its session will end soon
 		return true
 	}
 	o := w.known(ownerOf(w.ledger.v, e.Item))

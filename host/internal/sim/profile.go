@@ -8,37 +8,37 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// profile is a kind of weather. One kind alone leaves corners dark: what goes
-// wrong between a failover and the next instant needs short sessions and long
-// runs; what goes wrong on an old view needs replicas that stall.
+// profile is the distribution of faults and settings of a world. One profile alone misses
+// cases: faults between a failover and the next instant need short sessions and long
+// runs, and faults on an old view need replicas that stall.
 type profile struct {
 	name     string
 	members  [2]int64 // ranges, the upper end excluded
 	items    [2]int64
 	timeout  [2]int64 // of sessions, ms
 	period   [2]int64 // of the schedule, s
-	trouble  [2]int64 // how long the faults last, s
+	trouble  [2]int64 // time with faults, s
 	every    [2]int64 // mean time between two faults, ms
-	restart  int64    // ms that a crashed process stays away at most
+	restart  int64    // longest absence of a crashed process, ms
 	slow     []float64
 	slowJobs []float64
-	long     [2]int64 // what a slow job takes, ms
-	late     float64  // share of lost requests that are carried out after all
-	beyond   float64  // share of those that are carried out later than ZooKeeper would
+	long     [2]int64 // duration of a slow run, ms
+	late     float64  // share of lost requests that are applied after all
+	beyond   float64  // share of those that are applied later than ZooKeeper would
 	untimely float64  // share of the sessions that end just before an instant
 	wait     [2]int64 // for a reshard, ms
-	holds    float64  // share of the orphans that a pause keeps from being taken
+	holds    float64  // share of the reclaims after which a pause delays the takes
 	monitor  float64
-	skew     int64   // ms that a clock is wrong at most
+	skew     int64   // largest error of a clock, ms
 	deaths   float64 // share of the runs whose server crashes
-	spite    float64 // share of the rare transactions that are struck as they are sent
-	plots    float64 // share of the matters of orphans that somebody plots against
+	spite    float64 // share of rare transactions that spite strikes
+	plots    float64 // share of transactions about pending runs that plot works against
 	slots    []int
 	java     [2]int64 // members of ElasticJob
-	late21   int64    // s by which ours come later
-	away     bool     // those of ElasticJob go away for good
+	late21   int64    // s by which members of ours come later
+	away     bool     // foreign members leave for good
 	busy     bool     // load goes on to the end
-	catchUp  bool     // now and then nobody is there, and what is missed meanwhile begins late
+	catchUp  bool     // sometimes there is no member, and missed instants begin late
 	faults   faults
 }
 
@@ -111,12 +111,12 @@ func profiles() []profile {
 			wait:   [2]int64{100, 800},
 			faults: faults{crash: 0.1, freeze: 0.3, cut: 1, stall: 4, clock: 0.3, operator: 0.3, ask: 0.3},
 		},
-		besideJava(), migration(),
+		sharedJob(), migration(),
 	}
 }
 
-// besideJava is a job that members of ElasticJob share.
-func besideJava() profile {
+// sharedJob is a job shared with foreign members.
+func sharedJob() profile {
 	return profile{
 		name: "beside", members: [2]int64{1, 4}, java: [2]int64{1, 4}, items: [2]int64{1, 9}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 4},
 		trouble: [2]int64{15, 35}, every: [2]int64{500, 4000}, restart: 4000,
@@ -128,7 +128,7 @@ func besideJava() profile {
 	}
 }
 
-// migration is a job that ours take over from them.
+// migration is a job that members of ours take over from foreign ones.
 func migration() profile {
 	return profile{
 		name: "migration", members: [2]int64{1, 4}, java: [2]int64{1, 4}, items: [2]int64{2, 9}, timeout: [2]int64{1000, 3000}, period: [2]int64{1, 4},
@@ -142,7 +142,7 @@ func migration() profile {
 	}
 }
 
-// settle draws what this seed is like.
+// settle draws the settings of this seed.
 func (w *World) settle(p profile) {
 	w.profile = p
 	w.timeout = w.between(p.timeout[0], p.timeout[1]) * millisecond
@@ -171,7 +171,7 @@ func (w *World) settle(p profile) {
 	if p.java[1] == 0 && w.chance(0.5) {
 		w.options.Retry = protocol.RetryPolicy{Attempts: int(w.between(2, 5)), Backoff: w.between(50, 2000), MaxBackoff: w.between(500, 4000)}
 	}
-	if p.java[1] == 0 && w.chance(0.4) { // listeners of fires know nothing of ElasticJob's yet
+	if p.java[1] == 0 && w.chance(0.4) { // foreign members do not know listeners of fires
 		w.options.Started, w.options.Completed = w.chance(0.8), w.chance(0.8)
 	}
 	if p.catchUp {
@@ -179,12 +179,12 @@ func (w *World) settle(p profile) {
 	}
 }
 
-// unknownStrategy is one that in some jobs members of ElasticJob alone have.
+// unknownStrategy is a strategy that only foreign members know, in some jobs.
 const unknownStrategy = "rotate"
 
 func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }
 
-// encoded is the configuration as it is written.
+// encoded returns the configuration as it is written.
 func (w *World) encoded() []byte {
 	data, err := v21.EncodeConfig(w.config)
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *World) encoded() []byte {
 	return data
 }
 
-// newConfig changes one thing of the configuration.
+// newConfig changes one setting of the configuration.
 func (w *World) newConfig() []byte {
 	c := &w.config
 	switch w.rng.IntN(6) {
@@ -211,6 +211,6 @@ func (w *World) newConfig() []byte {
 		c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
 	}
 	w.configs++
-	c.JobParameter = fmt.Sprint(w.configs) // no two are the same
+	c.JobParameter = fmt.Sprint(w.configs) // every configuration is different
 	return w.encoded()
 }

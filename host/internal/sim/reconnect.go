@@ -1,14 +1,13 @@
 package sim
 
-// What becomes of requests whose connection breaks, and what a member finds on
-// the next one.
+// Requests whose connection breaks, and the state in which a member reconnects.
 
-// afterwards carries out a request of a connection that is gone, or does not.
-// Once the session has a new connection, ZooKeeper takes nothing from the old
-// one: what is to happen has happened by then. With beyond it strays, and
-// arrives at the worst moment: when the member, having looked and found it not
-// done, has written something else. A registry need not be as strict as
-// ZooKeeper, and the fence of a record does not lean on it.
+// afterwards decides whether a request of a broken connection is still applied. Once the
+// session has a new connection, ZooKeeper accepts nothing from the old one, so such a
+// request is applied before. With beyond it goes astray and arrives at the worst moment:
+// after the member has looked, found no effect, and written something else. Other
+// registries may be less strict than ZooKeeper, and the fence of a record does not rely
+// on it.
 func (s *session) afterwards(late func(), beyond bool) {
 	done := false
 	once := func() {
@@ -30,7 +29,7 @@ func (s *session) afterwards(late func(), beyond bool) {
 	s.w.after(s.w.between(0, s.timeout), once)
 }
 
-// stray lets requests arrive that went astray on an old connection.
+// stray applies requests that went astray on an old connection.
 func (s *session) stray() {
 	todo := s.strays
 	s.strays = nil
@@ -39,15 +38,15 @@ func (s *session) stray() {
 	}
 }
 
-// reconnected settles what was under way on the old connection. The server that
-// the member finds shows at least what the member has seen, and lags like any.
+// reconnected decides on the requests of the old connection. The server of the new one
+// shows at least what the member has seen, and lags like any other.
 func (s *session) reconnected() {
 	todo := s.overdue
 	s.overdue = nil
 	for _, do := range todo {
 		do()
 	}
-	s.connected, s.heard = true, s.w.now
+	s.connected, s.lastContact = true, s.w.now
 	s.returns++
 	s.toServer, s.toClient = s.w.now, s.w.now
 	epoch := s.epoch
@@ -57,7 +56,7 @@ func (s *session) reconnected() {
 		}
 	})
 	if s.wrote > s.replica && s.w.chance(0.3) {
-		// Just what the member must not overlook is not there yet.
+		// The change that matters most to the member is not there yet.
 		s.advance(s.wrote - 1)
 		s.stall(s.w.between(5*millisecond, 300*millisecond))
 		return

@@ -10,11 +10,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// The registry of the simulation: one true order of transactions, and for each
-// session a replica that lags behind it. Reads come from the replica, one by
-// one; events of all that is below the job come when the replica passes the
-// change, and travel on the same line as the replies; a broken connection loses
-// what is under way, though the server may still apply a request that it held.
+// The registry of the simulation: one true order of transactions, and for each session a
+// replica that lags behind it. Reads come from the replica, one by one. Events of all
+// nodes below the job come when the replica passes the change, on the same line as the
+// replies. A broken connection loses messages on their way, though the server may still
+// apply a request that it held.
 
 type txn struct {
 	rev     int64
@@ -30,53 +30,53 @@ type server struct {
 	tree   *tree.Tree
 	log    []txn // of revisions that some replica has not passed
 	hist   map[string][]version
-	absent registry.Node // as what never was is read
+	absent registry.Node // how a node that never existed is read
 }
 
 type session struct {
-	w         *World
-	id        registry.SessionID
-	alive     bool // for the server
-	epoch     int  // of the connection; breaking and coming back count alike
-	returns   int  // how often it has had a new connection
-	connected bool
-	replica   int64
-	wrote     int64    // revision of its newest transaction
-	deafen    func()   // breaks the connection when the next transaction was carried out
-	stalled   int64    // until then the replica stands still
-	held      []func() // what waits for the replica, in order
-	alone     bool     // its server was replaced and does not know it
-	undecided []func() // transactions that this server holds, in order
-	overdue   []func() // requests of the old connection that may still be carried out
-	strays    []func() // those that come after what the member did on the new one
-	timeout   int64    // as it was negotiated
-	overdrawn bool     // it is to end just before the next instant
-	heard     int64    // when the server last heard of the client
-	toServer  int64    // arrival of the newest message, each way
-	toClient  int64
-	requests  *line[request] // of the newest connection; nil before the first
-	messages  *line[message]
-	deliver   func(message) // to the member
+	w           *World
+	id          registry.SessionID
+	alive       bool // as the server sees it
+	epoch       int  // of the connection; counts both breaks and new connections
+	returns     int  // number of new connections
+	connected   bool
+	replica     int64
+	wrote       int64    // revision of its newest transaction
+	deafen      func()   // breaks the connection after the next transaction is applied
+	stalled     int64    // until then the replica stands still
+	held        []func() // functions that wait for the replica, in order
+	alone       bool     // its server was replaced and does not know it
+	undecided   []func() // transactions that this server holds, in order
+	overdue     []func() // requests of the old connection that may still be applied
+	strays      []func() // those that arrive after the member's writes on the new one
+	timeout     int64    // as it was negotiated
+	overdrawn   bool     // it will end just before the next instant
+	lastContact int64    // when the server received the newest message of the client
+	toServer    int64    // arrival of the newest message, in each direction
+	toClient    int64
+	requests    *line[request] // of the newest connection; nil before the first
+	messages    *line[message]
+	deliver     func(message) // to the member
 }
 
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	w.sessions++
 	s := &session{
 		w: w, id: registry.SessionID(w.sessions), timeout: timeout, alive: true, connected: true,
-		replica: w.tree.Revision(), heard: w.now, deliver: deliver,
+		replica: w.tree.Revision(), lastContact: w.now, deliver: deliver,
 	}
 	w.live = append(w.live, s)
-	w.at(s.heard+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
+	w.at(s.lastContact+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
 	return s
 }
 
-// expire ends a session that has been silent for its time-out. A server may
-// take its time over it; the worst moment is just before the next instant.
+// expire ends a session that has been silent for its time-out. A server may do so late;
+// the worst moment is just before the next instant.
 func (w *World) expire(s *session, late bool) {
 	switch {
 	case !s.alive:
-	case w.now-s.heard < s.timeout:
-		w.at(s.heard+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
+	case w.now-s.lastContact < s.timeout:
+		w.at(s.lastContact+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
 	case !w.calm && !s.overdrawn && w.ledger.v != nil && w.ledger.v.Config != nil && (late || w.chance(w.profile.plots)):
 		o := w.bereaved(s)
 		s.overdrawn = true
@@ -105,8 +105,8 @@ func (w *World) endSession(s *session) {
 	w.record(w.tree.EndSession(s.id, w.now/millisecond), author{what: "session end"})
 }
 
-// record takes a transaction into history and log, tells the replicas after a
-// while, and lets the ledger judge it.
+// record adds a transaction to history and log, notifies the replicas after a while, and
+// lets the ledger check it.
 func (w *World) record(changes []tree.Change, by author) {
 	rev := w.tree.Revision()
 	for k := range changes {
@@ -128,7 +128,7 @@ func (w *World) record(changes []tree.Change, by author) {
 	for _, s := range w.live {
 		w.after(w.lag(), func() { s.advance(rev) })
 	}
-	w.ledger.judge(changes, by)
+	w.ledger.check(changes, by)
 }
 
 func (w *World) oldest() int64 {
@@ -157,11 +157,11 @@ func (w *World) trimLog() {
 	w.log = append([]txn(nil), w.log[k:]...)
 }
 
-// stall keeps the replica where it is for a while, though its server goes on
-// answering: reads are old, commits and syncs are answered late.
+// stall stops the replica for a while, though its server goes on answering: reads are
+// old, and commits and syncs are answered late.
 func (s *session) stall(d int64) {
 	if s.alone {
-		return // it stands still anyway
+		return // it stands still already
 	}
 	s.stalled = s.w.now + d
 	epoch := s.epoch
@@ -178,7 +178,7 @@ func (s *session) stall(d int64) {
 	})
 }
 
-// drop breaks the connection: what is under way is lost.
+// drop breaks the connection. Messages on their way are lost.
 func (s *session) drop() {
 	s.epoch++
 	s.connected = false
@@ -186,7 +186,7 @@ func (s *session) drop() {
 	s.alone, s.undecided = false, nil
 }
 
-// caughtUp does it once the replica shows all that there is now.
+// caughtUp calls do once the replica shows everything that exists now.
 func (s *session) caughtUp(do func()) {
 	if s.w.now < s.stalled {
 		s.held = append(s.held, do)
@@ -222,13 +222,13 @@ func (s *session) advance(rev int64) {
 	}
 }
 
-// again: the transaction has made the node of c and set it, which is one change to
-// who reads it after that.
+// again reports whether the transaction has created the node of c and set it, which is a
+// single change to a later reader.
 func again(before []tree.Change, c tree.Change) bool {
 	return c.Kind == tree.DataSet && slices.ContainsFunc(before, func(b tree.Change) bool { return b.Kind == tree.Created && b.Path == c.Path })
 }
 
-// node is what the replica holds.
+// node returns a node of the replica.
 func (s *session) node(path string) *registry.Node {
 	h := s.w.hist[path]
 	for _, v := range slices.Backward(h) {
@@ -255,8 +255,8 @@ func (w *World) delay() int64 {
 	return w.between(50, 2*millisecond)
 }
 
-// client sends a message to the member: in order, lost if the connection
-// breaks before it arrives.
+// client sends a message to the member. Messages keep their order, and are lost if the
+// connection breaks before they arrive.
 func (s *session) client(m message) {
 	w := s.w
 	if !s.connected {
@@ -277,10 +277,10 @@ func (s *session) client(m message) {
 	w.at(s.toClient, l.arrives)
 }
 
-// request sends a request to the server. If the connection breaks before it
-// arrives it is lost, or, with late, perhaps carried out all the same. One that
-// arrives after the session has had another connection is of the kind that
-// afterwards calls beyond, or is lost, also if that other one has broken by then.
+// request sends a request to the server. If the connection breaks before it arrives, it
+// is lost or, with late, perhaps applied all the same. If the session has had another
+// connection by the time it arrives, afterwards decides on it as with beyond; or it is
+// lost, also if that other connection has broken by then.
 func (s *session) request(do func(), late func(), beyond bool) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
@@ -297,7 +297,7 @@ func (s *session) request(do func(), late func(), beyond bool) {
 			case s.epoch == l.epoch && s.alone:
 				r.do()
 			case s.epoch == l.epoch && s.alive:
-				s.heard = w.now
+				s.lastContact = w.now
 				r.do()
 			case s.epoch == l.epoch:
 				s.client(message{event: registry.Event{Kind: registry.Ended}})
@@ -339,8 +339,8 @@ func (s *session) sync(reply func()) {
 	}, nil, false)
 }
 
-// commit applies ops on the true tree; the reply follows the events. A member
-// that joins twice is two members, so a join is settled by the new connection.
+// commit applies ops to the true tree. The reply follows the events. A member that joins
+// twice would be two members, so a join is decided before the new connection.
 func (s *session) commit(ops []registry.Op, by author, reply func(receipt registry.Receipt, err error)) {
 	w := s.w
 	_, joins := by.m.(protocol.Join)
@@ -362,9 +362,9 @@ func (s *session) commit(ops []registry.Op, by author, reply func(receipt regist
 	}, !joins)
 }
 
-// apply is for those who do not wait for the answer.
+// apply is transact for callers that ignore the answer.
 func (w *World) apply(s *session, ops []registry.Op, by author) {
-	_, _ = w.transact(s, ops, by) // the trace tells of a refusal
+	_, _ = w.transact(s, ops, by) // the trace has a refusal
 }
 
 func (w *World) transact(s *session, ops []registry.Op, by author) (registry.Receipt, error) {

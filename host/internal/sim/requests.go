@@ -7,13 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// A request that is written to a member's instance asks for one run of each
-// item that the member owns at that moment, whoever owns it later: each has a
-// run or a row in the end. That none runs twice is told by the run's name.
+// A request in a member's instance node asks for one run of each item that the member
+// owns at that moment, whichever member owns it later. Each item has a run or a row in
+// the end. The name of the run shows that none runs twice.
 
-// asks notes what a transaction asked for, and what was taken back: a request
-// that its member has not accepted goes with the node that it was written to,
-// and gives way to a newer one in its place.
+// asks records requests of a transaction, and requests that were withdrawn: one that its
+// member has not accepted goes with its node, or is replaced by a newer one.
 func (l *ledger) asks(old *protocol.View, by author) {
 	for k := range old.Instances {
 		was := &old.Instances[k]
@@ -41,8 +40,8 @@ func (l *ledger) asks(old *protocol.View, by author) {
 	}
 }
 
-// joined: an item that moves while its request waits goes with the one that
-// waits at its new owner, unless it has got its row.
+// joined handles an item that moves while its request waits: it joins the request at its
+// new owner, unless it has its row already.
 func (l *ledger) joined(i int, from, to *protocol.Instance) {
 	if from == nil || to == nil || !from.Triggered || !to.Triggered {
 		return
@@ -50,13 +49,13 @@ func (l *ledger) joined(i int, from, to *protocol.Instance) {
 	was, now := runKey{item: i, trigger: requestOf(from)}, runKey{item: i, trigger: requestOf(to)}
 	if id, ok := l.owed[was]; ok && !l.traced(was) {
 		delete(l.owed, was)
-		if !l.strangers[to.ID] { // those tell nothing
+		if !l.foreignIDs[to.ID] { // foreign members keep no records
 			l.owed[now] = id
 		}
 	}
 }
 
-// traced: the request was accepted for the item, or declined.
+// traced reports whether the request was accepted or declined for the item.
 func (l *ledger) traced(key runKey) bool {
 	if _, ok := l.final[key]; ok || l.opened[attempt{key, 1}] {
 		return true
@@ -81,9 +80,8 @@ func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
 // requestOf names the request that was written to an instance, as runs do.
 func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Modified) }
 
-// answered: each item that was asked for has a run with a row, or a row alone.
-// What a member of ElasticJob took over ends there, and has no row of that: those
-// keep none.
+// answered checks that each requested item has a run with a row, or a row alone. A run
+// that a foreign member took ends there without a row, since those keep none.
 func (l *ledger) answered() {
 	for key, id := range l.owed {
 		if _, ok := l.final[key]; !ok && !l.took[key] {
@@ -93,11 +91,11 @@ func (l *ledger) answered() {
 	}
 }
 
-// accepted: an acknowledged request is in the records, for every item of the
-// member that it was written for: open, waiting or as a row.
+// accepted checks that an acknowledged request is in the records for every item of the
+// member: as an open run, a waiting one, or a row.
 func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
 	for i, o := range by.view.Assignment.Owners {
-		key := runKey{item: i, trigger: requestOf(registered(old, self))} // others may know it by the same name
+		key := runKey{item: i, trigger: requestOf(registered(old, self))} // other members may know it by the same name
 		if _, owed := l.owed[key]; o == self && owed && !l.traced(key) {
 			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// tried judges what waits to be tried again, and what began that waited, in the
-// record or for the owner of its item.
+// tried checks runs that wait for their next attempt, in the record or for the owner of
+// their item, and attempts that began after such a wait.
 func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 	for _, t := range r.Retries {
 		if was != nil && slices.Contains(was.Retries, t) {
@@ -20,8 +20,8 @@ func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 		if cut {
 			l.drained[keyOf(t.Entry)]++
 		}
-		// What was taken over, or fenced and begun again, may have more attempts than
-		// the job allows; a drain that ends one of these does not count either.
+		// A run that was taken, or fenced and begun again, may have more attempts than
+		// the job allows. An attempt that a drain ends does not count, either.
 		if !cut && (t.Attempt-t.Uncounted > p.Attempts || state != protocol.Failed && state != protocol.TimedOut) {
 			l.w.breach("retries", "%s: item %d run %s is to be tried again as attempt %d, of %d, after %q", by, t.Item, runName(t.Entry), t.Attempt, p.Attempts, state)
 		}
@@ -49,7 +49,7 @@ func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 	}
 }
 
-// movable is what waits for the owner of its item.
+// movable returns the waiting runs that move with their items.
 func movable(v *protocol.View) []protocol.Retry {
 	var all []protocol.Retry
 	for _, p := range v.Pending {
@@ -60,8 +60,8 @@ func movable(v *protocol.View) []protocol.Retry {
 	return all
 }
 
-// gaveUp judges the last row of a run that the job would have tried again: only
-// what is newer, another run that waits, and the end of its item are reasons.
+// gaveUp checks the last row of a run that the job would have tried again. The only
+// reasons to give up are a newer run, another waiting run, and the end of its item.
 func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 	v := by.view
 	if by.member == nil || v.Config == nil || l.w.options.Retry.Attempts == 0 {
@@ -74,7 +74,7 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 	ofItem := func(e protocol.Entry) bool { return e.Item == r.Item }
 	_, ended := by.m.(protocol.Complete)
 	switch {
-	case shared(v): // members of ElasticJob would take what waits
+	case shared(v): // foreign members would take the waiting run
 	case by.ticked > r.Instant || lastOf(v, r.Item) > r.Instant || r.Item >= v.Config.Total || r.Item < len(v.Items) && v.Items[r.Item].Disabled:
 	case ended && (r.State == protocol.Failed || r.State == protocol.TimedOut):
 		if r.Attempt-r.Uncounted < l.w.options.Retry.Attempts && !waits(v, ofItem) {
@@ -85,14 +85,15 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 			l.w.breach("retries", "%s: item %d run %s was stopped with its member, and nobody tries it again", by, r.Item, runName(r.Entry))
 		}
 	case r.State == protocol.Interrupted && waits(old, r.Same):
-		began, _ := by.m.(protocol.Begin) // what begins overtakes what waits
+		began, _ := by.m.(protocol.Begin) // a begin overtakes a waiting run
 		if !slices.Contains(began.Begun, r.Item) && !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == r.Item }) {
 			l.w.breach("retries", "%s: item %d run %s waited to be tried again, and is given up: %s", by, r.Item, runName(r.Entry), r.Why)
 		}
 	}
 }
 
-// handsOn: what becomes pending for the owner of its item has waited in the record.
+// handsOn checks that a run that becomes pending for the owner of its item was waiting in
+// the record.
 func (l *ledger) handsOn(m protocol.Account, by author) {
 	for _, p := range m.Pend {
 		if r := recordOf(by.view, by.self); p.After == 0 || !slices.Contains(r.Retries, protocol.Retry{Entry: p.Entry, After: p.After}) {
@@ -101,7 +102,7 @@ func (l *ledger) handsOn(m protocol.Account, by author) {
 	}
 }
 
-// pend: a run waits for a taker only while nothing later of its item began.
+// pend checks that a run becomes pending only while no later run of its item began.
 func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
 	if lastOf(old, p.Item) > p.Entry.Instant {
 		l.w.breach("no overtaken run", "%s: item %d run %s, but a later one has begun", by, p.Item, runName(p.Entry))

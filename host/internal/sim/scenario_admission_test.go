@@ -21,7 +21,7 @@ func admissionScenarios() []scenario {
 
 // barredForAWhile: members stay whatever the class, as long as nobody runs the
 // other one. Who had to leave comes back when its class is there again, not before.
-func barredForAWhile(w *World) steering {
+func barredForAWhile(w *World) driver {
 	reached := false
 	write := func(class string) {
 		w.config.JobClass = class
@@ -53,5 +53,5 @@ func barredForAWhile(w *World) steering {
 		expect("the class is as before", true)
 		reached = true
 	})
-	return steering{reached: &reached}
+	return driver{reached: &reached}
 }

@@ -17,9 +17,9 @@ func bytesScenarios() []scenario {
 }
 
 // waitsForRoom: a begin leaves some of what is due to another one.
-func waitsForRoom(*World) steering {
+func waitsForRoom(*World) driver {
 	reached := false
-	return steering{reached: &reached, sending: func(_ *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(_ *member, mu protocol.Mutation) {
 		if b, ok := mu.(protocol.Begin); ok && b.More {
 			reached = true
 		}

@@ -14,7 +14,7 @@ func clockScenarios() []scenario {
 	two := func(w *World) {
 		w.plain(4, 5)
 		w.config.Misfire = false
-		w.tellTime()
+		w.showTime()
 		w.ours(1, 0)
 		w.ours(2, 1)
 	}
@@ -25,7 +25,7 @@ func clockScenarios() []scenario {
 		{"the registry's clock was some minutes ahead", two, registryAheadForSome},
 		{"the registry's clock was an hour ahead, and somebody comes later", func(w *World) {
 			w.plain(4, 5)
-			w.tellTime()
+			w.showTime()
 			w.ours(1, 0)
 			w.ours(2, -1)
 		}, cameLater},
@@ -36,9 +36,9 @@ func clockScenarios() []scenario {
 func (w *World) atSecond(s int64, do func()) { w.at((1_700_000_000+s)*second, do) }
 
 // beginsAfter is reached when the member begins an instant later than that.
-func beginsAfter(w *World, m *member, s int64) steering {
+func beginsAfter(w *World, m *member, s int64) driver {
 	reached := false
-	return steering{reached: &reached, change: func(_, now *protocol.View) {
+	return driver{reached: &reached, change: func(_, now *protocol.View) {
 		if m.st == nil || w.now < (1_700_000_000+s)*second {
 			return
 		}
@@ -47,14 +47,14 @@ func beginsAfter(w *World, m *member, s int64) steering {
 	}}
 }
 
-func aheadForAWhile(w *World) steering {
+func aheadForAWhile(w *World) driver {
 	a := w.members[0]
 	w.atSecond(20, func() { w.setClock(a, hour) })
 	w.atSecond(40, func() { w.setClock(a, 0) })
 	return beginsAfter(w, a, 41)
 }
 
-func leaderAhead(w *World) steering {
+func leaderAhead(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	a.offset = hour
 	w.atSecond(20, func() {
@@ -68,7 +68,7 @@ func leaderAhead(w *World) steering {
 // registryAhead: instants of the hour begin when they come, none of them twice: not
 // when the clocks are set back some more, nor at who takes the items over right
 // then.
-func registryAhead(w *World) steering {
+func registryAhead(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	w.atSecond(20, func() { w.setClocks(hour) })
 	w.atSecond(40, func() { w.setClocks(0) })
@@ -80,14 +80,14 @@ func registryAhead(w *World) steering {
 }
 
 // registryAheadForSome: what began ahead is there again soon, and does not begin.
-func registryAheadForSome(w *World) steering {
+func registryAheadForSome(w *World) driver {
 	w.atSecond(20, func() { w.setClocks(300_000) })
 	w.atSecond(42, func() { w.setClocks(275_000) })
 	return beginsAfter(w, w.members[0], 65)
 }
 
 // cameLater: who was not there while the clock was ahead owns all items.
-func cameLater(w *World) steering {
+func cameLater(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	w.atSecond(20, func() { w.setClocks(hour) })
 	w.atSecond(40, func() { w.setClocks(0) })

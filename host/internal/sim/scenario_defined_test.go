@@ -29,12 +29,12 @@ func definedScenarios() []scenario {
 
 // definedBefore: a member is asked to name another module, and just before the
 // awaited mutation arrives somebody else has named one.
-func definedBefore(awaited func(protocol.Mutation) bool) func(*World) steering {
-	return func(w *World) steering {
+func definedBefore(awaited func(protocol.Mutation) bool) func(*World) driver {
+	return func(w *World) driver {
 		w.at((1_700_000_000+20)*second, w.defineNext)
 		w.at((1_700_000_000+25)*second, func() { w.wish(w.members[0], w.nextModule()) })
 		reached := false
-		return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 			if reached || !awaited(mu) {
 				return
 			}

@@ -8,7 +8,7 @@ import (
 
 // reshardsDuringLongRuns: at no moment all items are idle, and a server that comes
 // gets its share nevertheless.
-func reshardsDuringLongRuns(w *World) steering {
+func reshardsDuringLongRuns(w *World) driver {
 	b := w.members[1]
 	reached := false
 	w.at((1_700_000_000+60)*second, func() {
@@ -16,7 +16,7 @@ func reshardsDuringLongRuns(w *World) steering {
 			w.breach("a reshard starves", "%s came 38 s ago and has no item", b.name())
 		}
 	})
-	return steering{reached: &reached, change: func(_, now *protocol.View) {
+	return driver{reached: &reached, change: func(_, now *protocol.View) {
 		if !reached && b.st != nil && b.st.Self() != "" && slices.Contains(now.Assignment.Owners, b.st.Self()) {
 			reached, w.slowJobs = true, 0 // in the end every instant is to find its items idle
 		}

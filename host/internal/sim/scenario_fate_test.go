@@ -26,9 +26,9 @@ func fateScenarios() []scenario {
 
 // begunUnheard: what a transaction without an answer did is read, and not left to
 // events, nor to the refusal of the next one.
-func begunUnheard(w *World) steering {
+func begunUnheard(w *World) driver {
 	reached := false
-	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
 		if reached {
 			if r := recordOf(m.st.View(), m.st.Self()); r == nil || len(r.Open) == 0 && len(recordOf(w.ledger.v, m.st.Self()).Open) > 0 {
 				w.breach("outcome", "%s sends %s and has not seen what it has begun", m.name(), describe(mu))
@@ -45,9 +45,9 @@ func begunUnheard(w *World) steering {
 
 // begunByReplaced: the server holds the transaction, and may carry it out yet. What it
 // lets the member read shows that it was not, which settles nothing.
-func begunByReplaced(w *World) steering {
+func begunByReplaced(w *World) driver {
 	reached, alone := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if alone {
 			w.breach("outcome", "%s sends %s before the outcome of the one before is settled", m.name(), describe(mu))
 		}
@@ -66,11 +66,11 @@ func begunByReplaced(w *World) steering {
 
 // triggeredUnanswered: who asked is told so, though the request was answered before. To
 // write it again would run the job twice for one wish.
-func triggeredUnanswered(w *World) steering {
+func triggeredUnanswered(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+26)*second, func() { w.tool(protocol.DisableServer{IP: w.members[0].ip, Disabled: true}) })
 	w.at((1_700_000_000+30)*second, func() { w.wish(w.members[0], protocol.AskTrigger{}) })
-	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
 		if _, ok := mu.(protocol.RequestTrigger); !ok {
 			return nil
 		}
@@ -83,9 +83,9 @@ func triggeredUnanswered(w *World) steering {
 }
 
 // begunDenied: it is tried again until it is permitted, and ever less often.
-func begunDenied(w *World) steering {
+func begunDenied(w *World) driver {
 	reached, tries := false, 0
-	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
 		if _, ok := mu.(protocol.Begin); !ok || !settledIn(w) || w.now > (1_700_000_000+50)*second {
 			return nil
 		}
@@ -98,9 +98,9 @@ func begunDenied(w *World) steering {
 }
 
 // begunTooLarge: who is told that it is too large begins less at once.
-func begunTooLarge(w *World) steering {
+func begunTooLarge(w *World) driver {
 	reached, tries := false, 0
-	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
 		b, ok := mu.(protocol.Begin)
 		if !ok || !settledIn(w) {
 			return nil

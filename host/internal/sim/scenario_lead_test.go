@@ -29,12 +29,12 @@ func leadScenarios() []scenario {
 	}
 }
 
-func leadBeforeReshard(w *World) steering {
+func leadBeforeReshard(w *World) driver {
 	a := w.members[0]
 	return leadTaken(w, a, func(mu protocol.Mutation) bool { _, ok := mu.(protocol.Reshard); return ok && w.jvms[0].up })
 }
 
-func leadBeforePart(w *World) steering {
+func leadBeforePart(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	s := leadTaken(w, a, func(mu protocol.Mutation) bool {
 		m, ok := mu.(protocol.Owners)
@@ -49,7 +49,7 @@ func leadBeforePart(w *World) steering {
 	return s
 }
 
-func leadBeforeBegin(w *World) steering {
+func leadBeforeBegin(w *World) driver {
 	died := false
 	return leadTaken(w, w.members[0], func(mu protocol.Mutation) bool {
 		_, ok := mu.(protocol.Begin)
@@ -62,10 +62,10 @@ func leadBeforeBegin(w *World) steering {
 }
 
 // leadTaken holds up what a sends first of that kind.
-func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) steering {
-	sent, dealt, reached := false, false, false
+func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) driver {
+	sent, assigned, reached := false, false, false
 	p := w.jvms[0]
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if m != a || sent || !which(mu) {
 			return
 		}
@@ -74,10 +74,10 @@ func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) steering
 		w.after(1, w.unseat)
 		w.after(300*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
 	}, change: func(old, now *protocol.View) {
-		if sent && !dealt && theyLead(now) && old.Necessary && !now.Necessary {
-			dealt = true
+		if sent && !assigned && theyLead(now) && old.Necessary && !now.Necessary {
+			assigned = true
 			w.after(1, func() { w.tool(protocol.MarkReshard{}) })
 		}
-		reached = reached || dealt && now.Necessary && a.commit != nil
+		reached = reached || assigned && now.Necessary && a.commit != nil
 	}}
 }

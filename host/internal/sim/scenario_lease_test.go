@@ -9,10 +9,10 @@ import (
 // replacedUnknowing: a member runs a guest for longer than its session lasts. The
 // server that it is connected to is replaced, and answers what is read again and
 // again, while another member takes the run over.
-func replacedUnknowing(w *World) steering {
+func replacedUnknowing(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	replaced, reached := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Begin); !ok || m != a || replaced || !settledIn(w) {
 			return
 		}
@@ -42,9 +42,9 @@ func (m *member) readsAgain() {
 }
 
 // openedLate: the service counts from when it made the session.
-func openedLate(w *World) steering {
+func openedLate(w *World) driver {
 	reached := false
-	return steering{reached: &reached, change: func(_, now *protocol.View) {
+	return driver{reached: &reached, change: func(_, now *protocol.View) {
 		reached = reached || len(now.Instances) > 0
 	}}
 }

@@ -15,8 +15,8 @@ func leaveScenarios() []scenario {
 		{"a leader of ElasticJob deals while a Leave is on its way", func(w *World) {
 			sharedAddress(0)(w)
 			w.ours(9, 9)
-		}, dealtBeforeLeft},
-		{"a member is told to leave while a leader of ElasticJob deals", sharedAddress(0), leavesDuringDeal},
+		}, assignedBeforeLeft},
+		{"a member is told to leave while a leader of ElasticJob deals", sharedAddress(0), leavesDuringAssignment},
 		{"a member leaves in order, with more items than fit", sharedAddress(2), leavesIdle},
 	}
 }
@@ -47,10 +47,10 @@ func leaving(w *World, gone *bool, change func(old, now *protocol.View)) func(ol
 }
 
 // leavesIdle: its runs of an instant have ended.
-func leavesIdle(w *World) steering {
+func leavesIdle(w *World) driver {
 	a := w.members[0]
 	asked, gone := false, false
-	return steering{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Complete); ok && m == a && !asked && settledIn(w) && len(a.guests) == 0 {
 			asked = true
 			w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
@@ -58,12 +58,12 @@ func leavesIdle(w *World) steering {
 	}, change: leaving(w, &gone, func(_, _ *protocol.View) {})}
 }
 
-// dealtBeforeLeft: somebody else has left meanwhile, so that there are more items for
+// assignedBeforeLeft: somebody else has left meanwhile, so that there are more items for
 // who leaves.
-func dealtBeforeLeft(w *World) steering {
+func assignedBeforeLeft(w *World) driver {
 	a, c := w.members[0], w.members[2]
 	asked, gone, sent := false, false, false
-	return steering{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
 		switch mu.(type) {
 		case protocol.Complete:
 			if m == a && !asked && settledIn(w) && len(a.guests) == 0 {
@@ -81,13 +81,13 @@ func dealtBeforeLeft(w *World) steering {
 	}, change: leaving(w, &gone, func(_, _ *protocol.View) {})}
 }
 
-// leavesDuringDeal: if the Leave is decided during the deal, its answer takes until
+// leavesDuringAssignment: if the Leave is decided during the deal, its answer takes until
 // that has ended, and somebody has asked for another.
-func leavesDuringDeal(w *World) steering {
+func leavesDuringAssignment(w *World) driver {
 	a, p := w.members[0], w.jvms[0]
-	wished, told, sent, again, gone := false, false, false, false, false
+	wished, withdrawn, sent, again, gone := false, false, false, false, false
 	mark := func() { w.tool(protocol.MarkReshard{}) }
-	return steering{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Leave); ok && m == a && w.ledger.v.Processing {
 			sent = true
 			w.slowLine(a, 1500*millisecond)
@@ -97,8 +97,8 @@ func leavesDuringDeal(w *World) steering {
 		case settledIn(w) && !wished && !now.Necessary && !now.Processing:
 			wished = true
 			w.after(1, mark)
-		case wished && !told && old.Items[8].Owner != "" && now.Items[8].Owner == "" && theyLead(now):
-			told = true
+		case wished && !withdrawn && old.Items[8].Owner != "" && now.Items[8].Owner == "" && theyLead(now):
+			withdrawn = true
 			w.after(1, p.freeze)
 			w.after(100*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
 			w.after(300*millisecond, p.thaw)

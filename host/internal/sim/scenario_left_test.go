@@ -29,10 +29,10 @@ func leftScenarios() []scenario {
 // when the run has ended. Another, on the same address, wants the item run again, and
 // freezes. Who joins then knows the runs of the first from the tree, and not yet which
 // instant is the newest.
-func joinsToEnded(w *World) steering {
+func joinsToEnded(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	asked, left, reached := false, false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		switch mu.(type) {
 		case protocol.Complete:
 			if !asked && settledIn(w) && len(a.guests) == 0 {
@@ -63,24 +63,24 @@ func joinsToEnded(w *World) steering {
 // redealtInParts: our leader deletes the owners' nodes that change, in several
 // parts. While one is on its way, a leader of ElasticJob deals all items, and
 // somebody asks for another deal. What it finds looks like what it was decided on.
-func redealtInParts(w *World) steering {
+func redealtInParts(w *World) driver {
 	a := w.members[0]
-	struck, dealt, reached := false, false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	struck, assigned, reached := false, false, false
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if o, ok := mu.(protocol.Owners); ok && len(o.Strip) > 0 && !struck && m == a {
 			struck = true
 			w.slowLine(a, w.untilTick(nil)+2*second)
 			w.after(1, w.unseat)
 		}
 	}, change: func(old, now *protocol.View) {
-		if struck && !dealt && old.Necessary && !now.Necessary {
-			dealt = true
+		if struck && !assigned && old.Necessary && !now.Necessary {
+			assigned = true
 			w.after(100*millisecond, func() {
 				if !w.ledger.v.Necessary {
 					w.tool(protocol.MarkReshard{})
 				}
 			})
 		}
-		reached = reached || dealt && now.Necessary && a.commit != nil
+		reached = reached || assigned && now.Necessary && a.commit != nil
 	}}
 }

@@ -17,10 +17,10 @@ func missedScenarios() []scenario {
 
 // missedByAll: who comes does not see another instant, as of a job that is removed
 // before it, or runs once a day.
-func missedByAll(w *World) steering {
+func missedByAll(w *World) driver {
 	a, b, c, d := w.members[0], w.members[1], w.members[2], w.members[3]
 	dead, reached := false, false
-	return steering{reached: &reached, sending: func(_ *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(_ *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Complete); !ok || dead || !settledIn(w) {
 			return
 		}

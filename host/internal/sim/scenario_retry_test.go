@@ -28,8 +28,8 @@ func retryScenarios() []scenario {
 
 // retriedElsewhere: the runs of the first member fail, and then it loses items. The
 // other one tries again what waited for them.
-func retriedElsewhere(loses func(*World)) func(*World) steering {
-	return func(w *World) steering {
+func retriedElsewhere(loses func(*World)) func(*World) driver {
+	return func(w *World) driver {
 		at := int64(1_700_000_040_000)
 		reached, lost := false, false
 		w.at((1_700_000_000+50)*second, func() {
@@ -38,7 +38,7 @@ func retriedElsewhere(loses func(*World)) func(*World) steering {
 			}
 		})
 		tried := func(e protocol.Entry) bool { return e.Instant == at && e.Attempt == 2 }
-		return steering{
+		return driver{
 			reached: &reached,
 			fails:   func(e protocol.Entry) bool { return e.Instant == at && e.Attempt == 1 },
 			change: func(_, now *protocol.View) {

@@ -27,7 +27,7 @@ func scenariosOfSeeds() []scenario {
 			w.theirs("10.0.0.10", 0)
 			w.theirs("10.0.1.1", 1)
 			w.ours(1, 5)
-		}, enabledDuringDeal},
+		}, enabledDuringAssignment},
 		{"the total shrinks while nobody leads", func(w *World) {
 			w.plain(4, 1)
 			w.ours(2, 0)
@@ -53,11 +53,11 @@ func scenariosOfSeeds() []scenario {
 // partOfFormerLeader: while the first part of a job's first reshard is on its way,
 // another one leads, and assigns the items otherwise. The part arrives just ahead
 // of that.
-func partOfFormerLeader(w *World) steering {
+func partOfFormerLeader(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	company, part, next, reached := false, false, false, false
 	owned := func(it protocol.Item) bool { return it.Owner != "" }
-	return steering{reached: &reached, change: func(old, now *protocol.View) {
+	return driver{reached: &reached, change: func(old, now *protocol.View) {
 		reached = reached || next && !slices.ContainsFunc(old.Items, owned) && slices.ContainsFunc(now.Items, owned)
 		next = next && old.Assignment.Version == now.Assignment.Version
 	}, sending: func(m *member, mu protocol.Mutation) {
@@ -92,10 +92,10 @@ func partOfFormerLeader(w *World) steering {
 // comesBackSlowly: a member of ElasticJob whose session ended in a run writes its
 // server's node, and makes its instance a good while later, while who would take
 // over what it ran does not hear of that.
-func comesBackSlowly(w *World) steering {
+func comesBackSlowly(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.ReclaimForeign); ok && reached {
 			w.slowLine(a, 300*millisecond)
 		}
@@ -115,9 +115,9 @@ func comesBackSlowly(w *World) steering {
 	}}
 }
 
-// enabledDuringDeal: a leader of ElasticJob has listed who is there, and is about to
+// enabledDuringAssignment: a leader of ElasticJob has listed who is there, and is about to
 // deal, when a server is enabled. Every wish for another deal goes with that one.
-func enabledDuringDeal(w *World) steering {
+func enabledDuringAssignment(w *World) driver {
 	p, a := w.jvms[0], w.members[0]
 	w.at((1_700_000_000+28)*second, func() { w.tool(protocol.DisableServer{IP: a.ip, Disabled: true}) })
 	w.at((1_700_000_000+46)*second+10*millisecond, func() { // it has listed them
@@ -126,7 +126,7 @@ func enabledDuringDeal(w *World) steering {
 		w.after(100*millisecond, p.thaw)
 	})
 	reached := false
-	return steering{reached: &reached, change: func(old, now *protocol.View) {
+	return driver{reached: &reached, change: func(old, now *protocol.View) {
 		enabled := w.now > (1_700_000_000+46)*second+11*millisecond && w.now < (1_700_000_000+47)*second
 		if enabled && old.Necessary && !now.Necessary {
 			reached = reached || !slices.ContainsFunc(now.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
@@ -136,7 +136,7 @@ func enabledDuringDeal(w *World) steering {
 
 // shrinksLeaderless: the leader dies, and the total shrinks before anybody knows. The
 // item that is too many belongs to somebody, who need not begin it.
-func shrinksLeaderless(w *World) steering {
+func shrinksLeaderless(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+110)*second, func() {
 		reached = w.orderly
@@ -146,35 +146,35 @@ func shrinksLeaderless(w *World) steering {
 		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
 		w.after(8*second, w.members[0].start)
 	})
-	return steering{reached: &reached}
+	return driver{reached: &reached}
 }
 
 // enabledLate: an item that was disabled when its instant was told as started is
 // enabled while that is told as completed, and begins it.
-func enabledLate(w *World) steering {
+func enabledLate(w *World) driver {
 	a := w.members[0]
 	w.at((1_700_000_000+25)*second, func() {
 		w.tool(protocol.DisableItem{Item: 0, Disabled: true})
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markMisfire)}}, author{what: "somebody marks a misfire"})
 	})
-	told, reached := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if t, ok := mu.(protocol.SetFires); ok && m == a && t.Next.Completed.By != "" && !told && w.now > (1_700_000_000+28)*second {
-			told = true
+	sent, reached := false, false
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if t, ok := mu.(protocol.SetFires); ok && m == a && t.Next.Completed.By != "" && !sent && w.now > (1_700_000_000+28)*second {
+			sent = true
 			w.slowLine(a, 100*millisecond)
 			w.after(1, func() { w.tool(protocol.DisableItem{Item: 0}) })
 		}
 	}, change: func(_, now *protocol.View) {
-		reached = reached || told && a.commit != nil && now.Items[0].Running != 0
+		reached = reached || sent && a.commit != nil && now.Items[0].Running != 0
 	}}
 }
 
 // comesBackMeanwhile: a member of ElasticJob whose session ended in a run comes
 // back while what it ran is made pending.
-func comesBackMeanwhile(w *World) steering {
+func comesBackMeanwhile(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.ReclaimForeign); ok && !reached {
 			reached = true
 			w.slowLine(a, 300*millisecond)
@@ -191,7 +191,7 @@ func comesBackMeanwhile(w *World) steering {
 
 // leftAgain: what a member of ElasticJob has left to its own kind is taken, and left
 // again, while one of ours gives it a name.
-func leftAgain(w *World) steering {
+func leftAgain(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	waits := func(kinds ...registry.OpKind) {
 		for _, k := range kinds {
@@ -207,7 +207,7 @@ func leftAgain(w *World) steering {
 	})
 	w.at((1_700_000_000+30)*second, q.thaw)
 	reached := false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.ReclaimForeign); ok && m == a && !reached {
 			reached = true
 			w.slowLine(a, 200*millisecond)
@@ -218,7 +218,7 @@ func leftAgain(w *World) steering {
 
 // disabledLate: an operator disables the server of one that is not to come back when
 // all is calm already, though others are there that nobody would enable again.
-func disabledLate(w *World) steering {
+func disabledLate(w *World) driver {
 	a := w.members[0]
 	reached := false
 	w.at((1_700_000_000+59)*second, func() {
@@ -229,5 +229,5 @@ func disabledLate(w *World) steering {
 			}
 		}
 	})
-	return steering{reached: &reached}
+	return driver{reached: &reached}
 }

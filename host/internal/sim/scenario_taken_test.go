@@ -10,7 +10,7 @@ import (
 
 // takenTooLate: who was in the queue when failover was switched off takes something
 // over, of which nobody takes any notice then.
-func takenTooLate(w *World) steering {
+func takenTooLate(w *World) driver {
 	p, a := w.jvms[0], w.members[0]
 	reached := false
 	w.at((1_700_000_000+30)*second, func() {
@@ -22,5 +22,5 @@ func takenTooLate(w *World) steering {
 		i := slices.IndexFunc(w.ledger.v.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
 		w.apply(p.s, []registry.Op{{Kind: registry.CreateEphemeral, Path: w.nodes.item(i, markFailover), Data: []byte(p.id())}}, author{what: "a member of ElasticJob takes over"})
 	})
-	return steering{reached: &reached}
+	return driver{reached: &reached}
 }

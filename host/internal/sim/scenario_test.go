@@ -18,8 +18,8 @@ import (
 type scenario struct {
 	name string
 	set  func(*World) // settings and members
-	// steering says what happens, and when.
-	steering func(*World) steering
+	// driver says what happens, and when.
+	driver func(*World) driver
 }
 
 func TestScenarios(t *testing.T) {
@@ -44,7 +44,7 @@ func scenarios() []scenario {
 			w.theirs("10.0.0.10", 0)
 			w.theirs("10.0.1.1", 1)
 			w.ours(1, 6)
-		}, diesDuringDeal},
+		}, diesDuringAssignment},
 		{"a mark that no session held goes, and somebody new begins", func(w *World) {
 			w.plain(1, 2)
 			w.ours(1, 0)
@@ -60,14 +60,14 @@ func scenarios() []scenario {
 			w.ours(2, 7)
 			w.ours(3, 9)
 		}, takenBeforeAdopted},
-		{"a leader of ElasticJob deals while a begin is on its way", twoOfTheirs, dealtBeforeBegun},
+		{"a leader of ElasticJob deals while a begin is on its way", twoOfTheirs, assignedBeforeBegun},
 		{"who got an item begins it while somebody makes its last run pending", func(w *World) {
 			w.plain(2, 3)
 			w.theirs("10.0.0.10", 0)
 			w.theirs("10.0.1.1", 1)
 			w.ours(1, 5)
 			w.ours(2, 7)
-		}, begunBeforeOrphaned},
+		}, begunBeforePending},
 		{"a member of ElasticJob dies in a run", twoOfTheirs, diesInRun},
 		{"an owner is written while a begin is on its way", oneOfTheirs, ownerWritten("begin")},
 		{"an owner is written while an adoption is on its way", oneOfTheirs, ownerWritten("adopt")},
@@ -124,9 +124,9 @@ func (sc *scenario) playIn(w *World) (Result, bool) {
 	w.setup()
 	sc.set(w)
 	w.options.Define.Config = spelling.Text(w.encoded())
-	w.steer = sc.steering(w)
+	w.driver = sc.driver(w)
 	r := w.play()
-	return r, *w.steer.reached
+	return r, *w.driver.reached
 }
 
 // fair is a profile in which nothing fails.
@@ -184,11 +184,11 @@ func (w *World) plain(items int32, period int64) {
 // settledIn is when the members of a scenario know one another.
 func settledIn(w *World) bool { return w.now > (1_700_000_000+25)*second && !w.calm }
 
-// diesDuringDeal: the wish for another deal is taken away with the one that is
+// diesDuringAssignment: the wish for another deal is taken away with the one that is
 // being answered, and nobody of ElasticJob asks again.
-func diesDuringDeal(w *World) steering {
+func diesDuringAssignment(w *World) driver {
 	reached := false
-	return steering{reached: &reached, change: func(old, now *protocol.View) {
+	return driver{reached: &reached, change: func(old, now *protocol.View) {
 		if !reached && now.Processing && !old.Processing && len(now.Members) > 0 {
 			reached = true
 			w.after(1, w.jvms[1].dies)
@@ -199,14 +199,14 @@ func diesDuringDeal(w *World) steering {
 // newcomerBegins: the leader clears a mark that no session holds. Before that
 // arrives, somebody else takes it away, the lead goes to another one, and the item to a
 // third one, which begins it.
-func newcomerBegins(w *World) steering {
+func newcomerBegins(w *World) driver {
 	a, c := w.members[0], w.members[2]
 	w.at((1_700_000_000+25)*second, func() {
 		w.slowJobs = 1
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markRunning)}}, author{what: "somebody marks an item"})
 	})
 	reached := false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if c, ok := mu.(protocol.ClearMarks); !ok || m != a || reached || len(c.Check) == 0 {
 			return
 		}
@@ -221,11 +221,11 @@ func newcomerBegins(w *World) steering {
 // takenBeforeAdopted: a leader of ElasticJob deals an item that waits for a
 // taker; it is taken just before that is adopted. When it has ended, the item is
 // adopted at last, and the leader deals anew before that arrives.
-func takenBeforeAdopted(w *World) steering {
+func takenBeforeAdopted(w *World) driver {
 	p, a, d := w.jvms[0], w.members[0], w.members[2]
 	dead, taken, reached := false, false, false
 	trigger := func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) }
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		switch mu.(type) {
 		case protocol.Complete:
 			if m == d && !dead && settledIn(w) {
@@ -255,13 +255,13 @@ func takenBeforeAdopted(w *World) steering {
 	}}
 }
 
-// dealtBeforeBegun: an item moves to a member of ElasticJob, which runs it to its
+// assignedBeforeBegun: an item moves to a member of ElasticJob, which runs it to its
 // end, all while a begin of it is on its way. Its owner's node is another one,
 // with the version of the one before.
-func dealtBeforeBegun(w *World) steering {
+func assignedBeforeBegun(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	reached, dead := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Begin); ok && !dead && settledIn(w) {
 			dead = true
 			w.slowLine(a, 2500*millisecond)
@@ -275,10 +275,10 @@ func dealtBeforeBegun(w *World) steering {
 
 // frozenAdopter: nobody adopts what was dealt, and whoever waits for that is to
 // begin nothing all the same: there may be another deal before that arrives.
-func frozenAdopter(w *World) steering {
+func frozenAdopter(w *World) driver {
 	p, q, a, b := w.jvms[0], w.jvms[1], w.members[0], w.members[1]
 	reached, frozen := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		switch mu.(type) {
 		case protocol.Complete:
 			if !frozen && settledIn(w) {
@@ -300,13 +300,13 @@ func frozenAdopter(w *World) steering {
 	}}
 }
 
-// begunBeforeOrphaned: a member of ElasticJob dies with a run open, and its item
+// begunBeforePending: a member of ElasticJob dies with a run open, and its item
 // moves to one of ours, which begins the next instant just before the run before
 // it becomes pending. Two would account for that.
-func begunBeforeOrphaned(w *World) steering {
+func begunBeforePending(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	reached, dead := false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.ReclaimForeign); ok && m == a && dead && !reached {
 			reached = true
 			w.slowLine(a, w.untilTick(nil)+300*millisecond)
@@ -323,10 +323,10 @@ func begunBeforeOrphaned(w *World) steering {
 }
 
 // diesInRun: what a member of ElasticJob had open when it died is run again.
-func diesInRun(w *World) steering {
+func diesInRun(w *World) driver {
 	q := w.jvms[1]
 	reached, item, again := false, -1, false
-	return steering{reached: &reached, change: func(_, now *protocol.View) {
+	return driver{reached: &reached, change: func(_, now *protocol.View) {
 		i := slices.IndexFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) })
 		if i >= 0 && !reached && settledIn(w) {
 			reached, item = true, i
@@ -358,11 +358,11 @@ func oneOfTheirs(w *World) {
 
 // ownerWritten: somebody gives an item away just before a transaction arrives
 // that goes by whose it was.
-func ownerWritten(name string) func(*World) steering {
-	return func(w *World) steering {
+func ownerWritten(name string) func(*World) driver {
+	return func(w *World) driver {
 		p, a := w.jvms[0], w.members[0]
 		reached := false
-		return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 			i := slices.IndexFunc(w.ledger.v.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
 			if reached || mu.Name() != name || i < 0 {
 				return
@@ -376,9 +376,9 @@ func ownerWritten(name string) func(*World) steering {
 
 // askedBeforeAdopted: an operator triggers the job while an adoption is on its
 // way that takes an item from a member of ours.
-func askedBeforeAdopted(w *World) steering {
+func askedBeforeAdopted(w *World) driver {
 	reached := false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		adopt, ok := mu.(protocol.Adopt)
 		if !ok || reached {
 			return

@@ -77,7 +77,7 @@ func TestRecordedSchedules(t *testing.T) {
 				}
 			}
 			if !t.Failed() {
-				s.judge(t, known[seed])
+				s.check(t, known[seed])
 			}
 		})
 	}
@@ -95,9 +95,9 @@ func scheduleFiles(t *testing.T) []string {
 	return append(files, ofMutants...)
 }
 
-// judge replays the schedule: it must break the promise that it is known to
+// check replays the schedule: it must break the promise that it is known to
 // break, if any.
-func (s *schedule) judge(t *testing.T, promise string) {
+func (s *schedule) check(t *testing.T, promise string) {
 	t.Helper()
 	b := s.replay(t, nil).Breach
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// settled judges the end: nothing disturbed the cluster for a long time, no
-// instant came due for a while.
+// settled checks the end: nothing has disturbed the cluster for a long time, and no
+// instant has come due for a while.
 func (l *ledger) settled() {
 	v := l.v
 	if v == nil || v.Config == nil {
@@ -57,9 +57,9 @@ func (l *ledger) membership() {
 		if alive(v, in.ID) && !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == in.ID.IP() }) {
 			l.w.breach("calm", "the server of %s is not there", in.ID)
 		}
-		// A member of ElasticJob that registers anew and is asked before its copy of
-		// the tree has the node does not notice that, whoever asks.
-		if in.Triggered && in.Modified != l.overlooked[in.ID] {
+		// A foreign member does not notice a request that comes when it has registered
+		// again and its copy of the tree lacks the node.
+		if in.Triggered && in.Modified != l.unnoticed[in.ID] {
 			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
 		}
 	}
@@ -74,7 +74,7 @@ func (l *ledger) membership() {
 	}
 	for _, s := range v.Servers {
 		if len(l.w.jvms) > 0 {
-			break // its leaders leave them
+			break // foreign leaders leave them
 		}
 		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) && !s.Disabled {
 			l.w.breach("calm", "the server %s, long gone, was not removed", s.IP)
@@ -90,7 +90,7 @@ func (l *ledger) ownership() {
 	}
 	for i, it := range v.Items[v.Config.Total:] {
 		if theyLead(v) {
-			break // they go by how many items there are: one that is left behind a hole stays
+			break // foreign members only count items, so one behind a hole stays
 		}
 		if i += v.Config.Total; it.Exists && (it != protocol.Item{Exists: true, Marks: it.Marks} || !slices.Contains(l.w.squatted, i)) {
 			l.w.breach("calm", "item %d, beyond the total, is left: %+v", i, it)
@@ -144,14 +144,14 @@ func (l *ledger) leftovers() {
 	}
 }
 
-// ambiguous: around a change of the cron, members whose clocks differ hold
-// different instants to be due.
+// ambiguous reports whether t is near a change of the cron, when members whose clocks
+// differ see different instants come due.
 func (l *ledger) ambiguous(t int64) bool {
 	return slices.ContainsFunc(l.crons, func(c int64) bool { return c-7000 <= t && t <= c+7000 })
 }
 
-// coverage: every instant of the item, from when it was first accounted for,
-// has a run or lies in a gap; never both, never in two gaps.
+// coverage checks every instant of the item since it was first accounted for: it has a
+// run or lies in a gap, never in both, and never in two gaps.
 func (l *ledger) coverage(i int) {
 	end := lastOf(l.v, i)
 	gaps := slices.Clone(l.gaps[i])
@@ -180,8 +180,8 @@ func (l *ledger) coverage(i int) {
 			return
 		}
 	}
-	if n := len(l.dues); n > 0 && !l.strangers[ownerOf(l.v, i)] {
-		if newest := l.dues[n-1]; newest > end && newest > l.dealt[i] && // else nothing was due since it has an owner
+	if n := len(l.dues); n > 0 && !l.foreignIDs[ownerOf(l.v, i)] {
+		if newest := l.dues[n-1]; newest > end && newest > l.assigned[i] && // else nothing was due since it has an owner
 			newest-end > 20_000+2*period(l.v.Config.Cron) {
 			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
 		}

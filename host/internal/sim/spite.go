@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// spite strikes at the worst moment: just as a member sends a transaction.
-// What comes and goes with each run is struck more seldom than what is rare.
+// spite injects a fault at the worst moment: just as a member sends a transaction.
+// Frequent transactions are struck less often than rare ones.
 func (w *World) spite(m *member, mu protocol.Mutation) {
 	p := w.profile.spite
 	switch mu.(type) {
@@ -25,10 +25,10 @@ func (w *World) spite(m *member, mu protocol.Mutation) {
 	case 2:
 		d := w.between(0, 4*millisecond)
 		switch w.rng.IntN(3) {
-		case 0: // it breaks with the answer on its way
+		case 0: // the connection breaks with the answer on its way
 			m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
 			return
-		case 1: // it breaks with the transaction on its way
+		case 1: // the connection breaks with the transaction on its way
 			w.slowLine(m, 10*d)
 			d = w.between(0, 10*d)
 		}
@@ -49,9 +49,8 @@ func (w *World) spite(m *member, mu protocol.Mutation) {
 	}
 }
 
-// hold pauses the job while runs wait for a taker: the items move meanwhile, or
-// the next instant comes just as everybody wants to take, or the item is
-// disabled just then.
+// hold pauses the job while runs are pending. Meanwhile the items move, the next instant
+// comes just before a take, or the item is disabled.
 func (w *World) hold(m protocol.Reclaim) {
 	if w.calm || len(m.Pend) == 0 || !w.chance(w.profile.holds) {
 		return
@@ -76,7 +75,7 @@ func (w *World) hold(m protocol.Reclaim) {
 	})
 }
 
-// laterIn does it after d, if the member still lives the same life.
+// laterIn calls do after d, if the member still has the same life.
 func (w *World) laterIn(m *member, d int64, do func()) {
 	life := m.life
 	w.after(d, func() {
@@ -86,7 +85,7 @@ func (w *World) laterIn(m *member, d int64, do func()) {
 	})
 }
 
-// interfere is an operator who writes the same nodes before the member does.
+// interfere lets an operator write the same nodes before the member does.
 func (w *World) interfere(m *member, mu protocol.Mutation) {
 	v := w.ledger.v
 	switch mu := mu.(type) {

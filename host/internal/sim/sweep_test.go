@@ -22,7 +22,7 @@ type sweep struct {
 	at       uint64 // the next seed
 	begun    uint64 // the first one of this run
 	start    time.Time
-	told     time.Time
+	reported time.Time
 	ranges   *seedRanges // nil: nothing is kept
 	now      seedRange   // what this run has done
 	before   []uint64    // seeds that broke before this run
@@ -53,7 +53,7 @@ func newSweep(t *testing.T) *sweep {
 	}
 	s.begun, s.now.from, s.now.done = s.at, s.at, s.at
 	s.start = time.Now()
-	s.told = s.start
+	s.reported = s.start
 	return s
 }
 
@@ -120,8 +120,8 @@ func (s *sweep) take(t *testing.T, r Result) {
 		t.Errorf("seed %d broke %q (make sim SEEDS=1 FROM=%d tells its end): %s", r.Seed, b.Invariant, r.Seed, b)
 		s.now.broken = append(s.now.broken, r.Seed)
 	}
-	if now := time.Now(); now.Sub(s.told) >= often {
-		s.told = now
+	if now := time.Now(); now.Sub(s.reported) >= often {
+		s.reported = now
 		s.keep(t)
 		t.Logf("%d of %d seeds, %.1f seeds/s, %d broken", s.at-s.from, s.to-s.from, s.now.rate, len(s.now.broken))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-func TestReplayTellsTheSameStory(t *testing.T) {
+func TestReplayWritesTheSameStory(t *testing.T) {
 	t.Parallel()
 	for k, p := range profiles() {
 		t.Run(p.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestNewDrawsDoNotDisturbReplays(t *testing.T) {
 	runDrawn(0, d, p, &was)
 	w := newWorld(0, replayed(kept), p, &is)
 	drew := 0
-	w.steer.sending = func(*member, protocol.Mutation) {
+	w.driver.sending = func(*member, protocol.Mutation) {
 		drew++
 		if w.chance(0.3) {
 			t.Error("a place without values got the less likely answer")

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// thread runs a program that waits for answers, as those of a Java process do,
-// within the one goroutine of the simulation: it goes on only when the world
-// lets it, until it waits again.
+// thread runs a program that waits for answers, as a Java process does, within the one
+// goroutine of the simulation. It goes on only when the world lets it, until it waits
+// again.
 type thread struct {
 	j      *jvm
 	next   func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
-	waits  int  // how often it has waited: who wakes it says for which time
+	waits  int  // number of waits so far; a wake-up says which wait it is for
 	asking bool // it waits for an answer of the registry
 	lost   bool // the connection broke meanwhile
 }
 
-// halted unwinds a thread whose process is gone.
+// halted unwinds the thread of a process that is gone.
 type halted struct{}
 
 // thrown is an exception of Java.
@@ -44,7 +44,7 @@ func (j *jvm) spawn(run func(*thread)) {
 	j.later(1, t.waker())
 }
 
-// waker lets the thread go on, if it still waits for the same.
+// waker returns a function that lets the thread go on if it is still in the same wait.
 func (t *thread) waker() func() {
 	n, life := t.waits, t.j.life
 	return func() {
@@ -57,7 +57,7 @@ func (t *thread) waker() func() {
 	}
 }
 
-// await waits until somebody wakes the thread.
+// await waits until the thread is woken.
 func (t *thread) await(begin func(wake func())) {
 	t.waits++
 	begin(t.waker())
@@ -68,8 +68,8 @@ func (t *thread) await(begin func(wake func())) {
 
 func (t *thread) sleep(d int64) { t.await(func(wake func()) { t.j.w.after(d, wake) }) }
 
-// call waits for an answer of the registry. Without connection it asks again on
-// the next one.
+// call waits for an answer of the registry. After a lost connection it asks again on the
+// next one.
 func (t *thread) call(ask func(answered func())) {
 	for {
 		t.asking, t.lost = true, false
@@ -81,7 +81,7 @@ func (t *thread) call(ask func(answered func())) {
 	}
 }
 
-// try does it as far as no exception ends it.
+// try calls do and stops at an exception.
 func (t *thread) try(do func()) {
 	defer func() {
 		if r := recover(); r != nil {

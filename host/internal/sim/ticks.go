@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// reschedule ticks at every multiple of the period, by the member's clock.
+// reschedule starts ticks at every multiple of the period on the member's clock.
 func (m *member) reschedule(cron string) {
 	m.ticker++
-	m.prev, m.fresh = 0, false // what waited by the schedule before is dropped
+	m.prev, m.fresh = 0, false // ticks of the old schedule are dropped
 	m.period = period(cron)
 	if m.period > 0 {
 		m.later(1, func() {
@@ -55,8 +55,8 @@ func (m *member) nextTick(after int64) {
 	})
 }
 
-// remeasure is how often a clock is compared with the registry's, if the job says
-// so.
+// remeasure is the interval at which a clock is compared with the registry's, if the job
+// says so.
 const remeasure = 5 * second
 
 func (m *member) measure() {
@@ -70,13 +70,13 @@ func (m *member) measure() {
 	})
 }
 
-// period of the only kind of cron that the simulation uses: "0/n * * * * ?".
+// period returns the period of "0/n * * * * ?", the only kind of cron in the simulation.
 func period(cron string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimPrefix(strings.TrimSuffix(cron, " * * * * ?"), "0/"), 10, 64)
 	return n * 1000
 }
 
-// store hands rows to the history, which is sometimes slow.
+// store passes rows to the history, which is sometimes slow.
 func (m *member) store(rows []protocol.Row) {
 	d := m.w.between(200, 20*millisecond)
 	if m.w.chance(0.05) && !m.w.calm {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// tracef writes a line of the story, if somebody reads it.
+// tracef writes a line of the story, if there is a reader.
 func (w *World) tracef(format string, args ...any) {
 	if w.trace == nil {
 		return
@@ -24,7 +24,7 @@ func runName(e protocol.Entry) string {
 	return strconv.FormatInt(e.Instant-1_700_000_000_000, 10)
 }
 
-// describe tells a mutation in a few words.
+// describe returns a mutation in a few words.
 func describe(m protocol.Mutation) string {
 	switch m := m.(type) {
 	case protocol.Join:
@@ -68,7 +68,7 @@ func describe(m protocol.Mutation) string {
 	}
 }
 
-// written is a part of a definition as it is written.
+// written returns the text of a part of a definition.
 func written(part protocol.Spelled) string {
 	if part == nil {
 		return ""
@@ -84,7 +84,7 @@ func describeConfig(part protocol.Spelled) string {
 	return fmt.Sprintf("total %d cron %q failover %v misfire %v monitor %v strategy %q", c.ShardingTotalCount, c.Cron, c.Failover, c.Misfire, c.MonitorExecution, c.JobShardingStrategyClass)
 }
 
-// describeAsk tells a wish in a few words.
+// describeAsk returns a request in a few words.
 func describeAsk(a protocol.Ask) string {
 	if c, ok := a.(protocol.AskConfig); ok {
 		return fmt.Sprintf("%T over version %s: %s", a, c.Have, describeConfig(c.Config))
@@ -112,7 +112,7 @@ func entries(es []protocol.Entry) string {
 	return "[" + s.String() + "]"
 }
 
-// summary of the true tree.
+// summary describes the true tree.
 func (l *ledger) summary() string {
 	v := l.v
 	if v == nil {

@@ -21,19 +21,19 @@ type World struct {
 	now   int64 // virtual microseconds
 	queue events
 	seq   int64
-	trace io.Writer // nil: nobody reads
+	trace io.Writer // nil: no reader
 
 	server
 	sessions int64
 	live     []*session
 	members  []*member
-	jvms     []*jvm // members of ElasticJob
+	jvms     []*jvm // foreign members
 	nodes    nodes
 	tokens   int
 	job      layout.Layout
-	records  spelling.Records // as all members and the ledger have decoded them
+	records  spelling.Records // as decoded by all members and the ledger
 	options  protocol.Options
-	without  string // the rule that no member asks; "": each is asked
+	without  string // the rule that no member applies; "": all are applied
 	ledger   *ledger
 	clocks   clocks
 
@@ -44,22 +44,22 @@ type World struct {
 	config   v21.Config
 	faults   faults
 	calm     bool
-	orderly  bool   // nothing fails any more: what is asked for must happen soon
-	banned   string // server that stays disabled in the end
+	orderly  bool   // nothing fails any more, so requests must be fulfilled soon
+	banned   string // a server that stays disabled in the end
 	noTicks  bool
 	visiting bool
 	asks     int64
 	configs  int
-	stray    string // the newest mark that no session holds
-	squatted []int  // items below which there is something that is not ours
+	stray    string // the newest mark without a session
+	squatted []int  // items with a foreign node below
 	doomed   map[int]*member
 
-	scribbled []int64 // revisions at which somebody else wrote owners' nodes
+	scribbled []int64 // revisions at which a tool wrote owners' nodes
 
 	steps, guestsRun, conflicts int64
 	committed                   map[string]int64
 	breaches                    []Breach
-	steer                       steering
+	driver                      driver
 }
 
 // Breach is a broken invariant.
@@ -78,13 +78,13 @@ type Result struct {
 	Seed          uint64
 	Steps, Guests int64
 	Conflicts     int64
-	Refused       int64            // writes of guests that the sink refused by their token
-	Exact         int64            // instants in which nothing else happened
+	Refused       int64            // writes of guests that the sink refused because of their token
+	Exact         int64            // undisturbed instants
 	Committed     map[string]int64 // by mutation
 	Breach        *Breach          // the first one; nil: none
 }
 
-// Run simulates one seed. With trace, everything that happens is written there.
+// Run simulates one seed and writes everything that happens to trace.
 func Run(seed uint64, trace io.Writer) Result {
 	return run(seed, profileOfSeed(seed), trace)
 }
@@ -102,7 +102,7 @@ func runDrawn(seed uint64, d *draws, p profile, trace io.Writer) Result {
 	return newWorld(seed, d, p, trace).playAtRandom()
 }
 
-// playAtRandom plays a world of which nobody wants anything certain.
+// playAtRandom plays a world without a scenario.
 func (w *World) playAtRandom() Result {
 	w.setup()
 	w.populate()
@@ -110,7 +110,7 @@ func (w *World) playAtRandom() Result {
 	return w.play()
 }
 
-// play lets the world go on to its end.
+// play runs the world to its end.
 func (w *World) play() Result {
 	defer w.stop()
 	end := w.plan()
@@ -122,7 +122,7 @@ func (w *World) play() Result {
 	if !w.broken() && !w.profile.busy {
 		w.ledger.settled()
 	}
-	r := Result{Seed: w.seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.judged), Committed: w.committed}
+	r := Result{Seed: w.seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.checkedInstants), Committed: w.committed}
 	if w.broken() {
 		r.Breach = &w.breaches[0]
 		w.tracef("BREACH %s", r.Breach)
@@ -145,7 +145,7 @@ func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	return w
 }
 
-// setup makes what is there before the first member.
+// setup creates the nodes that exist before the first member.
 func (w *World) setup() {
 	for _, p := range w.job.Namespace() {
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "namespace"})
@@ -158,9 +158,9 @@ func (w *World) setup() {
 	}
 }
 
-// populate makes the members.
+// populate creates the members.
 func (w *World) populate() {
-	per := int(w.between(1, 3)) // members a server
+	per := int(w.between(1, 3)) // members per server
 	for k := range int(w.between(w.profile.members[0], w.profile.members[1])) {
 		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/per), pid: int(w.between(1, 4)), timeout: max(w.timeout/[]int64{1, 1, 2, 4}[w.rng.IntN(4)], 250*millisecond)}
 		if w.chance(0.5) {
@@ -172,7 +172,7 @@ func (w *World) populate() {
 	w.neighbours()
 }
 
-// stop ends what still waits.
+// stop ends everything that still waits.
 func (w *World) stop() {
 	for _, j := range w.jvms {
 		if j.up {

@@ -4,31 +4,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Clocks that are wrong by more than members may differ. Only some worlds have
-// them: there the registry tells its time.
+// Clocks that differ by more than members may. Only some worlds have them; there the
+// registry shows its time.
 
-// clocks is what the clocks of a world show beside its own time.
+// clocks is the state of the clocks of a world.
 type clocks struct {
-	told    bool // members learn the registry's time, as soon as they look
+	shown   bool // members learn the registry's time as soon as they look
 	shift   int64
-	set     int64           // when one was set last
-	begun   map[int]int64   // by item, when an instant of it began last
-	resumed map[runKey]bool // began after a clock had been set back
+	set     int64           // when a clock was set last
+	begun   map[int]int64   // by item, when an instant began last
+	resumed map[runKey]bool // runs that began after a clock had been set back
 }
 
-// tolerated is by how many ms clocks may differ here.
+// tolerated is the difference of clocks in ms that a job tolerates here.
 const tolerated = 5_000
 
-// registryTime is what the registry's clock shows.
+// registryTime is the time of the registry's clock.
 func (w *World) registryTime() int64 { return w.now/millisecond + w.clocks.shift }
 
-// tellTime begins a world of clocks that may be wrong.
-func (w *World) tellTime() {
-	w.clocks.told, w.clocks.begun, w.clocks.resumed = true, map[int]int64{}, map[runKey]bool{}
+// showTime begins a world whose clocks may be wrong.
+func (w *World) showTime() {
+	w.clocks.shown, w.clocks.begun, w.clocks.resumed = true, map[int]int64{}, map[runKey]bool{}
 	w.noSilence()
 }
 
-// lookTime is after how long a member notices that its clock was set, if nothing
+// lookTime is the time after which a member notices that its clock was set, if nothing
 // else happens.
 const lookTime = 10 * second
 
@@ -39,7 +39,7 @@ func (w *World) setClock(m *member, offset int64) {
 	m.retick()
 }
 
-// setClocks sets those of all members and the registry's.
+// setClocks sets the clocks of all members and of the registry.
 func (w *World) setClocks(shift int64) {
 	w.tracef("all clocks are set to %+d ms", shift)
 	w.clocks.shift, w.clocks.set = shift, w.now
@@ -48,8 +48,8 @@ func (w *World) setClocks(shift int64) {
 	}
 }
 
-// retick goes on with the schedule where it is: an instant that was told is not told
-// again before somebody asks for that.
+// retick continues with the schedule at the present time. It does not deliver an instant
+// twice, unless it is asked to.
 func (m *member) retick() {
 	if m.period > 0 && m.st != nil {
 		m.ticker++
@@ -58,19 +58,19 @@ func (m *member) retick() {
 	}
 }
 
-// learnTime tells the core by how much its clock is ahead of the registry's.
+// learnTime passes to the core by how much the member's clock is ahead of the registry's.
 func (m *member) learnTime() {
-	if m.w.clocks.told && m.st != nil && m.skew != m.offset {
+	if m.w.clocks.shown && m.st != nil && m.skew != m.offset {
 		m.skew = m.offset
 		m.advance(protocol.Measured{Skew: m.skew})
 	}
 }
 
-// dated: no instant begins, and nothing is accounted for, far ahead of the registry's
-// clock, as the author knew it.
+// dated checks that nothing begins, or is accounted for, far ahead of the registry's
+// clock as the author knew it.
 func (l *ledger) dated(old *protocol.View, by author) {
 	c := &l.w.clocks
-	if !c.told || l.w.now-c.set < second {
+	if !c.shown || l.w.now-c.set < second {
 		return
 	}
 	for i := range l.v.Assignment.Last {
@@ -83,7 +83,7 @@ func (l *ledger) dated(old *protocol.View, by author) {
 // timely is dated for an instant that begins.
 func (l *ledger) timely(e protocol.Entry, by author) {
 	c := &l.w.clocks
-	if !c.told {
+	if !c.shown {
 		return
 	}
 	c.begun[e.Item] = l.w.now
@@ -92,19 +92,19 @@ func (l *ledger) timely(e protocol.Entry, by author) {
 	}
 }
 
-// resumes: the last instant of the item lies far ahead, so that this one may begin
-// all the same, once.
+// resumes reports whether the last instant of the item lies far ahead, so that this one
+// may begin once all the same.
 func (l *ledger) resumes(e protocol.Entry, old *protocol.View) bool {
 	c := &l.w.clocks
-	if !c.told || lastOf(old, e.Item) <= l.w.registryTime()+tolerated {
+	if !c.shown || lastOf(old, e.Item) <= l.w.registryTime()+tolerated {
 		return false
 	}
 	c.resumed[keyOf(e)] = true
 	return true
 }
 
-// noSilence looks every second whether each item of an owner whose clock is right
-// has begun an instant not long ago.
+// noSilence checks every second that each item whose owner's clock is right has begun an
+// instant recently.
 func (w *World) noSilence() {
 	w.after(second, func() {
 		if w.noTicks || w.broken() {

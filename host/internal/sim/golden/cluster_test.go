@@ -34,7 +34,7 @@ type cluster struct {
 	config   []byte
 	guest    int64 // ms that a guest runs
 	listens  bool  // members to come have listeners of fires
-	heard    []string
+	events   []string
 	faults   []string
 }
 
@@ -295,7 +295,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.over = true
 		c.endSession(m)
 	case protocol.Listen:
-		c.heard = append(c.heard, string(e.Event))
+		c.events = append(c.events, string(e.Event))
 		c.at(c.now+1, func() {
 			m.inbox = append(m.inbox, protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt})
 		})

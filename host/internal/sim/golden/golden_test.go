@@ -27,14 +27,14 @@ func TestFlows(t *testing.T) {
 		t.Run(s.file, func(t *testing.T) {
 			t.Parallel()
 			p := perform(t, s)
-			p.judge(t)
+			p.check(t)
 			t.Logf("%d flows, %d moments, %d writes of operators", len(p.scenes), len(p.glances), p.wishes)
 		})
 	}
 }
 
-// judge compares what was found with what is declared.
-func (p *play) judge(t *testing.T) {
+// check compares what was found with what is declared.
+func (p *play) check(t *testing.T) {
 	t.Helper()
 	found := map[string][]row{}
 	for _, d := range p.differences() {

@@ -12,7 +12,7 @@ import (
 type rule struct {
 	key    string
 	note   string // what the key alone does not say
-	judge  func(o *occasion)
+	check  func(o *occasion)
 	broken func() (world, []entry)
 	// ours: it says more than ElasticJob keeps.
 	ours bool
@@ -23,7 +23,7 @@ type occasion struct {
 	entry
 	before, after world
 	whole         bool // before is all there was; else an absent key is not known
-	judged        int
+	checked       int
 	faults        []string
 }
 
@@ -33,7 +33,7 @@ func (o *occasion) ask(n node, w world, want func(state) bool, format string, ar
 	if !known && !o.whole {
 		return
 	}
-	o.judged++
+	o.checked++
 	if !want(s) {
 		o.faults = append(o.faults, fmt.Sprintf("at %d, %s: ", o.at, o.by)+fmt.Sprintf(format, args...))
 	}
@@ -81,27 +81,27 @@ var (
 )
 
 var rules = []rule{
-	{key: "config first", note: "before any instance", judge: func(o *occasion) {
+	{key: "config first", note: "before any instance", check: func(o *occasion) {
 		for _, t := range o.made(instances) {
 			o.ask(config, o.before, there, "%s before config", t.node)
 		}
 	}, broken: by("a", put(instanceOf("a"), ""))},
-	{key: "server with or before its instance", note: "an instance without a server counts as enabled", judge: func(o *occasion) {
+	{key: "server with or before its instance", note: "an instance without a server counts as enabled", check: func(o *occasion) {
 		for _, t := range o.made(instances) {
 			o.ask(serverOf(t.arg), o.after, there, "%s without its server", t.node)
 		}
 	}, broken: by("a", put(config, "{}"), put(instanceOf("a"), ""))},
-	{key: "an instance and the reshard mark together", note: "there `necessary` follows", ours: true, judge: func(o *occasion) {
+	{key: "an instance and the reshard mark together", note: "there `necessary` follows", ours: true, check: func(o *occasion) {
 		for _, t := range o.made(instances) {
 			o.ask(necessary, o.after, there, "%s without the mark", t.node)
 		}
 	}, broken: by("a", put(config, "{}"), put(serverOf("a"), ""), put(instanceOf("a"), ""))},
-	{key: "the leader removes the reshard mark", note: "nobody else does", judge: func(o *occasion) {
+	{key: "the leader removes the reshard mark", note: "nobody else does", check: func(o *occasion) {
 		for range o.gone(necessary.kind) {
 			o.ask(leader, o.before, func(s state) bool { return s.data == o.by }, "%s leads", o.before[leader].data)
 		}
 	}, broken: by("a", put(leader, "b"), put(necessary, ""), cut(necessary))},
-	{key: "owners and the mark's removal together", note: "owners appear only in the transaction that removes `necessary`, and after it every item has one and `processing` is gone", judge: func(o *occasion) {
+	{key: "owners and the mark's removal together", note: "owners appear only in the transaction that removes `necessary`, and after it every item has one and `processing` is gone", check: func(o *occasion) {
 		removed := len(o.gone(necessary.kind)) > 0
 		for _, t := range o.those(owners, func(t touch) bool { return t.exists }) {
 			o.ask(necessary, o.before, func(state) bool { return removed }, "%s without the removal of the mark", t.node)
@@ -116,12 +116,12 @@ var rules = []rule{
 			}
 		}
 	}, broken: by("a", put(necessary, ""), put(ofItem("instance", "0"), "a"))},
-	{key: "nothing moves while it runs", note: "the owner of an item does not change while `running` is there", judge: func(o *occasion) {
+	{key: "nothing moves while it runs", note: "the owner of an item does not change while `running` is there", check: func(o *occasion) {
 		for _, t := range o.those(owners, func(t touch) bool { return t.over(o.before[t.node]) != o.before[t.node] }) {
 			o.ask(ofItem("running", t.arg), o.before, missing, "the owner of item %s changes while it runs", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("instance", "0"), "b"))},
-	{key: "running by the owner or the taker", note: "`running` is made by the member that `instance` names, or `failover`", judge: func(o *occasion) {
+	{key: "running by the owner or the taker", note: "`running` is made by the member that `instance` names, or `failover`", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			if o.by == "" {
 				continue // an operator's
@@ -130,57 +130,57 @@ var rules = []rule{
 			o.ask(ofItem("instance", t.arg), o.after, own, "runs item %s of %s", t.arg, o.after[ofItem("instance", t.arg)].data)
 		}
 	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(ofItem("running", "0"), ""))},
-	{key: "no run begins while items are assigned", note: "not while `processing` is there", judge: func(o *occasion) {
+	{key: "no run begins while items are assigned", note: "not while `processing` is there", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			o.ask(processing, o.after, missing, "item %s begins", t.arg)
 		}
 	}, broken: by("a", put(processing, ""), put(ofItem("running", "0"), ""))},
-	{key: "no run of a disabled item begins", judge: func(o *occasion) {
+	{key: "no run of a disabled item begins", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			o.ask(ofItem("disabled", t.arg), o.before, missing, "item %s begins", t.arg)
 		}
 	}, broken: by("a", put(ofItem("disabled", "0"), ""), put(ofItem("running", "0"), ""))},
-	{key: "pending after the death", note: "a pending item's owner has no instance any more", judge: func(o *occasion) {
+	{key: "pending after the death", note: "a pending item's owner has no instance any more", check: func(o *occasion) {
 		for _, t := range o.made(pendings) {
 			owner := o.before[ofItem("instance", t.arg)].data
 			o.ask(instanceOf(owner), o.after, missing, "item %s is pending, %s is alive", t.arg, owner)
 		}
 	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(instanceOf("b"), ""), put(pendingOf("0"), ""))},
-	{key: "pending until taken", note: "a pending item goes only when `failover` is there", judge: func(o *occasion) {
+	{key: "pending until taken", note: "a pending item goes only when `failover` is there", check: func(o *occasion) {
 		for _, t := range o.gone(pendings) {
 			o.ask(ofItem("failover", t.arg), o.after, there, "item %s is neither pending nor taken", t.arg)
 		}
 	}, broken: by("a", put(pendingOf("0"), ""), cut(pendingOf("0")))},
-	{key: "taking is one step", note: "the pending run goes, `failover` and `running` come in one transaction", ours: true, judge: func(o *occasion) {
+	{key: "taking is one step", note: "the pending run goes, `failover` and `running` come in one transaction", ours: true, check: func(o *occasion) {
 		for _, t := range o.made(failovers) {
 			o.ask(pendingOf(t.arg), o.before, there, "item %s was not pending", t.arg)
 			o.ask(pendingOf(t.arg), o.after, missing, "item %s is still pending", t.arg)
 			o.ask(ofItem("running", t.arg), o.after, there, "item %s does not run", t.arg)
 		}
 	}, broken: by("a", put(pendingOf("0"), ""), put(ofItem("failover", "0"), "a"))},
-	{key: "a taken run ends in one step", note: "`running` and `failover` go together", ours: true, judge: func(o *occasion) {
+	{key: "a taken run ends in one step", note: "`running` and `failover` go together", ours: true, check: func(o *occasion) {
 		for _, t := range o.gone(running) {
 			o.ask(ofItem("failover", t.arg), o.after, missing, "failover of item %s is left", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("running", "0")))},
-	{key: "failover outlives running", note: "`failover` goes with `running` or after it", judge: func(o *occasion) {
+	{key: "failover outlives running", note: "`failover` goes with `running` or after it", check: func(o *occasion) {
 		for _, t := range o.gone(failovers) {
 			o.ask(ofItem("running", t.arg), o.after, missing, "item %s still runs", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("failover", "0")))},
-	{key: "misfire goes before the run that makes it good", note: "or together with its begin, never while the item runs", judge: func(o *occasion) {
+	{key: "misfire goes before the run that makes it good", note: "or together with its begin, never while the item runs", check: func(o *occasion) {
 		for _, t := range o.gone(misfires) {
 			o.ask(ofItem("running", t.arg), o.before, missing, "item %s runs", t.arg)
 		}
 	}, broken: by("a", put(ofItem("misfire", "0"), ""), put(ofItem("running", "0"), ""), cut(ofItem("misfire", "0")))},
-	{key: "a trigger goes before its run", note: "`TRIGGER` is emptied before `running` appears, or in the same transaction", judge: func(o *occasion) {
+	{key: "a trigger goes before its run", note: "`TRIGGER` is emptied before `running` appears, or in the same transaction", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			if o.by != "" {
 				o.ask(instanceOf(o.by), o.after, func(s state) bool { return s.data == "" }, "item %s begins and the request is left", t.arg)
 			}
 		}
 	}, broken: by("a", put(instanceOf("a"), "TRIGGER"), put(ofItem("running", "0"), ""))},
-	{key: "runs end before their member leaves", note: "no `running` of its items is left when `instances/{id}` is deleted", judge: func(o *occasion) {
+	{key: "runs end before their member leaves", note: "no `running` of its items is left when `instances/{id}` is deleted", check: func(o *occasion) {
 		for _, t := range o.gone(instances) {
 			for n, s := range o.after {
 				if (n.kind == owners || n.kind == failovers) && s.data == t.arg {
@@ -189,7 +189,7 @@ var rules = []rule{
 			}
 		}
 	}, broken: by("a", put(instanceOf("a"), ""), put(ofItem("instance", "0"), "a"), put(ofItem("running", "0"), ""), cut(instanceOf("a")))},
-	{key: "the lead goes before its instance", note: "a leader that leaves deletes its node first or with the instance", judge: func(o *occasion) {
+	{key: "the lead goes before its instance", note: "a leader that leaves deletes its node first or with the instance", check: func(o *occasion) {
 		for _, t := range o.gone(instances) {
 			o.ask(leader, o.after, func(s state) bool { return s.data != t.arg }, "%s is left and leads", t.arg)
 		}
@@ -214,15 +214,15 @@ func by(id string, touches ...touch) func() (world, []entry) {
 }
 
 // apply judges a log by a rule to a log.
-func (r rule) apply(w world, log []entry, whole bool) (judged int, faults []string) {
+func (r rule) apply(w world, log []entry, whole bool) (checked int, faults []string) {
 	for _, e := range log {
 		o := &occasion{entry: e, before: w, after: w.apply(e), whole: whole}
-		r.judge(o)
-		judged += o.judged
+		r.check(o)
+		checked += o.checked
 		faults = append(faults, o.faults...)
 		w = o.after
 	}
-	return judged, faults
+	return checked, faults
 }
 
 func TestOrder(t *testing.T) {
@@ -236,7 +236,7 @@ func TestOrder(t *testing.T) {
 			t.Parallel()
 			theirs, here := 0, 0
 			for _, p := range plays {
-				here += p.keeps(t, r)
+				here += p.checkRule(t, r)
 				for k := range p.rec.Flows {
 					f := &p.rec.Flows[k]
 					n, faults := r.apply(p.rec.before(f), p.rec.entries(f), false)
@@ -256,17 +256,17 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// keeps judges our own logs by a rule.
-func (p *play) keeps(t *testing.T, r rule) (judged int) {
+// checkRule judges our own logs by a rule.
+func (p *play) checkRule(t *testing.T, r rule) (checked int) {
 	t.Helper()
 	for _, log := range p.logs {
 		n, faults := r.apply(world{}, log, true)
-		judged += n
+		checked += n
 		for _, f := range faults {
 			t.Errorf("%s: %s", p.rec.file, f)
 		}
 	}
-	return judged
+	return checked
 }
 
 // TestOrderRefuses: each rule refuses what it is there to refuse.

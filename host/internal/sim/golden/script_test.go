@@ -320,14 +320,14 @@ func once(p *simulated) {
 	p.do(5000, p.start(3800, "m1"), p.start(4400, "m2"))
 	p.flow("first tick with the distributed-once listener", 11_700, p.glance(11_691, "after a run with the distributed-once listener"))
 	p.flow("second tick with the distributed-once listener", 17_000)
-	p.told(p.heard)
+	p.checkFires(p.events)
 }
 
-// told checks which listeners were called in two fires: each once. There, two
+// checkFires checks which listeners were called in two fires: each once. There, two
 // members called the first listener of the second fire.
-func (p *play) told(heard []string) {
+func (p *play) checkFires(events []string) {
 	p.t.Helper()
-	if want := []string{"started", "completed", "started", "completed"}; !slices.Equal(heard, want) {
-		p.t.Errorf("called: %q, want %q", heard, want)
+	if want := []string{"started", "completed", "started", "completed"}; !slices.Equal(events, want) {
+		p.t.Errorf("called: %q, want %q", events, want)
 	}
 }

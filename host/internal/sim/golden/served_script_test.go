@@ -38,9 +38,9 @@ func TestServed(t *testing.T) { //nolint:tparallel // the flows are parallel, wh
 			t.Run(s.file, func(t *testing.T) {
 				t.Parallel()
 				p := serve(t, server, s.file, servedScripts[s.file])
-				p.judge(t)
+				p.check(t)
 				for _, r := range rules {
-					p.keeps(t, r)
+					p.checkRule(t, r)
 				}
 				t.Logf("%d flows, %d moments", len(p.scenes), len(p.glances))
 				plays[k] = p
@@ -367,7 +367,7 @@ func servedOnce(p *served) {
 			}
 		})
 	}
-	p.told(p.State().Heard)
+	p.checkFires(p.State().Heard)
 }
 
 // called waits until listeners of fires were called so often.

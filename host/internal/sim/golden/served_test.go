@@ -24,13 +24,13 @@ import (
 // the recording has in its place.
 type served struct {
 	*play
-	t      *testing.T
-	server *zktest.Server
-	acts   []*act
-	nevers int
-	judged int // runs whose context was compared
-	spans  []span
-	*act   // the present one
+	t       *testing.T
+	server  *zktest.Server
+	acts    []*act
+	nevers  int
+	checked int // runs whose context was compared
+	spans   []span
+	*act    // the present one
 }
 
 // act is one job, from an empty namespace on.
@@ -75,9 +75,9 @@ func serve(t *testing.T, server *zktest.Server, file string, script func(*served
 			}
 		}
 		a.whole(t, entries)
-		p.judged += a.contexts(t, p.rec)
+		p.checked += a.contexts(t, p.rec)
 	}
-	if p.judged == 0 {
+	if p.checked == 0 {
 		t.Error("no run was judged")
 	}
 	return p.play

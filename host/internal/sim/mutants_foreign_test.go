@@ -1,8 +1,8 @@
 package sim
 
-// besideMutants remove rules of what members of ElasticJob in the same job need,
+// foreignMutants remove rules of what members of ElasticJob in the same job need,
 // and of what is made of theirs.
-func besideMutants() []mutant {
+func foreignMutants() []mutant {
 	return []mutant{
 		{"request: awaits no assignment", "a request waits for the assignment that it makes a foreign leader do", []change{in("protocol.State.reshardWait", "asked > s.reshard.waitAsked", "false")}},
 		{"request: late for an assignment", "a request waits for that assignment even if an instant does not", []change{in("protocol.State.assignsAtNextInstant", "!s.triggered()", "true")}},

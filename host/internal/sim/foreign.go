@@ -8,31 +8,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// What holds in a job that members of ElasticJob share. Of what those do, only
-// that is judged which needs ours to be right.
+// Invariants of jobs that are shared with foreign members. Foreign members are checked
+// only where the result depends on our members.
 
-// beside is what the ledger knows of members of ElasticJob.
-type beside struct {
-	strangers map[protocol.ID]bool  // every id that one of them ever had
-	sessions  map[int64]bool        // theirs
-	runs      map[int]strangersRun  // the newest of each item
-	owned     map[int]int64         // until when each item was one's of them
-	spans     map[int][]span        // instants that count as theirs, the upper one included
-	stripped  map[int]stripped      // items whose owner's node has gone
-	away      map[protocol.ID]int64 // since when their instances are away
-	back      map[protocol.ID]int64 // since when they were, before they came back
-	turnover  []int64               // when instances, whosoever, came or went
-	left      map[leftRun]int64     // since when pending runs that they wrote are there, or were
-	took      map[runKey]bool       // runs of ours that they took over
-	began     map[int64]map[int]int // how often each item began an instant, whoever ran it
-	judged    int                   // instants
+// foreignMembers is what the ledger knows of foreign members.
+type foreignMembers struct {
+	foreignIDs      map[protocol.ID]bool  // every id that a foreign member ever had
+	sessions        map[int64]bool        // sessions of foreign members
+	runs            map[int]foreignRun    // the newest run of each item
+	owned           map[int]int64         // until when a foreign member owned each item
+	spans           map[int][]span        // instants that count as run by foreign members, the upper one included
+	stripped        map[int]stripped      // items whose owner's node was removed
+	away            map[protocol.ID]int64 // since when their instances are gone
+	back            map[protocol.ID]int64 // since when they were gone, before they came back
+	turnover        []int64               // times at which instances of any kind came or went
+	left            map[leftRun]int64     // since when pending runs that they wrote exist, or existed
+	took            map[runKey]bool       // runs of ours that they took
+	began           map[int64]map[int]int // how often each item began an instant, on any member
+	checkedInstants int                   // number of checked instants
 
-	overlooked map[protocol.ID]int64 // the newest request that each has not noticed, by the revision that wrote it
+	unnoticed map[protocol.ID]int64 // the newest request that each has not noticed, by the revision that wrote it
 }
 
-type strangersRun struct{ instant, at int64 }
+type foreignRun struct{ instant, at int64 }
 
-// leftRun is a pending run that one of them wrote, by the revision that did.
+// leftRun is a pending run that a foreign member wrote, by its revision.
 type leftRun struct {
 	item     int
 	modified int64
@@ -43,16 +43,15 @@ type stripped struct {
 	at    int64
 }
 
-func newBeside() beside {
-	return beside{
-		strangers: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]strangersRun{},
+func newForeignMembers() foreignMembers {
+	return foreignMembers{
+		foreignIDs: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]foreignRun{},
 		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, back: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
-		began: map[int64]map[int]int{}, overlooked: map[protocol.ID]int64{},
+		began: map[int64]map[int]int{}, unnoticed: map[protocol.ID]int64{},
 	}
 }
 
-// theyBegin notes that a member of ElasticJob begins items. at is 0 of those that
-// no instant began.
+// theyBegin records that a foreign member begins items. at is 0 if no instant began them.
 func (l *ledger) theyBegin(items []int, at int64) {
 	if at == 0 {
 		l.unrest = l.w.now
@@ -63,11 +62,11 @@ func (l *ledger) theyBegin(items []int, at int64) {
 	}
 }
 
-// theyRan notes that it has run them, and that their marks were there.
+// theyRan records that it has run them, and that their marks were there.
 func (l *ledger) theyRan(items []int, at int64) {
 	for _, i := range items {
 		if at != 0 {
-			l.runs[i] = strangersRun{at, l.w.now}
+			l.runs[i] = foreignRun{at, l.w.now}
 		}
 	}
 }
@@ -79,12 +78,12 @@ func (l *ledger) begins(i int, at int64) {
 	l.began[at][i]++
 }
 
-// shared tells whether the view shows a member of ElasticJob.
+// shared reports whether the view shows a foreign member.
 func shared(v *protocol.View) bool {
 	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
 }
 
-// neighbours judges a transaction by what members of ElasticJob need.
+// neighbours checks a transaction for what foreign members need.
 func (l *ledger) neighbours(old *protocol.View, by author) {
 	for i := range l.v.Items {
 		var was protocol.Item
@@ -102,7 +101,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 	case protocol.Owners:
 		l.ledByOurs(old, by)
 	case protocol.Begin:
-		l.besideRuns(m.Begun, old, by)
+		l.agreesWithNodes(m.Begun, old, by)
 	case protocol.Take:
 		if shared(by.view) {
 			l.foremost(old.FailoverLatch, by)
@@ -116,7 +115,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		}
 		l.known(old, by)
 		for i, it := range by.view.Items {
-			runs := func(in protocol.Instance) bool { return l.strangers[in.ID] && in.Owner == it.Running }
+			runs := func(in protocol.Instance) bool { return l.foreignIDs[in.ID] && in.Owner == it.Running }
 			if o := ownerOf(l.v, i); o != it.Owner && slices.ContainsFunc(by.view.Instances, runs) {
 				l.w.breach("nothing running moves", "%s moves item %d, which %s runs, to %s", by, i, it.Owner, o)
 			}
@@ -126,26 +125,26 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		l.known(old, by)
 		l.awaited(old)
 	case protocol.ReclaimForeign:
-		l.orphans(m, by)
+		l.lostForeign(m, by)
 	default:
 	}
 }
 
-// ledByOurs: where a member of ElasticJob leads, only that one assigns items.
+// ledByOurs checks that only the leader assigns items, if that is a foreign member.
 func (l *ledger) ledByOurs(old *protocol.View, by author) {
 	if theyLead(old) {
 		l.w.breach("a leader's word", "%s, while %s leads", by, old.Leader)
 	}
 }
 
-// noted keeps what came and went.
+// noted records instances that came and went.
 func (l *ledger) noted(old *protocol.View, by author) {
 	same := func(a, b protocol.Instance) bool { return a.ID == b.ID && a.Owner == b.Owner }
 	if !slices.EqualFunc(old.Instances, l.v.Instances, same) {
 		l.turnover = append(l.turnover, l.w.now)
 	}
 	for _, in := range old.Instances {
-		if registered(l.v, in.ID) == nil && l.strangers[in.ID] {
+		if registered(l.v, in.ID) == nil && l.foreignIDs[in.ID] {
 			l.away[in.ID] = l.w.now
 		}
 	}
@@ -165,7 +164,7 @@ func (l *ledger) noted(old *protocol.View, by author) {
 		l.unrest = l.w.now
 	}
 	for i := range max(len(old.Items), len(old.Assignment.Owners)) {
-		if l.strangers[ownerOf(old, i)] || i < len(old.Items) && l.strangers[old.Items[i].Owner] {
+		if l.foreignIDs[ownerOf(old, i)] || i < len(old.Items) && l.foreignIDs[old.Items[i].Owner] {
 			l.owned[i] = l.w.now
 		}
 	}
@@ -181,8 +180,8 @@ func (l *ledger) noted(old *protocol.View, by author) {
 	}
 }
 
-// theirs: instants that are accounted for without a run of ours are those of
-// items that members of ElasticJob had then.
+// theirs checks that instants that are accounted for without a run of ours belong to items
+// that foreign members had then.
 func (l *ledger) theirs(old *protocol.View, by author) {
 	for i := range max(len(l.v.Assignment.Owners), len(l.v.Assignment.Last)) {
 		from := lastOf(old, i)
@@ -190,17 +189,17 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 		if from == 0 || to == from {
 			continue
 		}
-		_, dealt := by.m.(protocol.Reshard)
+		_, assigned := by.m.(protocol.Reshard)
 		_, adopted := by.m.(protocol.Adopt)
-		if until := l.owned[i] / millisecond; (dealt || adopted) && to > until+evident/millisecond+l.w.profile.skew {
+		if until := l.owned[i] / millisecond; (assigned || adopted) && to > until+evident/millisecond+l.w.profile.skew {
 			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, to-1_700_000_000_000, until-1_700_000_000_000)
 		}
 		l.spans[i] = append(l.spans[i], span{from, to})
 	}
 }
 
-// cameBack is up to when the item is accounted for as theirs. If it did not exist
-// under the assignment before, rows say so of what came due since.
+// cameBack returns up to when the item is accounted for as theirs. If it did not exist
+// under the assignment before, rows account for instants since.
 func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) int64 {
 	to := accounted.until
 	if i < old.Assignment.Total || to > l.w.now/millisecond+l.w.profile.skew {
@@ -216,16 +215,16 @@ func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) 
 		return to
 	}
 	for _, r := range slices.Backward(rows) {
-		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.Until == to+1 && r.After >= accounted.after { // one row for each schedule
+		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.Until == to+1 && r.After >= accounted.after { // one row per schedule
 			to = r.After
 		}
 	}
 	return to
 }
 
-// moves: beside members of ElasticJob an owner's node that changes goes first,
-// and comes again after a while, for they read it from a copy. That while is one
-// by the clock of who deals: one that is set ahead meanwhile ends it.
+// moves checks that beside foreign members an owner's node that changes is removed first
+// and comes back after a while, because they read it from a copy. The leader measures
+// that while on its own clock, so setting that clock ahead ends it.
 func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 	if now.Owner == "" {
 		l.stripped[i] = stripped{was.Owner, l.w.now}
@@ -244,8 +243,9 @@ func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 	}
 }
 
-// besideRuns: an item begins here only if ElasticJob's nodes say so, too.
-func (l *ledger) besideRuns(items []int, old *protocol.View, by author) {
+// agreesWithNodes checks that an item begins here only if ElasticJob's nodes also assign
+// it here.
+func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
 	for _, i := range items {
 		if i < len(old.Items) && l.sessions[old.Items[i].Running] {
 			l.w.breach("another's mark", "%s: item %d is run by a member of ElasticJob", by, i)
@@ -256,9 +256,9 @@ func (l *ledger) besideRuns(items []int, old *protocol.View, by author) {
 	}
 }
 
-// redealt: the owner's node is another than the one that was seen. One that was
-// deleted and made anew since has its version, and cannot be told from it but by
-// the seal, and by who leads.
+// redealt reports whether the owner's node is not the one that was seen. A node that was
+// deleted and created again since has the same version; only the seal and the leader
+// distinguish the two.
 func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
@@ -270,7 +270,7 @@ func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer
 }
 
-// foremost: who does what only one may do is first in the queue.
+// foremost checks that a member does what only one may do while it is first in the queue.
 func (l *ledger) foremost(queue []protocol.Contender, by author) {
 	k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self })
 	if len(queue) == 0 || queue[0].Token != spelling.Contender(by.view.Members[k].Owner) {
@@ -278,10 +278,10 @@ func (l *ledger) foremost(queue []protocol.Contender, by author) {
 	}
 }
 
-// adopts: what a leader of ElasticJob has dealt is taken as it is, when nothing
-// that moves is open. Where there are more items than a transaction can check, the
-// nodes of the others may have changed: nobody begins an item of which node and
-// assignment differ, and it is adopted once more, or dealt anew.
+// adopts checks that the assignment of a foreign leader is taken as it is, while no item
+// that moves has an open run. With more items than a transaction can check, nodes of
+// other items may have changed: an item whose node and assignment differ does not begin,
+// and it is adopted again or assigned again.
 func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
 	for _, i := range m.Items {
 		if l.redealt(i, old, by) {
@@ -298,8 +298,8 @@ func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
 	}
 }
 
-// awaited: who got an item from a leader of ElasticJob, which deals when an
-// instant comes, begins that instant.
+// awaited checks that a member that got an item from a foreign leader, which assigns
+// items when an instant comes, begins that instant.
 func (l *ledger) awaited(old *protocol.View) {
 	if !l.w.orderly {
 		return
@@ -319,7 +319,7 @@ func (l *ledger) awaited(old *protocol.View) {
 	}
 }
 
-// queues: nobody is left in a queue.
+// queues checks that no member is left in a queue.
 func (l *ledger) queues() {
 	for _, p := range []string{l.w.nodes.election, l.w.nodes.failover} {
 		if kids := l.w.tree.Get(p).Children; len(kids) > 0 {
@@ -328,7 +328,7 @@ func (l *ledger) queues() {
 	}
 }
 
-// alone judges the end of a job that only members of ElasticJob had.
+// alone checks the end of a job that only foreign members had.
 func (l *ledger) alone() {
 	v := l.v
 	l.queues()
@@ -342,7 +342,7 @@ func (l *ledger) alone() {
 	}
 }
 
-// departed: a run has ended whose item moves after it.
+// departed reports whether a run has ended whose item moves after it.
 func departed(v *protocol.View) bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool {
 		return !slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool {
@@ -351,12 +351,12 @@ func departed(v *protocol.View) bool {
 	})
 }
 
-// theyLead: a member of ElasticJob leads.
+// theyLead reports whether a foreign member leads.
 func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
 
-// unadopted: a leader of ElasticJob has dealt, and not as the assignment says, or
-// nobody of ours has looked at it since. What one of ours has open stays with who
-// has it, and is adopted when it has ended: nobody waits for that. While an item
+// unadopted reports whether a foreign leader has assigned otherwise than the assignment
+// says, or none of ours has looked at it since. An item with an open run of ours stays
+// with its member, and is adopted after the run; this is not waited for. While an item
 // has no owner yet, as after a change of the total, there is nothing to adopt.
 func unadopted(v *protocol.View) bool {
 	if !theyLead(v) || v.Config == nil {
@@ -372,7 +372,7 @@ func unadopted(v *protocol.View) bool {
 	return differs
 }
 
-// open: one of ours has a run of the item.
+// open reports whether one of ours has a run of the item.
 func open(v *protocol.View, i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return entryOf(v, r.ID, i) != nil })
 }
