@@ -219,19 +219,19 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 	fill(reflect.ValueOf(&want).Elem(), 3)
 	config := *want.Config
 	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, CatchUp: config.CatchUp, Shards: config.Shards, Description: config.Description}
-	for name, travel := range map[string]func() (operator.JobReport, error){
+	for name, roundTrip := range map[string]func() (operator.JobReport, error){
 		"list": func() (operator.JobReport, error) {
 			var d jobsDocument
-			err := travel(jobsDocument{Version: 1, Jobs: []jobDocument{documentOf(&want)}}, &d)
+			err := roundTrip(jobsDocument{Version: 1, Jobs: []jobDocument{documentOf(&want)}}, &d)
 			return *d.Jobs[0].report(), err
 		},
 		"show": func() (operator.JobReport, error) {
 			var d shownDocument
-			err := travel(shownDocument{Version: 1, jobDocument: documentOf(&want)}, &d)
+			err := roundTrip(shownDocument{Version: 1, jobDocument: documentOf(&want)}, &d)
 			return *d.report(), err
 		},
 	} {
-		got, err := travel()
+		got, err := roundTrip()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,8 +297,8 @@ func TestNoServer(t *testing.T) {
 	wantCode(t, "a client that stayed", s.client.Trigger(t.Context(), "report"), host.Unavailable, "no server answers")
 }
 
-// travel encodes a document and decodes it again.
-func travel(from, to any) error {
+// roundTrip encodes a document and decodes it again.
+func roundTrip(from, to any) error {
 	text, err := json.Marshal(from)
 	if err != nil {
 		return err

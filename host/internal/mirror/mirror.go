@@ -338,6 +338,7 @@ func (m *Mirror) Failed(r Read) {
 	m.queue = append(m.queue, r.name)
 }
 
+// refollow adds and removes entries so that the nodes below n are those that follow returns.
 func (m *Mirror) refollow(name string, n registry.Node) {
 	below := m.follow(name, n)
 	old := m.relist(name, below)

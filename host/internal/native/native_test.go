@@ -175,7 +175,7 @@ func TestLinesAreCutAfterTheyAreMadeVisible(t *testing.T) {
 	}
 }
 
-// started runs a command that says "ready" on its standard error.
+// started runs a command and returns its log lines and its outcome.
 func started(t *testing.T, ctx context.Context, line string, change func(*job.Call)) (<-chan string, <-chan job.Outcome) { //nolint:revive // t first
 	t.Helper()
 	return startedBy(t, ctx, open(t, t.TempDir()), line, change)

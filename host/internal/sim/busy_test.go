@@ -27,11 +27,11 @@ func TestNothingWaitsForEverUnderLoad(t *testing.T) {
 	}
 }
 
-// Each of these leaves something waiting that shows in no other promise.
+// Each of these mutants leaves something waiting that breaks no other promise.
 func TestWhatWaitsUnderLoadIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		rule string // that nobody follows
+		rule string // the rule that is left out
 		profile
 	}{
 		{"reshard", busy()}, {"mark-reshard", busy()}, {"elect", busy()}, {"take", seldom()}, {"missed", seldom()},

@@ -22,7 +22,7 @@ func TestWhatWasMissedIsCaughtUp(t *testing.T) {
 	}
 }
 
-// catchUpMutant begins the names of those that show in jobs that catch up alone.
+// catchUpMutant is the prefix of mutants that only show in jobs that catch up.
 const catchUpMutant = "catch up: "
 
 func catchUpMutants() []mutant {

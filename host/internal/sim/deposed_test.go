@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDeposedServers: besides all else, servers of the registry are replaced and
-// do not know it. No profile has that of itself.
+// TestDeposedServers adds registry servers that are replaced without noticing. No profile
+// has them by itself.
 func TestDeposedServers(t *testing.T) {
 	t.Parallel()
 	replaced := 0

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestJavaAlone runs jobs that only members of ElasticJob have: where nothing
-// else happens each item runs once an instant, and everything comes to rest. So
-// what breaks when ours are there, ours have broken.
+// TestJavaAlone runs jobs that have only foreign members. In an undisturbed world each
+// item runs once per instant, and everything comes to rest. So whatever breaks with
+// members of ours was broken by them.
 func TestJavaAlone(t *testing.T) {
 	t.Parallel()
 	var exact int64
@@ -29,7 +29,7 @@ func TestJavaAlone(t *testing.T) {
 	t.Logf("%d instants were judged", exact)
 }
 
-// TestWakesInOrder: the order of a map must not reach the story of a seed.
+// TestWakesInOrder checks that the order of a map does not change the story of a seed.
 func TestWakesInOrder(t *testing.T) {
 	t.Parallel()
 	for range 50 {

@@ -11,21 +11,21 @@ import (
 	"testing"
 )
 
-// A mutant that only one seed in hundreds kills has that seed's schedule kept:
-// it dies at once, also when seeds mean something else. A schedule that no
-// longer kills is replaced by playing the mutant with -keep.
+// The schedule of a mutant that only one seed in hundreds kills is stored, so that the
+// mutant dies at once, also when seeds change their meaning. Replace a schedule that no
+// longer kills by playing the mutant with -keep.
 
 const mutantSchedules = schedules + "/mutants"
 
-// file is where the schedule is kept that kills the mutant.
+// file is the stored schedule that kills the mutant.
 func (m mutant) file() string {
 	return mutantSchedules + "/" + notInFiles.ReplaceAllString(m.name, "-") + ".gz"
 }
 
 var notInFiles = regexp.MustCompile("[^a-z0-9]+")
 
-// replayed is the invariant that the mutant breaks in the schedule that is kept
-// of it; "" if none is.
+// replayed returns the invariant that the mutant breaks in its stored schedule; "" if
+// there is none.
 func (m mutant) replayed() (string, error) {
 	s, err := readSchedule(m.file())
 	switch {
@@ -41,7 +41,7 @@ func (m mutant) replayed() (string, error) {
 	return breach(func() Result { return m.run(s.seed, replayed(s.drawn), p) }), nil
 }
 
-// keep records the schedule of the seed that killed the mutant.
+// keep stores the schedule of the seed that killed the mutant.
 func (m mutant) keep(v verdict) error {
 	seed, err := strconv.ParseUint(v.seed, 10, 64)
 	if err != nil {
@@ -66,8 +66,7 @@ func (m mutant) keep(v verdict) error {
 	return nil
 }
 
-// TestSchedulesOfMutants holds that each schedule that is kept of a mutant is of
-// one that exists.
+// TestSchedulesOfMutants checks that each stored schedule belongs to an existing mutant.
 func TestSchedulesOfMutants(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(mutantSchedules + "/*.gz")

@@ -1,6 +1,6 @@
 package sim
 
-// admissionMutants remove rules of who may be in a job.
+// admissionMutants leave out rules about which server may be in a job.
 func admissionMutants() []mutant {
 	class := func(old, by string) []change { return []change{in("admission.Verdict.decideClass", old, by)} }
 	return []mutant{

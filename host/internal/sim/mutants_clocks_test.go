@@ -1,6 +1,6 @@
 package sim
 
-// clockMutants go by a clock that is wrong.
+// clockMutants trust a wrong clock.
 func clockMutants() []mutant {
 	return []mutant{
 		{"clocks: ahead", "no instant begins that is far ahead of the registry's clock", []change{in("protocol.State.future", "t > s.registryTime()+s.tolerance()", "false")}},

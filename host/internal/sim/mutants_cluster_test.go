@@ -1,6 +1,6 @@
 package sim
 
-// clusterMutants remove rules of what members do for one another: failover,
+// clusterMutants leave out rules about what members do for one another: failover,
 // resharding, joining and leaving, the lead, servers.
 func clusterMutants() []mutant {
 	return []mutant{

@@ -1,6 +1,6 @@
 package sim
 
-// mirrorMutants remove rules of when a view may be published and acted on.
+// mirrorMutants leave out rules about when a view may be shown and acted on.
 func mirrorMutants() []mutant {
 	return []mutant{
 		{"mirror: unsettled", "nothing is decided while a path is dirty or being read", []change{in("mirror.Mirror.Settled", "m.unsettled == 0", "true")}},
@@ -13,7 +13,7 @@ func mirrorMutants() []mutant {
 	}
 }
 
-// wordMutants remove rules of self-fencing and of operators' words.
+// wordMutants leave out rules of self-fencing and of operators' settings.
 func wordMutants() []mutant {
 	return []mutant{
 		{"doubt: none", "a member without answers from the registry ends its guests", []change{without("protocol.State.receive", "s.doubted(_, _)")}},

@@ -1,7 +1,7 @@
 package sim
 
-// foreignMutants remove rules of what members of ElasticJob in the same job need,
-// and of what is made of theirs.
+// foreignMutants leave out what foreign members of the job need, and how ours treat their
+// nodes.
 func foreignMutants() []mutant {
 	return []mutant{
 		{"request: awaits no assignment", "a request waits for the assignment that it makes a foreign leader do", []change{in("protocol.State.reshardWait", "asked > s.reshard.waitAsked", "false")}},

@@ -1,6 +1,6 @@
 package sim
 
-// leaseMutants count from a moment that the service may know nothing of.
+// leaseMutants count a session from a moment that the service may not know.
 func leaseMutants() []mutant {
 	return []mutant{
 		{"lease: reads", "a read does not prove that the session lives", []change{

@@ -1,7 +1,7 @@
 package sim
 
-// recordMutants remove rules of the run record: how a run begins, ends, gets
-// its row and its next attempt.
+// recordMutants leave out rules of the record: how a run begins, ends, gets its row and
+// its next attempt.
 func recordMutants() []mutant {
 	return []mutant{
 		{"begin: assignment unchecked", "a begin holds only in the epoch in which it was decided", []change{noFence("begin/epoch")}},

@@ -1,7 +1,6 @@
 package sim
 
-// turnMutants take answers for others, or go on before they may, between the
-// registry and the core.
+// turnMutants misread answers, or go on too early, between the registry and the core.
 func turnMutants() []mutant {
 	return []mutant{
 		{"turn: unknown is refused", "a transaction without an answer may have been applied", []change{in("follow.Loop.Answered", "in.Outcome = protocol.Unknown", "in.Outcome = protocol.Refused")}},

@@ -30,22 +30,21 @@ var (
 	rebuilt = flag.String("rebuilt", "", "play this mutant, whose edits this program was built with")
 )
 
-// patience is how long one mutant is played.
+// patience is the limit of time for one mutant.
 const patience = 10 * time.Minute
 
-// slowly is how long a mutant lives of which a schedule is kept.
+// slowly is how long a mutant must live before its schedule is stored.
 const slowly = 20 * time.Second
 
 // mutant is the program without one rule or one fence, or with other code in
 // their place.
 type mutant struct {
 	name    string
-	promise string // what the program keeps and the mutant does not
+	promise string // the promise that the program keeps and the mutant breaks
 	changes []change
 }
 
-// change is one of the three: a rule that is not asked, a fence that is not
-// encoded, or an edit of a function (see overlay.Edit).
+// change leaves out a rule or a fence, or edits a function (see overlay.Edit).
 type change struct {
 	rule, fence string
 	edit        overlay.Edit
@@ -60,7 +59,7 @@ func allMutants() []mutant {
 	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), foreignMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), admissionMutants(), namedMutants())
 }
 
-// edits of a mutant; the program is built anew for them.
+// edits returns the edits of a mutant, for which the program is compiled again.
 func (m mutant) edits() []overlay.Edit {
 	var all []overlay.Edit
 	for _, c := range m.changes {
@@ -71,7 +70,7 @@ func (m mutant) edits() []overlay.Edit {
 	return all
 }
 
-// apply leaves out of a world what the mutant names.
+// apply leaves the rule or fence of the mutant out of a world.
 func (m mutant) apply(w *World) *World {
 	for _, c := range m.changes {
 		if c.rule != "" {
@@ -84,7 +83,7 @@ func (m mutant) apply(w *World) *World {
 	return w
 }
 
-// verdict on a mutant.
+// verdict is the result for a mutant.
 type verdict struct {
 	invariant string // "" if it survived
 	seed      string // or the scenario
@@ -92,10 +91,10 @@ type verdict struct {
 	err       error
 }
 
-// TestMutants plays each mutant: a scenario or a seed must break an invariant.
-// Names are left out in this process. All edits together are compiled into one
-// more program, which is told which of them to obey; nothing in the sources
-// knows of them. Without the flag the test only sees to it that the edits apply.
+// TestMutants plays each mutant: a scenario or a seed must break an invariant. Rules and
+// fences are left out in this process. All edits together are compiled into one more
+// program, which gets the names of those to use; the sources do not contain them. Without
+// the flag the test only checks that the edits apply.
 func TestMutants(t *testing.T) {
 	all := allMutants()
 	b := overlay.New()
@@ -111,7 +110,7 @@ func TestMutants(t *testing.T) {
 		return
 	}
 	build := sync.OnceValues(func() (string, error) { return b.Build(t.Context(), ".", t.TempDir()) })
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all that lives dies young
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all objects die young
 	wanted := regexp.MustCompile(*only)
 	which, of := 0, 1
 	if *share != "" {
@@ -141,7 +140,7 @@ func TestMutants(t *testing.T) {
 	wg.Wait()
 }
 
-// profile is the weather in which the mutant is looked for.
+// profile is the profile in which seeds of the mutant are played.
 func (m mutant) profile(seed uint64) profile {
 	if strings.HasPrefix(m.name, catchUpMutant) {
 		return catchUp()
@@ -160,8 +159,8 @@ func (m mutant) verdict(ctx context.Context, number int, build func() (string, e
 	return m.runRebuilt(ctx, binary, number).ofIts(m)
 }
 
-// ofIts is the verdict if the seed breaks nothing without the mutant: what the
-// program does of itself kills nobody.
+// ofIts returns the verdict if the seed breaks nothing without the mutant. A breach of
+// the program itself kills no mutant.
 func (v verdict) ofIts(m mutant) verdict {
 	seed, err := strconv.ParseUint(v.seed, 10, 64)
 	if err != nil || v.invariant == "" || v.err != nil {
@@ -173,7 +172,7 @@ func (v verdict) ofIts(m mutant) verdict {
 	return v
 }
 
-// play plays the scenarios, and simulates seeds until one breaks.
+// play plays the scenarios, and then seeds until one breaks.
 func (m mutant) play() verdict {
 	start := time.Now()
 	v := verdict{}
@@ -210,7 +209,7 @@ func (m mutant) run(seed uint64, d *draws, p profile) Result {
 	return m.apply(newWorld(seed, d, p, nil)).playAtRandom()
 }
 
-// breach is the invariant that a world breaks; "" if none.
+// breach returns the invariant that a world breaks; "" if none.
 func breach(play func() Result) (invariant string) {
 	defer func() {
 		if recover() != nil {
@@ -225,7 +224,7 @@ func breach(play func() Result) (invariant string) {
 
 var verdictLine = regexp.MustCompile(`(?m)^verdict (\S*) by (.*)$`)
 
-// TestRebuilt is what runRebuilt runs.
+// TestRebuilt is the test that runRebuilt runs.
 func TestRebuilt(t *testing.T) {
 	if *rebuilt == "" {
 		return
@@ -256,7 +255,7 @@ func (m mutant) runRebuilt(ctx context.Context, binary string, number int) verdi
 	switch {
 	case found != nil:
 		v.seed, v.invariant = found[1], found[2]
-	case errors.Is(ctx.Err(), context.DeadlineExceeded): // it went round in a circle
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // it did not end
 		v.invariant = "hangs"
 	case strings.Contains(string(out), "fatal error: "):
 		v.invariant = "panic"

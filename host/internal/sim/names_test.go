@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNamesHaveMutants: each rule and each fence is what a mutant lacks, and
-// nothing else, or stands among those that nothing needs in a simulated cluster.
+// TestNamesHaveMutants checks that each rule and each fence has a mutant that leaves out
+// only that, or is listed as one that no simulated cluster needs.
 func TestNamesHaveMutants(t *testing.T) {
 	t.Parallel()
 	has := map[string]bool{}
@@ -49,7 +49,7 @@ func TestNamesHaveMutants(t *testing.T) {
 	}
 }
 
-// rulesIn reads the names of the table of rules.
+// rulesIn returns the names in the table of rules.
 func rulesIn(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -63,8 +63,8 @@ func rulesIn(t *testing.T, path string) map[string]bool {
 	return names
 }
 
-// fencesIn reads what is passed to functions of a package as a parameter that is
-// called fence.
+// fencesIn returns the arguments that functions of a package get for a parameter with the
+// name fence.
 func fencesIn(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -109,7 +109,7 @@ func fencesIn(t *testing.T, folder string) map[string]bool {
 	return names
 }
 
-// isTransaction: transactions are called t everywhere.
+// isTransaction reports whether an expression is a transaction, which is always called t.
 func isTransaction(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == "t"

@@ -12,19 +12,18 @@ import (
 	"sync"
 )
 
-// carriers draw for their callers, who are the place.
+// carriers are functions that draw for their callers, so the caller is the place.
 var carriers = []string{
 	"(*draws).chance", "(*draws).Int64N", "(*draws).IntN", "(*draws).share",
 	"(*World).chance", "(*World).between", "(*World).delay", "(*World).lag",
 	"(*session).client", "(*session).request", "(*session).show",
 }
 
-// places finds the function that draws, by the stack. It knows the stacks that
-// it has seen.
+// places finds the function that draws by the stack, and remembers stacks.
 type places map[[8]uintptr]string
 
-// caller is the innermost function above the tape that is no carrier. What a
-// function literal draws is drawn by the function in whose text it stands.
+// caller returns the innermost function above the tape that is not a carrier. The draws
+// of a function literal belong to the function that contains it.
 func (p places) caller() string {
 	var stack [8]uintptr
 	n := runtime.Callers(3, stack[:]) // past Callers, caller and the tape's method
@@ -49,17 +48,17 @@ func (p places) caller() string {
 	}
 }
 
-// text is where the functions of a file stand.
+// text is the position of a function in its file.
 type text []extent
 
 type extent struct {
 	name     string
 	from, to int      // lines
 	literals [][2]int // lines of function literals
-	carries  bool     // its callers are the place
+	carries  bool     // its caller is the place
 }
 
-// at names the function on a line, and says whether its caller is the place.
+// at returns the function on a line, and whether its caller is the place.
 func (t text) at(line int) (string, bool) {
 	for _, s := range t {
 		if line < s.from || line > s.to {
@@ -74,7 +73,7 @@ func (t text) at(line int) (string, bool) {
 	return "", false
 }
 
-// functions of the simulator, by file.
+// functions returns the functions of the simulator, by file.
 var functions = sync.OnceValue(func() map[string]text {
 	files := map[string]text{}
 	fset := token.NewFileSet()

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// seedRange is a range of seeds that were simulated on one tree of the sources.
+// seedRange is a range of seeds that were simulated with the same sources.
 type seedRange struct {
 	commit, tree string
 	from, done   uint64 // done is the first seed that was not simulated
@@ -23,8 +23,8 @@ type seedRange struct {
 	broken       []uint64
 }
 
-// seedRanges is the file in which each run keeps what it has simulated, a line for
-// each; a run that goes on adds one.
+// seedRanges is the file in which each run stores what it has simulated, one line per
+// run. A resumed run adds a line.
 type seedRanges struct {
 	file  string
 	lines []seedRange
@@ -80,8 +80,7 @@ func readSeedRanges(file string) (*seedRanges, error) {
 	return all, nil
 }
 
-// write adds what this run has done so far. An interruption leaves the file as
-// it was before.
+// write adds the state of this run. An interruption leaves the file as it was.
 func (s *seedRanges) write(now seedRange) error {
 	var text strings.Builder
 	for _, line := range s.lines {
@@ -94,7 +93,7 @@ func (s *seedRanges) write(now seedRange) error {
 	return os.Rename(s.file+".new", s.file)
 }
 
-// behind is the seed behind the newest line of the tree.
+// behind returns the seed after the newest line of these sources.
 func (s *seedRanges) behind(tree string) (uint64, bool) {
 	for _, line := range slices.Backward(s.lines) {
 		if line.tree == tree {
@@ -104,8 +103,8 @@ func (s *seedRanges) behind(tree string) (uint64, bool) {
 	return 0, false
 }
 
-// resume tells where a run from one seed to another stopped, and which seeds
-// had broken a promise by then. One that has come to its end begins anew.
+// resume returns where a run from one seed to another stopped, and which seeds had broken
+// a promise by then. A run that was completed begins again.
 func (s *seedRanges) resume(tree string, from, to uint64) (uint64, []uint64) {
 	at, broken := from, []uint64(nil)
 	for _, line := range s.lines {
@@ -122,8 +121,8 @@ func (s *seedRanges) resume(tree string, from, to uint64) (uint64, []uint64) {
 	return at, broken
 }
 
-// sourcesID is a digest of the sources that decide what a seed means: those of
-// the core and of the simulator.
+// sourcesID is a digest of the sources that decide what a seed means: the core and the
+// simulator.
 func sourcesID(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-deps", "-f",
 		`{{if and .Module .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}`, ".").Output()
@@ -141,8 +140,8 @@ func sourcesID(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// commitID names the commit, with a + if the work tree differs; "none" outside
-// of a clone.
+// commitID returns the commit, with a + if the work tree differs; "none" outside of a
+// clone.
 func commitID(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
@@ -163,7 +162,7 @@ func seedOf(commit, tree string) uint64 {
 	}
 	seed, err := strconv.ParseUint(id[:8], 16, 64)
 	if err != nil {
-		panic(err) // they are made of hexadecimal digits
+		panic(err) // the text has hexadecimal digits only
 	}
 	return seed
 }
@@ -193,8 +192,8 @@ func TestRangesGoOnWhereTheyStopped(t *testing.T) {
 		tree              string
 		from, to, at, bad uint64
 	}{
-		{"t1", 100, 200, 150, 2}, // goes on, and what broke is not forgotten
-		{"t1", 100, 150, 100, 0}, // had come to its end
+		{"t1", 100, 200, 150, 2}, // goes on, with the broken seeds
+		{"t1", 100, 150, 100, 0}, // was completed
 		{"t1", 100, 120, 100, 0},
 		{"t1", 130, 200, 150, 0},
 		{"t1", 110, 200, 110, 0}, // another range

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// TestOlderConnection: once a session has had a new connection, nothing of the one
-// before is carried out, also if it arrives when the new one has broken as well.
+// TestOlderConnection checks that once a session has a new connection, no request of an
+// older one is applied, even if it arrives after the new one has broken.
 func TestOlderConnection(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -17,7 +17,7 @@ func TestOlderConnection(t *testing.T) {
 		w.setup()
 		s := w.newSession(w.timeout, func(message) {})
 		path := w.job.Root() + "/late"
-		s.toServer = w.now + 400*millisecond // the line is slow
+		s.toServer = w.now + 400*millisecond // the connection is slow
 		s.request(func() { t.Error("the request arrived on its connection") }, func() {
 			w.apply(s, []registry.Op{{Kind: registry.Create, Path: path}}, author{what: "late"})
 		}, false)

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// admissionScenarios are about servers that may not be in the job for a while.
+// admissionScenarios have servers that may not be in the job for a while.
 func admissionScenarios() []scenario {
 	return []scenario{{"a class changes, and a member of ElasticJob comes and goes", func(w *World) {
 		const class = "com.example.Job"
@@ -19,8 +19,8 @@ func admissionScenarios() []scenario {
 	}, barredForAWhile}}
 }
 
-// barredForAWhile: members stay whatever the class, as long as nobody runs the
-// other one. Who had to leave comes back when its class is there again, not before.
+// barredForAWhile: members stay whatever the class, as long as no foreign member runs the
+// other class. A member that had to leave comes back only when its class is there again.
 func barredForAWhile(w *World) driver {
 	reached := false
 	write := func(class string) {
@@ -35,7 +35,7 @@ func barredForAWhile(w *World) driver {
 		}
 	}
 	at := func(seconds int64, do func()) { w.at((1_700_000_000+seconds)*second, do) }
-	at(15, func() { // as a file that is brought into the registry does
+	at(15, func() { // as a file does that is merged into the registry
 		module, err := definition.EncodeModule(w.job.Define(*w.members[0].admitted.file).Module)
 		if err != nil {
 			panic(err)

@@ -16,7 +16,7 @@ func bytesScenarios() []scenario {
 	}
 }
 
-// waitsForRoom: a begin leaves some of what is due to another one.
+// waitsForRoom: a begin leaves some of the due items to another begin.
 func waitsForRoom(*World) driver {
 	reached := false
 	return driver{reached: &reached, sending: func(_ *member, mu protocol.Mutation) {

@@ -9,7 +9,7 @@ import (
 
 const hour = int64(3_600_000) // ms
 
-// clockScenarios are of clocks that are an hour ahead.
+// clockScenarios have clocks that are an hour ahead.
 func clockScenarios() []scenario {
 	two := func(w *World) {
 		w.plain(4, 5)
@@ -32,10 +32,10 @@ func clockScenarios() []scenario {
 	}
 }
 
-// at lets something happen so many seconds after the beginning.
+// atSecond schedules do that many seconds after the beginning.
 func (w *World) atSecond(s int64, do func()) { w.at((1_700_000_000+s)*second, do) }
 
-// beginsAfter is reached when the member begins an instant later than that.
+// beginsAfter is reached when the member begins an instant later than the given one.
 func beginsAfter(w *World, m *member, s int64) driver {
 	reached := false
 	return driver{reached: &reached, change: func(_, now *protocol.View) {
@@ -65,9 +65,9 @@ func leaderAhead(w *World) driver {
 	return beginsAfter(w, b, 25)
 }
 
-// registryAhead: instants of the hour begin when they come, none of them twice: not
-// when the clocks are set back some more, nor at who takes the items over right
-// then.
+// registryAhead: instants of the hour begin when they come, and none begins twice:
+// neither when the clocks are set back a little more, nor on a member that takes over the
+// items just then.
 func registryAhead(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	w.atSecond(20, func() { w.setClocks(hour) })
@@ -79,14 +79,15 @@ func registryAhead(w *World) driver {
 	return beginsAfter(w, b, 112)
 }
 
-// registryAheadForSome: what began ahead is there again soon, and does not begin.
+// registryAheadForSome: an instant that began ahead of time comes again soon, and does
+// not begin again.
 func registryAheadForSome(w *World) driver {
 	w.atSecond(20, func() { w.setClocks(300_000) })
 	w.atSecond(42, func() { w.setClocks(275_000) })
 	return beginsAfter(w, w.members[0], 65)
 }
 
-// cameLater: who was not there while the clock was ahead owns all items.
+// cameLater: a member that was not there while the clock was ahead owns all items.
 func cameLater(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	w.atSecond(20, func() { w.setClocks(hour) })

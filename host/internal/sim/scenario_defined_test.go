@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// definedScenarios are about definitions that come while something that was
-// decided on the one before is on its way.
+// definedScenarios change the definition while a transaction that was decided on the old
+// one is on its way.
 func definedScenarios() []scenario {
 	both := func(w *World) {
 		w.plain(1, 9)
@@ -27,8 +27,8 @@ func definedScenarios() []scenario {
 	}
 }
 
-// definedBefore: a member is asked to name another module, and just before the
-// awaited mutation arrives somebody else has named one.
+// definedBefore: a member is asked to name another module, and just before its
+// transaction arrives an operator names one.
 func definedBefore(awaited func(protocol.Mutation) bool) func(*World) driver {
 	return func(w *World) driver {
 		w.at((1_700_000_000+20)*second, w.defineNext)
@@ -45,14 +45,14 @@ func definedBefore(awaited func(protocol.Mutation) bool) func(*World) driver {
 	}
 }
 
-// defineNext is what somebody does who is no member.
+// defineNext is the transaction of an operator who is no member.
 func (w *World) defineNext() {
 	w.asks++
 	define, _ := protocol.Wish(w.ledger.v, w.nextModule())
 	w.tool(define)
 }
 
-// nextModule defines the job as it is, with a module that is to come.
+// nextModule returns the definition of the job with a next module.
 func (w *World) nextModule() protocol.AskDefine {
 	v := w.ledger.v
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: v.ConfigVersion, HaveModule: protocol.NoModule}

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// reshardsDuringLongRuns: at no moment all items are idle, and a server that comes
-// gets its share nevertheless.
+// reshardsDuringLongRuns: there is no moment at which all items are idle, and a server
+// that comes gets its share nevertheless.
 func reshardsDuringLongRuns(w *World) driver {
 	b := w.members[1]
 	reached := false
@@ -18,7 +18,7 @@ func reshardsDuringLongRuns(w *World) driver {
 	})
 	return driver{reached: &reached, change: func(_, now *protocol.View) {
 		if !reached && b.st != nil && b.st.Self() != "" && slices.Contains(now.Assignment.Owners, b.st.Self()) {
-			reached, w.slowJobs = true, 0 // in the end every instant is to find its items idle
+			reached, w.slowJobs = true, 0 // at the end every instant must find its items idle
 		}
 	}}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Scenarios of answers that a conflict does not give.
+// Scenarios of answers other than applied and conflict.
 
 func fateScenarios() []scenario {
 	one := func(w *World) {
@@ -24,8 +24,8 @@ func fateScenarios() []scenario {
 	}
 }
 
-// begunUnheard: what a transaction without an answer did is read, and not left to
-// events, nor to the refusal of the next one.
+// begunUnheard: the result of a transaction without an answer is read. It does not depend
+// on events, nor on the refusal of the next transaction.
 func begunUnheard(w *World) driver {
 	reached := false
 	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
@@ -43,8 +43,8 @@ func begunUnheard(w *World) driver {
 	}}
 }
 
-// begunByReplaced: the server holds the transaction, and may carry it out yet. What it
-// lets the member read shows that it was not, which settles nothing.
+// begunByReplaced: the server holds the transaction, and may still apply it. Its reads
+// show that it was not applied, which proves nothing.
 func begunByReplaced(w *World) driver {
 	reached, alone := false, false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
@@ -64,8 +64,8 @@ func begunByReplaced(w *World) driver {
 	}}
 }
 
-// triggeredUnanswered: who asked is told so, though the request was answered before. To
-// write it again would run the job twice for one wish.
+// triggeredUnanswered: the caller gets the error, though the request was accepted. To
+// write it again would run the job twice.
 func triggeredUnanswered(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+26)*second, func() { w.tool(protocol.DisableServer{IP: w.members[0].ip, Disabled: true}) })
@@ -82,7 +82,8 @@ func triggeredUnanswered(w *World) driver {
 	}}
 }
 
-// begunDenied: it is tried again until it is permitted, and ever less often.
+// begunDenied: a denied begin is tried again until it is permitted, with longer and
+// longer pauses.
 func begunDenied(w *World) driver {
 	reached, tries := false, 0
 	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
@@ -97,7 +98,7 @@ func begunDenied(w *World) driver {
 	}}
 }
 
-// begunTooLarge: who is told that it is too large begins less at once.
+// begunTooLarge: after a begin that was too large, the next one has fewer items.
 func begunTooLarge(w *World) driver {
 	reached, tries := false, 0
 	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {

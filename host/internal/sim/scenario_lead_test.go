@@ -2,9 +2,9 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// A leader of ElasticJob takes the lead, assigns the items, and is asked to do so
-// again, all while a transaction of the leader before is on its way. The mark and
-// the owners' nodes are others by then, in the versions that it has seen.
+// A foreign member takes the lead, assigns the items, and is asked to do so again, all
+// while a transaction of the leader before is on its way. By then the mark and the
+// owners' nodes are new nodes with the versions that the former leader has seen.
 
 func leadScenarios() []scenario {
 	return []scenario{
@@ -43,7 +43,7 @@ func leadBeforePart(w *World) driver {
 	asked := s.change
 	s.change = func(old, now *protocol.View) {
 		if asked(old, now); *s.reached && !b.up {
-			b.start() // its join raises the version of the mark
+			b.start() // its join changes the version of the mark
 		}
 	}
 	return s
@@ -55,13 +55,13 @@ func leadBeforeBegin(w *World) driver {
 		_, ok := mu.(protocol.Begin)
 		if ok = ok && settledIn(w); ok && !died {
 			died = true
-			w.after(1, w.jvms[1].dies) // so that items move
+			w.after(1, w.jvms[1].dies) // makes items move
 		}
 		return ok
 	})
 }
 
-// leadTaken holds up what a sends first of that kind.
+// leadTaken delays the first transaction of that kind that a sends.
 func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) driver {
 	sent, assigned, reached := false, false, false
 	p := w.jvms[0]

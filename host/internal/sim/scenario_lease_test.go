@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// replacedUnknowing: a member runs a guest for longer than its session lasts. The
-// server that it is connected to is replaced, and answers what is read again and
-// again, while another member takes the run over.
+// replacedUnknowing: a member runs a guest for longer than its session lasts. Its
+// registry server is replaced and goes on answering reads, while another member takes the
+// run.
 func replacedUnknowing(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	replaced, reached := false, false
@@ -30,7 +30,8 @@ func replacedUnknowing(w *World) driver {
 	}}
 }
 
-// readsAgain has everything read once a second, as long as the session lasts.
+// readsAgain makes the member read everything once a second, as long as the session
+// lasts.
 func (m *member) readsAgain() {
 	life := m.life
 	m.w.after(second, func() {
@@ -41,7 +42,7 @@ func (m *member) readsAgain() {
 	})
 }
 
-// openedLate: the service counts from when it made the session.
+// openedLate: the service counts the time-out from when it created the session.
 func openedLate(w *World) driver {
 	reached := false
 	return driver{reached: &reached, change: func(_, now *protocol.View) {

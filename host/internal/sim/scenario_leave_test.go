@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Scenarios of who leaves in order beside a member of ElasticJob on the same
-// address, which takes that for a death where it can.
+// Scenarios of a member that leaves in order, beside a foreign member on the same
+// address, which may take the leave for a death.
 
 func leaveScenarios() []scenario {
 	return []scenario{
@@ -31,8 +31,8 @@ func sharedAddress(nodes int) func(*World) {
 	}
 }
 
-// leaving reports breaches of what all of these scenarios are about, and when the
-// first member has gone.
+// leaving records breaches that concern these scenarios, and when the first member has
+// gone.
 func leaving(w *World, gone *bool, change func(old, now *protocol.View)) func(old, now *protocol.View) {
 	there := func(v *protocol.View) bool {
 		return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID.IP() == w.members[0].ip })
@@ -46,7 +46,7 @@ func leaving(w *World, gone *bool, change func(old, now *protocol.View)) func(ol
 	}
 }
 
-// leavesIdle: its runs of an instant have ended.
+// leavesIdle: the runs of an instant have ended.
 func leavesIdle(w *World) driver {
 	a := w.members[0]
 	asked, gone := false, false
@@ -58,8 +58,8 @@ func leavesIdle(w *World) driver {
 	}, change: leaving(w, &gone, func(_, _ *protocol.View) {})}
 }
 
-// assignedBeforeLeft: somebody else has left meanwhile, so that there are more items for
-// who leaves.
+// assignedBeforeLeft: another member has left meanwhile, so the member that leaves gets
+// more items.
 func assignedBeforeLeft(w *World) driver {
 	a, c := w.members[0], w.members[2]
 	asked, gone, sent := false, false, false
@@ -81,8 +81,8 @@ func assignedBeforeLeft(w *World) driver {
 	}, change: leaving(w, &gone, func(_, _ *protocol.View) {})}
 }
 
-// leavesDuringAssignment: if the Leave is decided during the deal, its answer takes until
-// that has ended, and somebody has asked for another.
+// leavesDuringAssignment: if the Leave is decided while items are being assigned, its
+// answer takes until that has ended and another reshard was requested.
 func leavesDuringAssignment(w *World) driver {
 	a, p := w.members[0], w.jvms[0]
 	wished, withdrawn, sent, again, gone := false, false, false, false, false

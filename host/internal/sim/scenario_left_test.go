@@ -6,14 +6,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Scenarios of what is left to others, and found by them.
+// Scenarios of runs and items that are left to other members.
 
 func leftScenarios() []scenario {
 	return []scenario{
 		{"who joins finds what a member of ElasticJob wants run again, though it had ended", func(w *World) {
 			w.plain(2, 9)
 			w.theirs("10.0.0.1", 0)
-			w.theirs("10.0.0.1", 1) // the same address: what dies is wanted again
+			w.theirs("10.0.0.1", 1) // the same address: ElasticJob wants the runs of a dead member run again
 			w.ours(2, 5)
 		}, joinsToEnded},
 		{"a leader of ElasticJob deals while a part of our deal is on its way", func(w *World) {
@@ -25,9 +25,9 @@ func leftScenarios() []scenario {
 	}
 }
 
-// joinsToEnded: a member leaves, and one of ElasticJob runs its item. That one dies
-// when the run has ended. Another, on the same address, wants the item run again, and
-// freezes. Who joins then knows the runs of the first from the tree, and not yet which
+// joinsToEnded: a member leaves, and a foreign one runs its item and dies when the run
+// has ended. Another on the same address wants the item run again, and freezes. A member
+// that joins then sees the run of the first in the tree, and does not know yet which
 // instant is the newest.
 func joinsToEnded(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
@@ -60,9 +60,9 @@ func joinsToEnded(w *World) driver {
 	}}
 }
 
-// redealtInParts: our leader deletes the owners' nodes that change, in several
-// parts. While one is on its way, a leader of ElasticJob deals all items, and
-// somebody asks for another deal. What it finds looks like what it was decided on.
+// redealtInParts: our leader deletes the owners' nodes that change, in several parts.
+// While one is on its way, a foreign leader assigns all items, and another reshard is
+// requested. The nodes then look like those on which the part was decided.
 func redealtInParts(w *World) driver {
 	a := w.members[0]
 	struck, assigned, reached := false, false, false

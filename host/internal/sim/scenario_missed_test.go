@@ -2,7 +2,7 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// missedScenarios are of instants that came while no server was there.
+// missedScenarios have instants that came while no server was there.
 func missedScenarios() []scenario {
 	return []scenario{
 		{"an instant comes while nobody is there, and none comes after it", func(w *World) {
@@ -15,8 +15,8 @@ func missedScenarios() []scenario {
 	}
 }
 
-// missedByAll: who comes does not see another instant, as of a job that is removed
-// before it, or runs once a day.
+// missedByAll: a member that comes sees no further instant, as in a job that is removed
+// before, or that runs once a day.
 func missedByAll(w *World) driver {
 	a, b, c, d := w.members[0], w.members[1], w.members[2], w.members[3]
 	dead, reached := false, false

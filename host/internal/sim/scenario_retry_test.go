@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Scenarios of runs that wait to be tried again while their items move. Instants are
-// far apart, so that nothing overtakes what waits.
+// Scenarios of runs that wait for their next attempt while their items move. Instants are
+// far apart, so none comes during the wait.
 
 func retryScenarios() []scenario {
 	two := func(w *World) {
@@ -26,8 +26,8 @@ func retryScenarios() []scenario {
 	}
 }
 
-// retriedElsewhere: the runs of the first member fail, and then it loses items. The
-// other one tries again what waited for them.
+// retriedElsewhere: the runs of the first member fail, and then it loses items. The other
+// member makes their next attempts.
 func retriedElsewhere(loses func(*World)) func(*World) driver {
 	return func(w *World) driver {
 		at := int64(1_700_000_040_000)

@@ -9,8 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// scenariosOfSeeds are histories that chance brought about, once in many
-// thousand seeds.
+// scenariosOfSeeds are stories that chance produced once in many thousand seeds.
 func scenariosOfSeeds() []scenario {
 	return []scenario{
 		{"a part of the leader before arrives ahead of the next assignment", func(w *World) {
@@ -51,8 +50,8 @@ func scenariosOfSeeds() []scenario {
 }
 
 // partOfFormerLeader: while the first part of a job's first reshard is on its way,
-// another one leads, and assigns the items otherwise. The part arrives just ahead
-// of that.
+// another member leads and assigns the items otherwise. The part arrives just before
+// that.
 func partOfFormerLeader(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	company, part, next, reached := false, false, false, false
@@ -66,7 +65,7 @@ func partOfFormerLeader(w *World) driver {
 			if m == a && !part && len(mu.Write) > 0 {
 				part = true
 				w.slowLine(a, 500*millisecond)
-				w.jvms[0].freeze() // or it would lead
+				w.jvms[0].freeze() // otherwise it would lead
 				w.after(2*second, w.jvms[0].thaw)
 				w.after(1, func() {
 					w.unseat()
@@ -89,9 +88,9 @@ func partOfFormerLeader(w *World) driver {
 	}}
 }
 
-// comesBackSlowly: a member of ElasticJob whose session ended in a run writes its
-// server's node, and makes its instance a good while later, while who would take
-// over what it ran does not hear of that.
+// comesBackSlowly: a foreign member whose session ended during a run writes its server's
+// node, and creates its instance much later. The member that would take the run does not
+// see that.
 func comesBackSlowly(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
@@ -115,12 +114,13 @@ func comesBackSlowly(w *World) driver {
 	}}
 }
 
-// enabledDuringAssignment: a leader of ElasticJob has listed who is there, and is about to
-// deal, when a server is enabled. Every wish for another deal goes with that one.
+// enabledDuringAssignment: a foreign leader has listed the members and is about to assign
+// items when a server is enabled. All requests for another reshard disappear with that
+// reshard.
 func enabledDuringAssignment(w *World) driver {
 	p, a := w.jvms[0], w.members[0]
 	w.at((1_700_000_000+28)*second, func() { w.tool(protocol.DisableServer{IP: a.ip, Disabled: true}) })
-	w.at((1_700_000_000+46)*second+10*millisecond, func() { // it has listed them
+	w.at((1_700_000_000+46)*second+10*millisecond, func() { // it has listed the members
 		p.freeze()
 		w.tool(protocol.DisableServer{IP: a.ip})
 		w.after(100*millisecond, p.thaw)
@@ -134,8 +134,8 @@ func enabledDuringAssignment(w *World) driver {
 	}}
 }
 
-// shrinksLeaderless: the leader dies, and the total shrinks before anybody knows. The
-// item that is too many belongs to somebody, who need not begin it.
+// shrinksLeaderless: the leader dies, and the total shrinks before anyone notices. The
+// surplus item has an owner, who need not begin it.
 func shrinksLeaderless(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+110)*second, func() {
@@ -149,8 +149,8 @@ func shrinksLeaderless(w *World) driver {
 	return driver{reached: &reached}
 }
 
-// enabledLate: an item that was disabled when its instant was told as started is
-// enabled while that is told as completed, and begins it.
+// enabledLate: an item that was disabled when its instant was reported as started is
+// enabled while that is reported as completed, and begins it.
 func enabledLate(w *World) driver {
 	a := w.members[0]
 	w.at((1_700_000_000+25)*second, func() {
@@ -169,8 +169,8 @@ func enabledLate(w *World) driver {
 	}}
 }
 
-// comesBackMeanwhile: a member of ElasticJob whose session ended in a run comes
-// back while what it ran is made pending.
+// comesBackMeanwhile: a foreign member whose session ended during a run comes back while
+// the run becomes pending.
 func comesBackMeanwhile(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
@@ -189,8 +189,8 @@ func comesBackMeanwhile(w *World) driver {
 	}}
 }
 
-// leftAgain: what a member of ElasticJob has left to its own kind is taken, and left
-// again, while one of ours gives it a name.
+// leftAgain: a run that a foreign member left to other foreign members is taken, and left
+// again, while one of ours names it.
 func leftAgain(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	waits := func(kinds ...registry.OpKind) {
@@ -198,7 +198,7 @@ func leftAgain(w *World) driver {
 			w.apply(nil, []registry.Op{{Kind: k, Path: w.nodes.pending + "/0", Version: registry.AnyVersion}}, author{what: "somebody of ElasticJob"})
 		}
 	}
-	w.at((1_700_000_000+27)*second, q.freeze) // so that the item is not run
+	w.at((1_700_000_000+27)*second, q.freeze) // so that the item does not run
 	w.at((1_700_000_000+28)*second+100*millisecond, func() {
 		for _, p := range []string{path.Dir(w.nodes.pending), w.nodes.pending} {
 			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "somebody of ElasticJob"})
@@ -216,8 +216,8 @@ func leftAgain(w *World) driver {
 	}}
 }
 
-// disabledLate: an operator disables the server of one that is not to come back when
-// all is calm already, though others are there that nobody would enable again.
+// disabledLate: an operator disables a server without a member during the calm, though no
+// operator would enable it again.
 func disabledLate(w *World) driver {
 	a := w.members[0]
 	reached := false

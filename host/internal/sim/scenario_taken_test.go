@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// takenTooLate: who was in the queue when failover was switched off takes something
-// over, of which nobody takes any notice then.
+// takenTooLate: a member was in the queue when failover was switched off, and takes a run
+// that no member follows any more.
 func takenTooLate(w *World) driver {
 	p, a := w.jvms[0], w.members[0]
 	reached := false

@@ -12,13 +12,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A scenario is a history that chance does not bring about, as too much has to
-// meet in it. Nothing fails but what the scenario wants, when it comes to a
-// certain point. The ledger judges it like any other.
+// scenario is a story that chance hardly produces, because too much has to coincide.
+// Nothing fails except what the scenario wants, once it comes to a certain point. The
+// ledger checks it like any other.
 type scenario struct {
 	name string
 	set  func(*World) // settings and members
-	// driver says what happens, and when.
+	// driver decides what happens, and when.
 	driver func(*World) driver
 }
 
@@ -54,7 +54,7 @@ func scenarios() []scenario {
 		{"a member of ElasticJob takes over while failover is switched off", oneOfTheirs, takenTooLate},
 		{"a run is taken while its item is adopted, and another deal comes", func(w *World) {
 			w.plain(2, 9)
-			w.options.MaxUnstored = 500 // no record is set for a few rows
+			w.options.MaxUnstored = 500 // no record is written for a few rows alone
 			w.theirs("10.0.0.10", 0)
 			w.ours(1, 5)
 			w.ours(2, 7)
@@ -86,7 +86,7 @@ func scenarios() []scenario {
 			w.ours(2, 7)
 		}, frozenAdopter},
 		{"runs that are longer than the wait, and overlap, keep no reshard away", func(w *World) {
-			w.plain(24, 3) // so many that those to be moved are never all idle by chance
+			w.plain(24, 3) // so many items that those to be moved are never all idle by chance
 			w.profile.long = [2]int64{8000, 14_000}
 			w.slowJobs = 1
 			w.options.ReshardWait = 1000
@@ -115,7 +115,7 @@ func scenarios() []scenario {
 	})
 }
 
-// play runs a scenario and tells whether it came to its point.
+// play runs a scenario and reports whether it came to its point.
 func (sc *scenario) play(trace io.Writer) (Result, bool) {
 	return sc.playIn(newWorld(1, drawn(1), fair(), trace))
 }
@@ -129,7 +129,7 @@ func (sc *scenario) playIn(w *World) (Result, bool) {
 	return r, *w.driver.reached
 }
 
-// fair is a profile in which nothing fails.
+// fair is a profile without faults.
 func fair() profile {
 	return profile{
 		name: "fair", items: [2]int64{1, 2}, members: [2]int64{1, 2}, timeout: [2]int64{4000, 4001}, period: [2]int64{9, 10},
@@ -138,8 +138,8 @@ func fair() profile {
 	}
 }
 
-// ours adds a member; host is the last part of its address. It comes after some
-// seconds.
+// ours adds a member that starts after some seconds; host is the last part of its
+// address.
 func (w *World) ours(host int, after int64) *member {
 	m := &member{w: w, label: string(rune('A' + len(w.members))), ip: fmt.Sprintf("10.0.0.%d", host), pid: 1, timeout: w.timeout}
 	w.members = append(w.members, m)
@@ -149,14 +149,14 @@ func (w *World) ours(host int, after int64) *member {
 	return m
 }
 
-// theirs adds a member of ElasticJob.
+// theirs adds a foreign member.
 func (w *World) theirs(ip string, after int64) {
 	j := &jvm{w: w, label: string(rune('P' + len(w.jvms))), ip: ip, pid: 100 * (len(w.jvms) + 1), timeout: w.timeout}
 	w.jvms = append(w.jvms, j)
 	w.after(after*second, j.start)
 }
 
-// dies ends a process of ElasticJob and its session at once.
+// dies ends a foreign process and its session at once.
 func (j *jvm) dies() {
 	s := j.s
 	j.retired = true
@@ -172,7 +172,7 @@ func (m *member) dies() {
 	m.w.after(1, func() { m.w.endSession(s) })
 }
 
-// plain settings, which the scenarios have in common.
+// plain sets the settings that the scenarios have in common.
 func (w *World) plain(items int32, period int64) {
 	c := &w.config
 	c.ShardingTotalCount, c.Cron = items, cronOf(period)
@@ -181,11 +181,11 @@ func (w *World) plain(items int32, period int64) {
 	w.options = protocol.Options{ReshardWait: 5000}
 }
 
-// settledIn is when the members of a scenario know one another.
+// settledIn is the time after which the members of a scenario know one another.
 func settledIn(w *World) bool { return w.now > (1_700_000_000+25)*second && !w.calm }
 
-// diesDuringAssignment: the wish for another deal is taken away with the one that is
-// being answered, and nobody of ElasticJob asks again.
+// diesDuringAssignment: a request for another reshard is removed with the one that is
+// being carried out, and no foreign member asks again.
 func diesDuringAssignment(w *World) driver {
 	reached := false
 	return driver{reached: &reached, change: func(old, now *protocol.View) {
@@ -196,9 +196,9 @@ func diesDuringAssignment(w *World) driver {
 	}}
 }
 
-// newcomerBegins: the leader clears a mark that no session holds. Before that
-// arrives, somebody else takes it away, the lead goes to another one, and the item to a
-// third one, which begins it.
+// newcomerBegins: the leader clears a mark without a session. Before that arrives,
+// another writer removes the mark, another member leads, and a third one gets the item
+// and begins it.
 func newcomerBegins(w *World) driver {
 	a, c := w.members[0], w.members[2]
 	w.at((1_700_000_000+25)*second, func() {
@@ -218,9 +218,9 @@ func newcomerBegins(w *World) driver {
 	}}
 }
 
-// takenBeforeAdopted: a leader of ElasticJob deals an item that waits for a
-// taker; it is taken just before that is adopted. When it has ended, the item is
-// adopted at last, and the leader deals anew before that arrives.
+// takenBeforeAdopted: a foreign leader assigns an item with a pending run, which is taken
+// just before the adoption. After the run the item is adopted at last, and the leader
+// assigns again before that arrives.
 func takenBeforeAdopted(w *World) driver {
 	p, a, d := w.jvms[0], w.members[0], w.members[2]
 	dead, taken, reached := false, false, false
@@ -255,9 +255,9 @@ func takenBeforeAdopted(w *World) driver {
 	}}
 }
 
-// assignedBeforeBegun: an item moves to a member of ElasticJob, which runs it to its
-// end, all while a begin of it is on its way. Its owner's node is another one,
-// with the version of the one before.
+// assignedBeforeBegun: an item moves to a foreign member, which runs it to its end, all
+// while a begin of it is on its way. The owner's node is a new one with the version of
+// the old.
 func assignedBeforeBegun(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	reached, dead := false, false
@@ -273,8 +273,8 @@ func assignedBeforeBegun(w *World) driver {
 	}}
 }
 
-// frozenAdopter: nobody adopts what was dealt, and whoever waits for that is to
-// begin nothing all the same: there may be another deal before that arrives.
+// frozenAdopter: no member adopts the assignment. Members that wait for that must begin
+// nothing all the same, since the items may be assigned again first.
 func frozenAdopter(w *World) driver {
 	p, q, a, b := w.jvms[0], w.jvms[1], w.members[0], w.members[1]
 	reached, frozen := false, false
@@ -300,9 +300,9 @@ func frozenAdopter(w *World) driver {
 	}}
 }
 
-// begunBeforePending: a member of ElasticJob dies with a run open, and its item
-// moves to one of ours, which begins the next instant just before the run before
-// it becomes pending. Two would account for that.
+// begunBeforePending: a foreign member dies with an open run, and its item moves to one
+// of ours, which begins the next instant just before the old run becomes pending. The old
+// run would be accounted for twice.
 func begunBeforePending(w *World) driver {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	reached, dead := false, false
@@ -322,7 +322,7 @@ func begunBeforePending(w *World) driver {
 	}}
 }
 
-// diesInRun: what a member of ElasticJob had open when it died is run again.
+// diesInRun: the open run of a foreign member that died runs again.
 func diesInRun(w *World) driver {
 	q := w.jvms[1]
 	reached, item, again := false, -1, false
@@ -356,8 +356,8 @@ func oneOfTheirs(w *World) {
 	w.ours(1, 5)
 }
 
-// ownerWritten: somebody gives an item away just before a transaction arrives
-// that goes by whose it was.
+// ownerWritten: a tool gives an item away just before a transaction arrives that depends
+// on its owner.
 func ownerWritten(name string) func(*World) driver {
 	return func(w *World) driver {
 		p, a := w.jvms[0], w.members[0]
@@ -374,8 +374,8 @@ func ownerWritten(name string) func(*World) driver {
 	}
 }
 
-// askedBeforeAdopted: an operator triggers the job while an adoption is on its
-// way that takes an item from a member of ours.
+// askedBeforeAdopted: an operator triggers the job while an adoption is on its way that
+// takes an item from a member of ours.
 func askedBeforeAdopted(w *World) driver {
 	reached := false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {

@@ -23,23 +23,22 @@ var (
 
 const schedules = "testdata/schedules"
 
-// known are the recorded schedules that still break a promise. Whoever mends
-// what one shows takes its line away.
+// known lists recorded schedules that still break a promise. Remove the line when that is
+// fixed.
 var known = map[string]string{}
 
-// schedule is one run that broke a promise once, as it is kept: what a seed
-// means changes with each draw that the simulator gains or loses, but not what
-// was drawn.
+// schedule is a stored run that broke a promise. A seed changes its meaning with each
+// draw that the simulator gains or loses; the drawn values do not.
 type schedule struct {
 	seed    uint64
 	profile string
-	promise string // that it broke
+	promise string // the promise that it broke
 	at      int64  // when
 	drawn   recording
 }
 
-// TestRecordedSchedules replays runs that broke a promise, and those that kill a
-// mutant. None may do so without it but those that are known to.
+// TestRecordedSchedules replays runs that broke a promise, and runs that kill a mutant.
+// None may break a promise without the mutant, except those in known.
 func TestRecordedSchedules(t *testing.T) {
 	t.Parallel()
 	if *record != "" {
@@ -83,7 +82,7 @@ func TestRecordedSchedules(t *testing.T) {
 	}
 }
 
-// scheduleFiles are the schedules of seeds and of mutants.
+// scheduleFiles returns the schedules of seeds and of mutants.
 func scheduleFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(schedules + "/*.gz")
@@ -95,8 +94,8 @@ func scheduleFiles(t *testing.T) []string {
 	return append(files, ofMutants...)
 }
 
-// check replays the schedule: it must break the promise that it is known to
-// break, if any.
+// check replays the schedule: it must break the promise that it is known to break, if
+// any.
 func (s *schedule) check(t *testing.T, promise string) {
 	t.Helper()
 	b := s.replay(t, nil).Breach
@@ -128,8 +127,8 @@ func profileOf(name string) (profile, error) {
 	return all[k], nil
 }
 
-// keepSchedule records a seed that breaks a promise, and sees to it that the
-// replay breaks the same one at the same moment.
+// keepSchedule stores the schedule of a seed that breaks a promise, and checks that the
+// replay breaks the same one at the same time.
 func keepSchedule(t *testing.T, text string) {
 	t.Helper()
 	seed, err := strconv.ParseUint(text, 10, 64)
@@ -157,7 +156,7 @@ func keepSchedule(t *testing.T, text string) {
 	t.Logf("%s: %q at %d µs, %d bytes", file, b.Invariant, b.At, size.Size())
 }
 
-// renamePlace gives the draws of a function to another one.
+// renamePlace moves the draws of a function to another name.
 func renamePlace(t *testing.T, files []string) {
 	t.Helper()
 	was, is, ok := strings.Cut(*rename, "=")
@@ -193,8 +192,8 @@ func isFunction(name string) bool {
 
 func scheduleFile(seed string) string { return schedules + "/" + seed + ".gz" }
 
-// A schedule is kept as lines of text: what it is, then the values of each
-// place, a line for each kind.
+// A schedule is stored as text: first what it is, then the values of each place, one line
+// per kind.
 
 func writeSchedule(file string, s *schedule) error {
 	var out bytes.Buffer
@@ -264,7 +263,7 @@ func (s *schedule) readHead(line string) (err error) {
 	return err
 }
 
-// read takes one line of values.
+// read reads one line of values.
 func (s *schedule) read(words []string) (err error) {
 	v := s.drawn.at(words[0])
 	for _, word := range words[2:] {

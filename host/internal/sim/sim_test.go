@@ -17,7 +17,7 @@ var (
 	tail  = flag.Int("tail", 150, "lines of the story of a broken seed; 0: all")
 )
 
-// every mutation that the simulation must commit somewhere.
+// every lists the mutations that the simulation must commit at some time.
 func every() []string {
 	return []string{
 		"setup", "join", "set-server", "prune-servers", "contend", "withdraw", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
@@ -26,12 +26,12 @@ func every() []string {
 	}
 }
 
-// enoughSeeds for every mutation to have been committed.
+// enoughSeeds is enough for every mutation to be committed.
 const enoughSeeds = 200
 
 func TestSeeds(t *testing.T) {
 	if *seeds >= enoughSeeds {
-		// Nearly all that lives dies young.
+		// Nearly all objects die young.
 		defer debug.SetGCPercent(debug.SetGCPercent(1600))
 	}
 	s := newSweep(t)

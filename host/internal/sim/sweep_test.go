@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// often is how long a sweep goes on between two lines about it.
+// often is the interval between two progress lines.
 const often = 10 * time.Second
 
 // sweep simulates a range of seeds.
@@ -23,8 +23,8 @@ type sweep struct {
 	begun    uint64 // the first one of this run
 	start    time.Time
 	reported time.Time
-	ranges   *seedRanges // nil: nothing is kept
-	now      seedRange   // what this run has done
+	ranges   *seedRanges // nil: results are not stored
+	now      seedRange   // the range that this run has done
 	before   []uint64    // seeds that broke before this run
 	total    Result
 }
@@ -57,7 +57,7 @@ func newSweep(t *testing.T) *sweep {
 	return s
 }
 
-// look finds out which sources these are, and where to begin on them.
+// look finds out which sources these are, and where to begin with them.
 func (s *sweep) look(t *testing.T) {
 	t.Helper()
 	tree, err := sourcesID(t.Context())
@@ -74,12 +74,12 @@ func (s *sweep) look(t *testing.T) {
 	}
 }
 
-// inOrder simulates seeds on all cores and yields them one after the other.
+// inOrder simulates seeds on all cores and yields the results in order.
 func inOrder(from, to uint64) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
 		cores := runtime.GOMAXPROCS(0)
 		slots := make(chan struct{}, cores)
-		waiting := make(chan chan Result, 4*cores) // no further ahead than that
+		waiting := make(chan chan Result, 4*cores) // the limit of results that wait
 		go func() {
 			defer close(waiting)
 			for seed := from; seed < to; seed++ {
@@ -101,7 +101,7 @@ func inOrder(from, to uint64) iter.Seq[Result] {
 	}
 }
 
-// simulated is Run, with a panic as a breach: the seeds before it come first.
+// simulated is Run with a panic as a breach, so that earlier seeds are reported first.
 func simulated(seed uint64) (r Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,7 +127,7 @@ func (s *sweep) take(t *testing.T, r Result) {
 	}
 }
 
-// keep writes down what this run has done.
+// keep stores what this run has done.
 func (s *sweep) keep(t *testing.T) {
 	t.Helper()
 	s.now.done = s.at
@@ -140,7 +140,7 @@ func (s *sweep) keep(t *testing.T) {
 	}
 }
 
-// end tells what came of it.
+// end reports the result.
 func (s *sweep) end(t *testing.T) {
 	t.Helper()
 	s.keep(t)
@@ -155,7 +155,7 @@ func (s *sweep) end(t *testing.T) {
 		var story bytes.Buffer
 		seed := s.now.broken[0]
 		func() {
-			defer func() { _ = recover() }() // it was told when it broke
+			defer func() { _ = recover() }() // it was reported when it broke
 			Run(seed, &story)
 		}()
 		t.Logf("the end of the story of seed %d (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, seed, lastLines(story.String()))
@@ -169,7 +169,7 @@ func (s *sweep) end(t *testing.T) {
 	}
 }
 
-// covers sees to it that enough seeds have done everything.
+// covers checks that enough seeds have committed every mutation.
 func (s *sweep) covers(t *testing.T) {
 	t.Helper()
 	if s.at-s.begun < enoughSeeds {

@@ -23,8 +23,8 @@ func TestReplayWritesTheSameStory(t *testing.T) {
 	}
 }
 
-// TestNewDrawsDoNotDisturbReplays draws at a place that a recording does not
-// know, whenever a member sends a transaction.
+// TestNewDrawsDoNotDisturbReplays draws at an unknown place whenever a member sends a
+// transaction.
 func TestNewDrawsDoNotDisturbReplays(t *testing.T) {
 	t.Parallel()
 	p := profiles()[0]
@@ -50,8 +50,8 @@ func TestNewDrawsDoNotDisturbReplays(t *testing.T) {
 	}
 }
 
-// TestReplayOutlivesItsRecording: once its values are used up, a run goes on to
-// its end.
+// TestReplayOutlivesItsRecording checks that a run goes on to its end when its values are
+// used up.
 func TestReplayOutlivesItsRecording(t *testing.T) {
 	t.Parallel()
 	for k, p := range profiles() {
@@ -69,8 +69,8 @@ func TestReplayOutlivesItsRecording(t *testing.T) {
 	}
 }
 
-// TestReplayOfCertainChances: what was a matter of chance when it was recorded
-// does not happen where it cannot.
+// TestReplayOfCertainChances checks that an event that was possible in the recording does
+// not happen where it is impossible now.
 func TestReplayOfCertainChances(t *testing.T) {
 	t.Parallel()
 	d, kept := recorded(1)

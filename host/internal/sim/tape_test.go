@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 )
 
-// recording is all that was drawn in a run, by the place that drew it: the
-// function that wants the value. A draw that is added later has a place of its
-// own, so it does not move what the others draw.
+// recording has all values that were drawn in a run, by place: the function that wants
+// the value. A new draw has a place of its own, so it does not change the values of
+// others.
 type recording map[string]*values
 
-// values are what one place drew, in order.
+// values are the draws of one place, in order.
 type values struct {
 	chances []bool
 	numbers []int64
@@ -25,7 +25,7 @@ func (r recording) at(place string) *values {
 	return r[place]
 }
 
-// recorder is a tape that keeps what a random source answers.
+// recorder is a tape that stores the values of a random source.
 type recorder struct {
 	rng    *rand.Rand
 	places places
@@ -47,8 +47,8 @@ func (r *recorder) chance(p float64) bool {
 	return yes
 }
 
-// certain chances are not recorded: a replay that has become another run must
-// not have happen in the calm what happened in trouble.
+// certain chances (0 and 1) are not recorded. A replay that has diverged must not let
+// happen in the calm what happened during the faults.
 func certain(p float64) bool { return p <= 0 || p >= 1 }
 
 func (r *recorder) number(n int64) int64 {
@@ -63,12 +63,11 @@ func (r *recorder) share(sum float64) float64 {
 	return x
 }
 
-// player is a tape that answers with what was recorded. A place that the
-// recording does not know, or that has used up its values, gets the likelier
-// answer to a chance: nothing new goes wrong, and what nearly always works goes
-// on to work. Numbers come from a fixed random source of the place: the least of
-// each range would have all messages arrive at once, and everything that waits
-// for a while hurry.
+// player is a tape that answers with recorded values. A place that is unknown, or has
+// used up its values, gets the likelier answer to a chance, so that no new fault happens
+// and requests that nearly always succeed still do. Its numbers come from a fixed random
+// source of the place; the smallest numbers would make all messages arrive at once and
+// all waits short.
 type player struct {
 	left   recording
 	places places
@@ -101,7 +100,7 @@ func (p *player) number(n int64) int64 {
 	if !ok {
 		return p.source(place).Int64N(n)
 	}
-	return x % n // what there was to choose from may have become less
+	return x % n // there may be fewer to choose from now
 }
 
 func (p *player) share(sum float64) float64 {

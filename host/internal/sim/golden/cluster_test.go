@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// cluster is one job with members of ours on one tree. Whatever is written is
-// seen by everybody before time goes on.
+// cluster is one job with members of ours on one tree. All members see a write before
+// time goes on.
 type cluster struct {
 	t        testing.TB
 	job      layout.Layout
@@ -29,11 +29,11 @@ type cluster struct {
 	queue    agenda
 	seq      int
 	sessions registry.SessionID
-	members  []*member // those that act first come first
+	members  []*member // in the order in which they act
 	log      []entry
 	config   []byte
-	guest    int64 // ms that a guest runs
-	listens  bool  // members to come have listeners of fires
+	guest    int64 // duration of a guest, ms
+	listens  bool  // members that start later have listeners of fires
 	events   []string
 	faults   []string
 }
@@ -46,14 +46,14 @@ type member struct {
 	mirror  *mirror.Mirror
 	decoder layout.Decoder
 	inbox   []protocol.Input
-	owed    bool // a commit was answered: the next view is to be shown
+	owed    bool // a commit was answered, so the next view is shown
 	shown   bool
 	over    bool // the process is gone
 	ticker  int
 }
 
-// due is something that happens at a time; what is due at the same time
-// happens in the order in which it was asked for.
+// due is a function for a time. Functions for the same time run in the order in which
+// they were added.
 type due struct {
 	at  int64
 	seq int
@@ -87,7 +87,7 @@ func (c *cluster) at(t int64, do func()) {
 	heap.Push(&c.queue, due{max(t, c.now), c.seq, do})
 }
 
-// until lets time go on to t.
+// until advances time to t.
 func (c *cluster) until(t int64) {
 	c.t.Helper()
 	for len(c.queue) > 0 && c.queue[0].at <= t {
@@ -99,7 +99,7 @@ func (c *cluster) until(t int64) {
 	c.now = t
 }
 
-// settle lets members act, one after the other, until nobody wants to.
+// settle lets members act, one after the other, until none has anything to do.
 func (c *cluster) settle() {
 	c.t.Helper()
 	for range 10_000 {
@@ -110,8 +110,8 @@ func (c *cluster) settle() {
 	c.t.Fatalf("the members do not come to rest at %d", c.now)
 }
 
-// first lets a member act before all others: where two of them race, the
-// recording says who won.
+// first makes a member act before all others. Where two members race, the recording shows
+// which one won.
 func (c *cluster) first(name string) {
 	m := c.member(name)
 	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
@@ -136,7 +136,7 @@ func (c *cluster) start(name, id string) {
 		mirror: mirror.New(c.job.Root(), c.job.Watched(), c.job.Below), decoder: c.job.NewDecoder(nil),
 		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: spelling.Contender(int64(c.sessions)), Define: protocol.Definition{Config: spelling.Text(c.config)}, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
-	// The namespace is made by package runner, before the core is asked.
+	// Package runner creates the namespace before the core is asked.
 	for _, p := range c.job.Namespace() {
 		if !c.tree.Get(p).Exists {
 			c.write(m, registry.Op{Kind: registry.Create, Path: p})
@@ -162,8 +162,7 @@ func (c *cluster) endSession(m *member) {
 	c.note(entry{by: string(m.state.Self()), end: true}, changes)
 }
 
-// write commits a transaction, of a member or of somebody else, and tells
-// those who watch.
+// write commits a transaction of a member or of an operator, and notifies the watchers.
 func (c *cluster) write(m *member, ops ...registry.Op) (registry.Receipt, error) {
 	e := entry{}
 	owner := registry.SessionID(0)
@@ -260,7 +259,7 @@ func (m *member) step(in protocol.Input) {
 	receipt, err := c.write(m, c.job.Encode(p.Commit, m.state.View())...)
 	answer := protocol.Committed{Plan: p.ID, Outcome: protocol.Applied, Revision: receipt.Revision}
 	if err != nil {
-		// With one order and no lag nobody decides on a stale view.
+		// With one order and no lag no member decides on a stale view.
 		c.faults = append(c.faults, m.name+": "+p.Commit.Name()+": "+err.Error())
 		answer.Outcome = protocol.Refused
 	}
@@ -337,8 +336,8 @@ func (m *member) tick(ticker int, period, instant int64) {
 	})
 }
 
-// period in ms of the crons that were recorded: "0/n * * * * ?", or a date
-// that never comes.
+// period returns the period in ms of the recorded crons: "0/n * * * * ?", or a date that
+// never comes.
 func period(cron string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(cron, "0/"), " * * * * ?"), 10, 64)
 	if err != nil {

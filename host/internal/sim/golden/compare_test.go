@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// difference is what one or several nodes of a kind went through, there and
-// here: in a flow the states of a node from its beginning to its end, at a
-// moment the one it had.
+// difference is a difference between there and here of one or several nodes of a kind: in
+// a flow the states from beginning to end, at a moment the state.
 type difference struct {
 	flow         string // file: name of the flow or moment
 	node         string // kind, and the numbers, addresses or ids as ranges
@@ -33,7 +32,7 @@ func (p *play) differences() []difference {
 	return all
 }
 
-// fold joins nodes of one kind that differ alike.
+// fold joins nodes of one kind with the same difference.
 func fold(flow string, diffs []raw) []difference {
 	slices.SortFunc(diffs, func(a, b raw) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.theirs, b.theirs), cmp.Compare(a.ours, b.ours), cmp.Compare(a.arg, b.arg))
@@ -50,8 +49,7 @@ func fold(flow string, diffs []raw) []difference {
 	return all
 }
 
-// compare takes every node that the flow touched on either side, and the
-// states it went through there and here.
+// compare compares the states of every node that the flow touched on either side.
 func (p *play) compare(s scene) []raw {
 	f := p.rec.flow(p.t, s.name)
 	before, after := p.rec.around(f)
@@ -73,7 +71,7 @@ func (p *play) compare(s scene) []raw {
 			end = start
 		}
 		theirs, ours := way(n, start, log), way(n, s.before[n], s.log)
-		// A recording that leaves a gap is believed in what it saw afterwards.
+		// If a recording has a gap, its later state counts.
 		if !slices.ContainsFunc(log, func(e entry) bool { return e.touches(n) }) {
 			theirs = slices.Compact([]state{start, end})
 		}
@@ -88,7 +86,7 @@ func (e entry) touches(n node) bool {
 	return slices.ContainsFunc(e.touched, func(t touch) bool { return t.node == n })
 }
 
-// way is the states of a node, as transactions left them.
+// way returns the states of a node, as transactions left them.
 func way(n node, from state, log []entry) []state {
 	states := []state{from}
 	for _, e := range log {
@@ -101,9 +99,8 @@ func way(n node, from state, log []entry) []state {
 	return slices.Compact(states)
 }
 
-// show spells states: "-" for no node, P and E for its kind, then its data,
-// in which a member is called by its name in the recording, and a run of ours
-// is not told in full.
+// show spells states: "-" for no node, P and E for its kind, then its data. A member has
+// its name in the recording, and runs of ours are shortened.
 func (p *play) show(n node, states []state) string {
 	text := make([]string, len(states))
 	for k, s := range states {
@@ -132,7 +129,7 @@ func (p *play) show(n node, states []state) string {
 	return strings.Join(text, " > ")
 }
 
-// look compares the whole tree of a moment.
+// look compares the whole tree at a moment.
 func (p *play) look(g glance) []raw {
 	theirs := p.rec.world(p.rec.moment(p.t, g.name))
 	both := maps.Clone(theirs)

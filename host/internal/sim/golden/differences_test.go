@@ -1,11 +1,11 @@
 package golden
 
-// row declares one difference: the nodes of a kind, what they went through
-// there and here, and the line of docs/DIFFERENCES.md that says why.
+// row declares one difference: the nodes of a kind, their states there and here, and the
+// line of docs/DIFFERENCES.md that says why.
 type row struct{ line, node, theirs, ours string }
 
-// declared is every difference there is, by flow or moment. What is not listed
-// fails a test, and so does what is listed and no longer there.
+// declared lists every difference, by flow or moment. A difference that is not listed
+// fails a test, and so does a listed one that no longer exists.
 var declared = map[string][]row{
 	"basic: start of first instance": {
 		{atOnce, "leader.sharding.necessary", "- > P", "- > P > -"},

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// leftOut is what was recorded and is not acted. docs/DIFFERENCES.md lists the
-// same words; docs/STATUS.md refers to them.
+// leftOut lists what was recorded and is not replayed. docs/DIFFERENCES.md has the same
+// list; docs/STATUS.md refers to it.
 var leftOut = []struct{ key, prefix string }{
 	{"a moment within a sequence", "basic: while sharding (processing exists)"},
 	{"a moment within a sequence", "misfire: first misfire mark"},
@@ -20,7 +20,7 @@ var leftOut = []struct{ key, prefix string }{
 	{"a moment within a sequence", "once: guarantee/"},
 }
 
-// TestFlows: what a flow or a moment has of differences is what is declared.
+// TestFlows checks that the differences of each flow and moment are the declared ones.
 func TestFlows(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios {
@@ -33,7 +33,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// check compares what was found with what is declared.
+// check compares the differences found with the declared ones.
 func (p *play) check(t *testing.T) {
 	t.Helper()
 	found := map[string][]row{}
@@ -58,8 +58,8 @@ func (p *play) check(t *testing.T) {
 
 func (r row) same(o row) bool { return r.node == o.node && r.theirs == o.theirs && r.ours == o.ours }
 
-// TestAll: every flow and moment of every recording is acted or left out, and
-// every declaration is of one that is acted.
+// TestAll checks that every flow and moment of every recording is replayed or left out,
+// and that every declaration belongs to one that is replayed.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	acted := map[string]bool{}
@@ -107,7 +107,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// files are the recordings of version 2.1.5.
+// files returns the recordings of version 2.1.5.
 func files(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -117,8 +117,8 @@ func files(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestLines: each line that a difference names is in the table, and each of the
-// table is used.
+// TestLines checks that each line that a difference names is in the table, and that each
+// line of the table is used.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -137,7 +137,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestSeen: what no node's states show is there all the same.
+// TestSeen checks differences that do not show in the states of a node.
 func TestSeen(t *testing.T) {
 	t.Parallel()
 	plays := map[string]*play{}

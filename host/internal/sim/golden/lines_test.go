@@ -27,8 +27,8 @@ const (
 	reconnect     = "reconnect"
 )
 
-// line is a line of the page: what ElasticJob does, what is done here, and why.
-// Differences that no node's states show have a function that finds them.
+// line is a line of the page: what ElasticJob does, what wasmjobd does, and why. A
+// difference that does not show in the states of a node has a function that finds it.
 type line struct {
 	key, theirs, here, why string
 
@@ -70,8 +70,7 @@ var lines = []line{
 		why: "others would see a death", seen: seenReconnect},
 }
 
-// seenFewerWrites: less in all, and more in no flow, except where what we do
-// is more.
+// seenFewerWrites: fewer writes in total, and more in a flow only where ours do more.
 func seenFewerWrites(t *testing.T, plays map[string]*play) bool {
 	t.Helper()
 	count := func(log []entry) (n int) {
@@ -96,8 +95,7 @@ func seenFewerWrites(t *testing.T, plays map[string]*play) bool {
 	return here < theirs
 }
 
-// seenServerWord: three members that share an address wrote its node three
-// times there.
+// seenServerWord: there, three members with the same address wrote its node three times.
 func seenServerWord(_ *testing.T, plays map[string]*play) bool {
 	p := plays["failover_one_ip"]
 	g := p.glances[0]
@@ -109,8 +107,8 @@ func seenServerWord(_ *testing.T, plays map[string]*play) bool {
 	return false
 }
 
-// seenLeaderMarks: there members mark that are not the leader. Here a member
-// marks when it joins; else the leader does.
+// seenLeaderMarks: there, members that do not lead create marks. Here a member does when
+// it joins, and otherwise the leader.
 func seenLeaderMarks(_ *testing.T, plays map[string]*play) bool {
 	mark, leader := kind("leader.sharding.necessary"), kind("leader.election.instance")
 	followers := func(w world, log []entry) (n int) {
@@ -149,7 +147,7 @@ func seenAckWithBegin(_ *testing.T, plays map[string]*play) bool {
 		return yes, no
 	}
 	p := plays["trigger"]
-	for _, s := range p.scenes[:2] { // in the third one of the requests runs nothing
+	for _, s := range p.scenes[:2] { // in the third one a request runs nothing
 		yes, no := together(p.rec.entries(p.rec.flow(p.t, s.name)))
 		if yes > 0 || no == 0 {
 			return false
@@ -161,7 +159,7 @@ func seenAckWithBegin(_ *testing.T, plays map[string]*play) bool {
 	return true
 }
 
-// seenReconnect: no recording has one, so only our side is looked at.
+// seenReconnect: no recording has a reconnect, so only our side is checked.
 func seenReconnect(t *testing.T, _ map[string]*play) bool {
 	r := record(t, "basic")
 	c := newCluster(t, r, []byte(r.config(t, r.Moments[0])), 100)

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// node names a node of a job without spelling its path: kind is the path below
-// the job with dots, N for the number of an item, IP for an address and ID for
-// an instance; arg is what the kind leaves open.
+// node identifies a node of a job without its path: kind is the path below the job with
+// dots, with N for the number of an item, IP for an address and ID for an instance; arg
+// is the value of that.
 type node struct{ kind, arg string }
 
 // root is the job's own node, space the one above it.
@@ -18,8 +18,8 @@ const (
 	space = "(namespace)"
 )
 
-// nodeOf reads a path of the job at top. Below it are nodes that are not
-// compared: ours, and the contenders of Curator's latches.
+// nodeOf parses a path of the job at top. Nodes that are not compared are left out: ours,
+// and the contenders of Curator's latches.
 func nodeOf(top, path string) (n node, compared bool) {
 	rel, below := strings.CutPrefix(path, top+"/")
 	switch {
@@ -47,8 +47,8 @@ func nodeOf(top, path string) (n node, compared bool) {
 	return n, true
 }
 
-// ours is the part of a job's tree that no ElasticJob looks at; the nodes in
-// which Curator's clients queue begin with contender.
+// ours is the part of a job's tree that ElasticJob ignores. The nodes in which Curator's
+// clients queue begin with contender.
 const (
 	ours      = "wasm"
 	contender = "_c_"
@@ -73,31 +73,31 @@ func instanceOf(id string) node { return node{"instances.ID", id} }
 
 func serverOf(id string) node { return node{"servers.IP", job.InstanceID(id).IP()} }
 
-// state of a node at one moment. Whether data and kind are known is another
-// question in a recording, which begins in the middle.
+// state is the state of a node at one moment. A recording begins in the middle, so data
+// and kind may be unknown.
 type state struct {
 	exists    bool
 	ephemeral bool
 	data      string
 }
 
-// touch is what one transaction made of one node.
+// touch is the change of one node by one transaction.
 type touch struct {
 	node
 	state
-	set bool // the node was there: only its data is told
+	set bool // the node existed, and only its data was set
 }
 
 // entry is one transaction, or the end of a session.
 type entry struct {
 	at      int64  // ms since the recording began
 	z       int64  // its place in the log
-	by      string // member's id; "" for anybody else
-	end     bool   // of a session: nobody decided it
+	by      string // id of a member; "" for any other writer
+	end     bool   // the end of a session, which no member decides
 	touched []touch
 }
 
-// world is the tree as far as it is known.
+// world is the known part of the tree.
 type world map[node]state
 
 func (w world) apply(e entry) world {
@@ -108,7 +108,7 @@ func (w world) apply(e entry) world {
 	return next
 }
 
-// over is the state after the touch of a node that was as old says.
+// over returns the state after the touch of a node with the state old.
 func (t touch) over(old state) state {
 	s := t.state
 	if t.set {

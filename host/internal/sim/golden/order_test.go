@@ -6,28 +6,29 @@ import (
 	"testing"
 )
 
-// rule is an order that a Java member relies on, or a promise of the document.
-// It is judged at each transaction, on the logs of ElasticJob as well as on
-// ours; broken is a log that it must refuse.
+// rule is an order that a Java member relies on, or a promise of the document. It is
+// checked at each transaction, in the logs of ElasticJob and in ours. broken is a log
+// that it must refuse.
 type rule struct {
 	key    string
-	note   string // what the key alone does not say
+	note   string // what the key does not say
 	check  func(o *occasion)
 	broken func() (world, []entry)
-	// ours: it says more than ElasticJob keeps.
+	// ours: ElasticJob itself does not keep it
 	ours bool
 }
 
-// occasion is one transaction under judgement.
+// occasion is one transaction that a rule checks.
 type occasion struct {
 	entry
 	before, after world
-	whole         bool // before is all there was; else an absent key is not known
+	whole         bool // before is complete; otherwise an absent key is unknown
 	checked       int
 	faults        []string
 }
 
-// ask counts what the rule found to judge; a node that nobody knows is none.
+// ask counts what the rule checks, and returns the state of a node; an unknown node is
+// none.
 func (o *occasion) ask(n node, w world, want func(state) bool, format string, args ...any) {
 	s, known := w[n]
 	if !known && !o.whole {
@@ -42,12 +43,13 @@ func (o *occasion) ask(n node, w world, want func(state) bool, format string, ar
 func there(s state) bool   { return s.exists }
 func missing(s state) bool { return !s.exists }
 
-// made are the nodes of a kind that the transaction creates.
+// made returns the nodes of a kind that the transaction creates.
 func (o *occasion) made(kind string) []touch {
 	return o.those(kind, func(t touch) bool { return t.exists && !t.set && !o.before[t.node].exists })
 }
 
-// gone are those that it deletes. Nobody decides the end of a session.
+// gone returns the nodes of a kind that the transaction deletes. The end of a session
+// does not count, since no member decides it.
 func (o *occasion) gone(kind string) []touch {
 	if o.end {
 		return nil
@@ -124,7 +126,7 @@ var rules = []rule{
 	{key: "running by the owner or the taker", note: "`running` is made by the member that `instance` names, or `failover`", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			if o.by == "" {
-				continue // an operator's
+				continue // an operator's mark
 			}
 			own := func(s state) bool { return s.data == o.by || o.after[ofItem("failover", t.arg)].data == o.by }
 			o.ask(ofItem("instance", t.arg), o.after, own, "runs item %s of %s", t.arg, o.after[ofItem("instance", t.arg)].data)
@@ -202,7 +204,7 @@ func put(n node, data string) touch {
 
 func cut(n node) touch { return touch{node: n} }
 
-// by is a log in which id writes one node at a time.
+// by returns a log in which id writes one node at a time.
 func by(id string, touches ...touch) func() (world, []entry) {
 	return func() (world, []entry) {
 		var log []entry
@@ -213,7 +215,7 @@ func by(id string, touches ...touch) func() (world, []entry) {
 	}
 }
 
-// apply judges a log by a rule to a log.
+// apply checks a log by a rule.
 func (r rule) apply(w world, log []entry, whole bool) (checked int, faults []string) {
 	for _, e := range log {
 		o := &occasion{entry: e, before: w, after: w.apply(e), whole: whole}
@@ -256,7 +258,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// checkRule judges our own logs by a rule.
+// checkRule checks our own logs by a rule.
 func (p *play) checkRule(t *testing.T, r rule) (checked int) {
 	t.Helper()
 	for _, log := range p.logs {
@@ -269,7 +271,7 @@ func (p *play) checkRule(t *testing.T, r rule) (checked int) {
 	return checked
 }
 
-// TestOrderRefuses: each rule refuses what it is there to refuse.
+// TestOrderRefuses checks that each rule refuses its broken log.
 func TestOrderRefuses(t *testing.T) {
 	t.Parallel()
 	for _, r := range rules {

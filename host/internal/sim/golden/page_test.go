@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page of differences anew")
 
-// TestDifferencesPage: docs/DIFFERENCES.md is what the comparison allows and
+// TestDifferencesPage checks that docs/DIFFERENCES.md is what the comparison allows and
 // demands.
 func TestDifferencesPage(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// recording is one file of what real members did.
+// recording is one file with the writes of real members.
 type recording struct {
 	Namespace string `json:"namespace"`
 	Epoch     int64  `json:"start_epoch_ms"`
@@ -23,7 +23,7 @@ type recording struct {
 	top  string // path of the job
 }
 
-// printed is a line of a member: what the job's code was told in a run.
+// printed is a line that a member printed: what the job's code received in a run.
 type printed struct {
 	Ev, Task, Instance string
 	Item, Total        int
@@ -31,7 +31,7 @@ type printed struct {
 	JobParam           string
 }
 
-// moment is the whole tree once.
+// moment is the whole tree at one time.
 type moment struct {
 	Name     string
 	T        int64
@@ -44,7 +44,7 @@ type moment struct {
 	}
 }
 
-// flow is every write from one point to another.
+// flow has every write from one point to another.
 type flow struct {
 	Name   string
 	Writes []write
@@ -74,7 +74,7 @@ func record(t testing.TB, file string) *recording {
 	return r
 }
 
-// config is the text of the first config node.
+// config returns the text of the first config node.
 func (r *recording) config(t testing.TB, m moment) string {
 	t.Helper()
 	for _, n := range m.Tree {
@@ -108,7 +108,7 @@ func (r *recording) moment(t testing.TB, name string) moment {
 	return moment{}
 }
 
-// entries are the writes of a flow that the server took.
+// entries returns the writes of a flow that the server accepted.
 func (r *recording) entries(f *flow) []entry {
 	var all []entry
 	for _, w := range f.Writes {
@@ -135,8 +135,7 @@ func (r *recording) entries(f *flow) []entry {
 	return all
 }
 
-// add takes one write; a node that one transaction writes twice has its last
-// state.
+// add adds one write. A node that one transaction writes twice has its last state.
 func (e *entry) add(top string, w write) {
 	if strings.Contains(w.Path, "/"+contender) {
 		return
@@ -165,8 +164,8 @@ func (r *recording) world(m moment) world {
 	return w
 }
 
-// span is the part of the log that a flow covers: from its first write up to
-// the first one of the next flow.
+// span returns the part of the log that a flow covers: from its first write up to the
+// first one of the next flow.
 func (r *recording) span(f *flow) (from, to, next int64) {
 	k := 0
 	for k < len(r.Flows) && &r.Flows[k] != f {
@@ -188,17 +187,16 @@ func (r *recording) span(f *flow) (from, to, next int64) {
 	return from, to, next
 }
 
-// before is how each node was when a flow began.
+// before returns the state of each node when a flow began.
 func (r *recording) before(f *flow) world {
 	w, _ := r.around(f)
 	return w
 }
 
-// around tells how each node was when a flow began and when it was over. A
-// recording covers parts of a scenario, so that comes from the nearest of: an
-// earlier moment and the writes since; the flow's own first write of the node;
-// a moment within the flow. What none of them tells is left out of the maps;
-// ours is taken then.
+// around returns the state of each node when a flow began and when it ended. A recording
+// covers parts of a scenario, so the state comes from the nearest of these: an earlier
+// moment and the writes since; the flow's own first write of the node; a moment within
+// the flow. A node that none of them shows is left out; ours is used then.
 func (r *recording) around(f *flow) (before, after world) {
 	from, to, next := r.span(f)
 	before = r.known(from)
@@ -212,8 +210,8 @@ func (r *recording) around(f *flow) (before, after world) {
 		}
 	}
 	later := r.latest(to, next) // after the flow, before the next one begins
-	// Nodes that the flow did not touch did not change in it, so what was seen
-	// afterwards was so before, whatever happened unseen since the last look.
+	// A node that the flow did not touch did not change in it. Its state afterwards was
+	// its state before, whatever happened unseen since the last moment.
 	for n := range r.nodes() {
 		if _, touched := first[n]; !touched && later != nil {
 			before[n] = later[n]
@@ -223,7 +221,7 @@ func (r *recording) around(f *flow) (before, after world) {
 		s, ok := before[n]
 		switch {
 		case t.exists && !t.set:
-			before[n] = state{} // it was created
+			before[n] = state{} // the write created it
 		case !ok || !s.exists:
 			delete(before, n)
 			for _, m := range r.Moments {
@@ -240,7 +238,7 @@ func (r *recording) around(f *flow) (before, after world) {
 	return before, after
 }
 
-// nodes is every node that the recording ever names.
+// nodes returns every node that the recording names.
 func (r *recording) nodes() map[node]bool {
 	all := map[node]bool{}
 	for _, m := range r.Moments {
@@ -258,7 +256,7 @@ func (r *recording) nodes() map[node]bool {
 	return all
 }
 
-// known is what moments and writes before z tell.
+// known returns the states that moments and writes before z show.
 func (r *recording) known(z int64) world {
 	w := world{}
 	at := int64(-1)
@@ -282,7 +280,7 @@ func (r *recording) known(z int64) world {
 	return w
 }
 
-// latest is the first moment of at least z and below next.
+// latest returns the first moment from z on and below next.
 func (r *recording) latest(z, next int64) world {
 	var best *moment
 	for k := range r.Moments {

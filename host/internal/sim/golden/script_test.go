@@ -11,36 +11,36 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// play is a recording acted again by members of ours, and what came of it.
+// play is a recording replayed by members of ours, with its result.
 type play struct {
 	t       testing.TB
 	rec     *recording
 	scenes  []scene
 	glances []glance
-	// logs are the complete ones, one for each time that the job was made anew.
+	// logs are the complete logs, one for each new job.
 	logs [][]entry
-	// wishes counts operators' writes that ours were compared with.
+	// wishes counts operators' writes that were compared with ours.
 	wishes int
 }
 
-// simulated acts a recording on one tree in virtual time: its times are those
-// of the recording, in ms since it began.
+// simulated replays a recording on one tree in virtual time. Times are those of the
+// recording, in ms since it began.
 type simulated struct {
 	*play
 	*cluster
 	t     testing.TB
-	guest int64        // of clusters made from here on
+	guest int64        // for clusters created from here on
 	last  *registry.Op // what an operator created last
 }
 
-// scene is one flow as we acted it.
+// scene is one flow as replayed.
 type scene struct {
 	name          string
 	before, after world
 	log           []entry
 }
 
-// glance is one moment as it was here.
+// glance is one moment as replayed.
 type glance struct {
 	name string
 	world
@@ -49,8 +49,8 @@ type glance struct {
 
 type scenario struct {
 	file string
-	// guest is how long a guest runs here, in ms: as long as there, and as much
-	// more as the recorded members were late to begin.
+	// guest is the duration of a guest here, in ms: the recorded one, plus the delay with
+	// which the recorded members began.
 	guest int64
 	act   func(*simulated)
 }
@@ -78,9 +78,9 @@ func perform(t testing.TB, s scenario) *play {
 	return p.play
 }
 
-// anew begins with an empty registry, and the configuration of a moment: its
-// text is spelled by us, and must be that of the recording to the last byte.
-// A total other than 0 replaces the one that the moment had.
+// anew begins with an empty registry and the configuration of a moment. We encode its
+// text, which must equal the recording to the last byte. A total other than 0 replaces
+// that of the moment.
 func (p *simulated) anew(m moment, total int32) {
 	p.t.Helper()
 	text := p.rec.config(p.t, m)
@@ -107,7 +107,7 @@ func (p *simulated) anew(m moment, total int32) {
 	p.now = now
 }
 
-// step is something that the script has happen at a time.
+// step is a function of the script for a time.
 type step struct {
 	at int64
 	do func()
@@ -147,7 +147,7 @@ func (p *simulated) glance(at int64, name string) step {
 	}}
 }
 
-// do lets steps happen and time go on, outside of any flow.
+// do runs steps and advances time, outside of any flow.
 func (p *simulated) do(until int64, steps ...step) {
 	p.t.Helper()
 	for _, s := range steps {
@@ -156,7 +156,7 @@ func (p *simulated) do(until int64, steps ...step) {
 	p.until(until)
 }
 
-// flow acts a recorded flow: the steps given, and what an operator wrote in it.
+// flow replays a recorded flow: the given steps, and the writes of operators in it.
 func (p *simulated) flow(name string, until int64, steps ...step) {
 	p.t.Helper()
 	f := p.rec.flow(p.t, name)
@@ -187,15 +187,15 @@ func (p *simulated) tool(w write) {
 	}
 	p.spelled(w, op)
 	if n, _ := nodeOf(p.top, w.Path); op.Kind == registry.Delete && n.kind == running && !p.tree.Get(w.Path).Exists {
-		return // our leader did it
+		return // our leader wrote it
 	}
 	if _, err := p.write(nil, op); err != nil {
 		p.t.Fatalf("operator at %d: %v", p.now, err)
 	}
 }
 
-// spelled checks that a wish of the same meaning, carried out by a member of
-// ours, is the same write.
+// spelled checks that a request with the same meaning, carried out by a member of ours,
+// is the same write.
 func (p *simulated) spelled(w write, op registry.Op) {
 	p.t.Helper()
 	n, _ := nodeOf(p.top, w.Path)
@@ -223,8 +223,8 @@ func (p *simulated) spelled(w write, op registry.Op) {
 	p.wishes++
 }
 
-// takeBack removes what the operator created last; the recording shows it gone
-// but not the write.
+// takeBack removes the last node that the operator created. The recording shows that it
+// is gone, but not the write.
 func (p *simulated) takeBack(at int64) step {
 	return step{at, func() { p.tool(write{Op: "delete", Path: p.last.Path}) }}
 }
@@ -272,7 +272,7 @@ func misfire(p *simulated) {
 	p.anew(p.rec.moment(p.t, "overrunning job, misfire=false"), 0)
 	p.do(17_950, p.start(17_920, "slow_off"))
 	p.flow("overrunning job, misfire=false, 12 s", 31_200, p.glance(30_959, "overrunning job, misfire=false"))
-	m := p.rec.Moments[len(p.rec.Moments)-1] // an item runs elsewhere
+	m := p.rec.Moments[len(p.rec.Moments)-1] // an item runs on another member
 	p.guest = 2
 	p.anew(m, 0)
 	p.do(41_400, p.start(37_037, "blocked"))
@@ -323,7 +323,7 @@ func once(p *simulated) {
 	p.checkFires(p.events)
 }
 
-// checkFires checks which listeners were called in two fires: each once. There, two
+// checkFires checks that each listener was called once in each of two fires. There, two
 // members called the first listener of the second fire.
 func (p *play) checkFires(events []string) {
 	p.t.Helper()

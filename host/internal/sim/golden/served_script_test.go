@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// servedScripts act what scenarios act, with real hosts.
+// servedScripts replay the scenarios with real hosts.
 var servedScripts = map[string]func(*served){
 	"basic":           servedBasic,
 	"disable":         servedDisable,
@@ -26,11 +26,11 @@ var servedScripts = map[string]func(*served){
 	"once":            servedOnce,
 }
 
-// TestServed: on a real ZooKeeper the flows differ from the recorded ones just
-// as they do in the simulated replay, and keep the same order.
+// TestServed checks that on a real ZooKeeper the flows differ from the recorded ones
+// exactly as in the simulated replay, and keep the same order.
 func TestServed(t *testing.T) { //nolint:tparallel // the flows are parallel, what judges all of them waits
 	t.Parallel()
-	// A second of ticks, so that a busy machine loses no session.
+	// The tick is a second, so that no session is lost on a busy machine.
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
 	plays := make([]*play, len(scenarios))
 	t.Run("flows", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestServed(t *testing.T) { //nolint:tparallel // the flows are parallel, wh
 	byFile := map[string]*play{}
 	for _, p := range plays {
 		if p == nil {
-			return // it failed, or was not asked for
+			return // it failed or was not run
 		}
 		byFile[p.rec.file] = p
 	}
@@ -61,8 +61,8 @@ func TestServed(t *testing.T) { //nolint:tparallel // the flows are parallel, wh
 	}
 }
 
-// mortal is the session of a member that is to be killed: long enough for a
-// busy machine, and short enough to be waited for.
+// mortal is the session timeout of a member that is to be killed: long enough for a busy
+// machine, and short enough to wait for.
 const mortal = 5 * time.Second
 
 func servedBasic(p *served) {
@@ -136,7 +136,7 @@ func servedDisable(p *served) {
 	})
 	const lead = "disabling the leader's server and the next tick"
 	p.flow(lead, func() {
-		p.members["m2"].Freeze() // there m3 was quicker
+		p.members["m2"].Freeze() // there, m3 was quicker
 		p.tool(lead, 0)
 		p.Await("another leader", func(s hosts.State) bool { return s.View.Leader == protocol.ID(p.rec.Outputs["m3"].Instance) })
 		p.members["m2"].Thaw()
@@ -173,8 +173,8 @@ func servedTotals(p *served) {
 	})
 }
 
-// overrun lets an instant come while both items run, ends them, and waits for
-// the runs that make it good.
+// overrun lets an instant come while both items run, ends the runs, and waits for the
+// runs for the misfire.
 func (p *served) overrun(during func()) {
 	p.t.Helper()
 	p.tick()
@@ -190,7 +190,7 @@ func (p *served) overrun(during func()) {
 
 func misfired(i protocol.Item) bool { return i.Misfire }
 
-// others tells whether two guests run that are not among old.
+// others reports whether two guests run that are not in old.
 func others(guests, old []job.Call) bool {
 	return len(guests) == 2 && !slices.ContainsFunc(guests, func(g job.Call) bool {
 		return slices.ContainsFunc(old, func(o job.Call) bool { return o.RunID == g.RunID })
@@ -232,7 +232,7 @@ func servedMisfire(p *served) {
 		p.tool(blocked, 0)
 		for range 2 {
 			p.tick()
-			p.running(2) // the mark that nobody holds has been removed
+			p.running(2) // the mark without a session was removed
 			p.end()
 		}
 		p.glance(elsewhere.Name)
@@ -301,8 +301,8 @@ func servedShutdown(p *served) {
 func servedFailover(p *served) {
 	p.start("m1", hosts.Options{Session: 2 * mortal})
 	p.start("m2", hosts.Options{Session: mortal})
-	// As many slots as its items need: there each member took one item, here the
-	// one that has room takes both.
+	// As many slots as items. There each member took one item; here the member with free
+	// slots takes both.
 	p.start("m3", hosts.Options{Workers: 2})
 	p.calm(3)
 	m1, m2 := protocol.ID(p.rec.Outputs["m1"].Instance), job.InstanceID(p.rec.Outputs["m2"].Instance)
@@ -339,7 +339,7 @@ func servedFailover(p *served) {
 	p.glance("after the next tick with one")
 }
 
-// momentAfter is the name of the moment that begins so.
+// momentAfter returns the name of the moment that begins so.
 func (p *served) momentAfter(prefix string) string {
 	for _, m := range p.rec.Moments {
 		if strings.HasPrefix(m.Name, prefix) {
@@ -370,7 +370,7 @@ func servedOnce(p *served) {
 	p.checkFires(p.State().Heard)
 }
 
-// called waits until listeners of fires were called so often.
+// called waits until listeners of fires were called that often.
 func (p *served) called(n int) {
 	p.t.Helper()
 	p.Await(fmt.Sprintf("%d calls of listeners", n), func(s hosts.State) bool { return len(s.Heard) == n })

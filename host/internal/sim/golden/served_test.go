@@ -16,12 +16,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// served acts a recording with hosts on a real ZooKeeper, in real time. What
-// they wrote is taken from the server's transaction log.
+// served replays a recording with hosts on a real ZooKeeper, in real time. Their writes
+// are taken from the server's transaction log.
 //
-// Instants come when the script wants one: then an operator gives the job a
-// cron that has this one instant. In the log such a text counts as the one that
-// the recording has in its place.
+// Instants come when the script wants one: an operator then gives the job a cron that has
+// only this instant. In the log such a text counts as the text that the recording has in
+// its place.
 type served struct {
 	*play
 	t       *testing.T
@@ -30,34 +30,34 @@ type served struct {
 	nevers  int
 	checked int // runs whose context was compared
 	spans   []span
-	*act    // the present one
+	*act    // the current one
 }
 
-// act is one job, from an empty namespace on.
+// act is one job in a namespace that was empty.
 type act struct {
 	*hosts.Cluster
 	top     string
-	config  v21.Config // as the members' own file has it
-	text    string     // of config, as recorded
+	config  v21.Config // as in the members' own file
+	text    string     // the config node, as recorded
 	texts   map[string]string
 	members map[string]*hosts.Member
 }
 
-// span is a flow in the log: what came after one mark and before the next.
+// span is a flow in the log: everything after one mark and before the next.
 type span struct {
 	name     string
 	act      *act
 	from, to int64
 }
 
-// never is a cron without an instant in anybody's life, another one each time.
+// never returns a cron without any instant in the near future, a different one each time.
 func (p *served) never() string {
 	p.nevers++
 	return fmt.Sprintf("0 %d 0 1 1 ? 2098", p.nevers)
 }
 
-// ahead is how long before its instant a cron is written, at least: all members
-// must have heard of it.
+// ahead is the minimal time between writing a cron and its instant, so that all members
+// know the cron by then.
 const ahead = 2 * time.Second
 
 func serve(t *testing.T, server *zktest.Server, file string, script func(*served)) *play {
@@ -83,8 +83,8 @@ func serve(t *testing.T, server *zktest.Server, file string, script func(*served
 	return p.play
 }
 
-// anew begins with an empty namespace and the configuration of a moment, with
-// another total if that is not 0.
+// anew begins with an empty namespace and the configuration of a moment, with another
+// total if that is not 0.
 func (p *served) anew(m moment, total int32) {
 	p.t.Helper()
 	text := p.rec.config(p.t, m)
@@ -123,8 +123,7 @@ func (p *served) spell(c v21.Config) string {
 	return string(data)
 }
 
-// start adds a member; its other options are for members that are to die, or
-// to be slow.
+// start adds a member. Its options are for members that will be killed or slowed down.
 func (p *served) start(name string, o hosts.Options) {
 	p.t.Helper()
 	o.Instance = job.InstanceID(p.rec.Outputs[name].Instance)
@@ -132,7 +131,7 @@ func (p *served) start(name string, o hosts.Options) {
 	p.members[name] = p.Start(o)
 }
 
-// flow acts a recorded flow.
+// flow replays a recorded flow.
 func (p *served) flow(name string, do func()) {
 	p.t.Helper()
 	p.rec.flow(p.t, name)
@@ -142,7 +141,7 @@ func (p *served) flow(name string, do func()) {
 	p.spans = append(p.spans, c)
 }
 
-// glance takes the whole tree, as a moment of the recording has it.
+// glance reads the whole tree, as a moment of the recording has it.
 func (p *served) glance(name string) {
 	p.t.Helper()
 	p.rec.moment(p.t, name)
@@ -155,7 +154,7 @@ func (p *served) glance(name string) {
 	p.glances = append(p.glances, g)
 }
 
-// state is that of a node here as the recording would have it.
+// state returns the state of a node here in the form of the recording.
 func (a *act) state(s state) state {
 	if text, ok := a.texts[s.data]; ok {
 		s.data = text
@@ -176,7 +175,7 @@ func (p *served) cron(text string) {
 	p.Write(registry.Op{Kind: registry.Set, Path: p.path(config), Data: []byte(data), Version: registry.AnyVersion})
 }
 
-// path is where a node of the recording is here.
+// path returns the path of a node of the recording here.
 func (p *served) path(n node) string {
 	p.t.Helper()
 	for _, m := range p.rec.Moments {
@@ -200,11 +199,11 @@ func (p *served) tick() time.Time {
 	return at
 }
 
-// askEvery is how often a member is asked which instant is its next.
+// askEvery is the interval at which a member is asked for its next instant.
 const askEvery = 10 * time.Millisecond
 
-// idleTick lets an instant come that changes nothing in the tree, and waits
-// until a member has seen it.
+// idleTick lets an instant come that changes nothing in the tree, and waits until a
+// member has seen it.
 func (p *served) idleTick(name string) {
 	p.t.Helper()
 	h := p.members[name].Host
@@ -216,7 +215,7 @@ func (p *served) idleTick(name string) {
 			p.t.Fatalf("%s does not see the instant %v", name, at)
 		}
 		if next := h.Jobs()[0].Next; !next.Equal(at) && time.Now().After(at) {
-			break // it waits for the loop, in front of what comes now
+			break // it waits for the loop, before any later instant
 		}
 	}
 	if err := h.DisableItem(p.t.Context(), "job", 99); err == nil {
@@ -224,7 +223,7 @@ func (p *served) idleTick(name string) {
 	}
 }
 
-// tool does what the operator did in a recorded flow: its k-th write there.
+// tool repeats the operator's k-th write of a recorded flow.
 func (p *served) tool(flow string, k int) {
 	p.t.Helper()
 	for _, w := range p.rec.flow(p.t, flow).Writes {
@@ -246,8 +245,8 @@ func (p *served) tool(flow string, k int) {
 	p.t.Fatalf("%q has too few writes of an operator", flow)
 }
 
-// calm waits until somebody leads and the items are dealt out among so many
-// members, with nothing left to be done.
+// calm waits until the job has a leader and that many members own the items, with nothing
+// left to be done.
 func (p *served) calm(members int) {
 	p.t.Helper()
 	p.Await(fmt.Sprintf("%d members with their items", members), func(s hosts.State) bool {
@@ -258,14 +257,14 @@ func (p *served) calm(members int) {
 	})
 }
 
-// running waits until so many items run.
+// running waits until that many items run.
 func (p *served) running(n int) {
 	p.t.Helper()
 	p.begun(n)
 	p.Await(fmt.Sprintf("%d guests", n), func(s hosts.State) bool { return len(s.Guests) == n })
 }
 
-// begun waits until so many items have begun; their guests may wait for slots.
+// begun waits until that many items have begun. Their guests may wait for slots.
 func (p *served) begun(n int) {
 	p.t.Helper()
 	p.Await(fmt.Sprintf("%d items that run", n), func(s hosts.State) bool { return marked(s.View) == n && open(s.View) == n })
@@ -300,9 +299,9 @@ func open(v *protocol.View) (n int) {
 	return n
 }
 
-// entries is the log of the service as a recording has it.
+// entries returns the service's log in the form of the recording.
 func (a *act) entries(log []zktest.Transaction) []entry {
-	ids := map[int64]string{} // of sessions
+	ids := map[int64]string{} // session ids
 	for _, x := range log {
 		for _, ch := range x.Changes {
 			if n, ok := nodeOf(a.top, ch.Path); ok && n.kind == instances && ch.Ephemeral {
@@ -318,8 +317,8 @@ func (a *act) entries(log []zktest.Transaction) []entry {
 		for _, ch := range x.Changes {
 			a.add(&e, next, ch)
 		}
-		// What a transaction makes and removes, or writes as it was, is nothing
-		// that others see.
+		// Other members do not see a node that a transaction creates and removes, or
+		// writes without a change.
 		e.touched = slices.DeleteFunc(e.touched, func(t touch) bool { return next[t.node] == w[t.node] })
 		if len(e.touched) > 0 {
 			all = append(all, e)
@@ -358,7 +357,7 @@ func (a *act) add(e *entry, w world, ch zktest.Change) {
 	e.touched = append(e.touched, t)
 }
 
-// scene spans a flow out of the log.
+// scene cuts a flow out of the log.
 func (c span) scene(log []entry) scene {
 	s := scene{name: c.name, before: world{}}
 	for _, e := range log {
@@ -376,7 +375,7 @@ func (c span) scene(log []entry) scene {
 	return s
 }
 
-// whole checks that the log tells all: what it leaves is the tree that is there.
+// whole checks that the log is complete: its result is the tree that exists.
 func (a *act) whole(t *testing.T, log []entry) {
 	t.Helper()
 	left := world{}
@@ -395,9 +394,9 @@ func (a *act) whole(t *testing.T, log []entry) {
 	}
 }
 
-// contexts checks that guests were told what the members of the recording printed
-// of the same items: the id of the task, and the context of the item. It counts
-// them. A take-over is left out: there it is one item at a time.
+// contexts checks that guests received what the members of the recording printed for the
+// same items: the id of the task and the context of the item. It returns how many. A
+// take-over is left out, since there it is one item at a time.
 func (a *act) contexts(t *testing.T, r *recording) (n int) {
 	t.Helper()
 	key := func(member, task string, item int, param *string, total int, jobParam string) string {
