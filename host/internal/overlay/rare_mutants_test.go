@@ -20,7 +20,7 @@ func rareMutants() []mutant {
 		{"catch up: newcomers gone", "who comes when only such servers are there catches up", in("protocol.State.unattendedUntil", "slices.ContainsFunc(v.Members, v.attends)", "len(v.Members) > 0"), script("catch_up_newcomers")},
 		{"catch up: newcomers disabled", "a disabled server has no part in the items and is there", in("protocol.View.attends", "v.serverDisabled(m.ID.IP())", "false"), script("catch_up_newcomer_disabled")},
 		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
-		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_foreign_due")},
+		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.giveUpMissed", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_foreign_due")},
 		{"catch up: schedule gone", "what a schedule named that was changed while nobody was there is caught up", in("protocol.State.seePassed", "max(t, s.changedWhileAway())", "t"), script("catch_up_schedule_gone")},
 		{"strategy: asked again late", "a strategy that fails once is asked again after a second", in("protocol.State.answered", "firstRetry", "lastRetry"), script("strategy_fault_backs_off")},
 		{"strategy: ever later", "an answer of use ends the row of failures", without("protocol.State.answered", "s.reshard.failures = 0"), script("strategy_fault_backs_off")},

@@ -152,8 +152,8 @@ func (r recalled) keep(s *State, _ *Plan) {
 	m.from, m.until, m.most, m.awaited, m.instants = r.from, r.until, r.most, true, nil
 }
 
-// owed is the oldest instant of the item to catch up; 0: there is none.
-func (s *State) owed(i int) int64 {
+// oldestMissed is the oldest instant of the item to catch up; 0: there is none.
+func (s *State) oldestMissed(i int) int64 {
 	m := &s.backlog.catchUp
 	if len(m.instants) == 0 || m.until != s.missedUntil() || !s.behind(i, m.until) {
 		return 0
@@ -198,31 +198,31 @@ func (s *State) catchUpRefused() reason.Reason {
 func (b *beginning) catchUp() {
 	s := b.s
 	for i := range s.view.total() {
-		t := s.owed(i)
+		t := s.oldestMissed(i)
 		if t == 0 || s.busy(i) {
 			continue
 		}
 		switch {
 		case !s.company.ours():
-			b.forgo(i, s.whyNobody(i))
+			b.giveUpMissed(i, s.whyNobody(i))
 		case s.view.Paused:
-			b.forgo(i, reason.JobPaused)
+			b.giveUpMissed(i, reason.JobPaused)
 		case s.view.item(i).Disabled:
-			b.forgo(i, reason.ItemDisabled)
+			b.giveUpMissed(i, reason.ItemDisabled)
 		default:
 			b.open(i, t, CaughtUp)
 		}
 	}
 }
 
-// forgoes: the item's missed instants have their row in this transaction.
-func (b *beginning) forgoes(i int) bool {
-	_, found := slices.BinarySearch(b.forgone, i)
+// givesUpMissed: the item's missed instants have their row in this transaction.
+func (b *beginning) givesUpMissed(i int) bool {
+	_, found := slices.BinarySearch(b.givenUp, i)
 	return found
 }
 
-// forgo accounts for all missed instants of the item, with a row.
-func (b *beginning) forgo(i int, why reason.Code) {
+// giveUpMissed accounts for all missed instants of the item, with a row.
+func (b *beginning) giveUpMissed(i int, why reason.Code) {
 	s := b.s
 	newest := s.backlog.catchUp.instants[len(s.backlog.catchUp.instants)-1]
 	rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: reason.Of(why), By: s.self})
@@ -232,6 +232,6 @@ func (b *beginning) forgo(i int, why reason.Code) {
 	}
 	b.m.Own.rows(rows)
 	b.m.Own.Last = set(b.m.Own.Last, i, newest)
-	b.forgone, b.changed = append(b.forgone, i), true
+	b.givenUp, b.changed = append(b.givenUp, i), true
 	b.m.More = b.m.More || s.schedule.tick.At != 0 // the tick is answered when this is settled
 }

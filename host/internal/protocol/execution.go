@@ -72,7 +72,7 @@ type beginning struct {
 	s       *facts
 	m       Begin
 	taken   []bool // by item: it begins
-	forgone []int  // ascending: items whose missed instants all have rows
+	givenUp []int  // ascending: items whose missed instants all have rows
 	room    *room  // nil before the first item
 	idled   bool   // the time in which nothing began was determined
 	awaited bool   // a foreign leader waits until nothing runs
@@ -109,7 +109,7 @@ func (b *beginning) scheduled() {
 		return
 	}
 	for i := range s.view.total() {
-		if !s.mine(i) || s.passed(i, t) || b.forgoes(i) {
+		if !s.mine(i) || s.passed(i, t) || b.givesUpMissed(i) {
 			continue
 		}
 		switch {
@@ -119,7 +119,7 @@ func (b *beginning) scheduled() {
 			s.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
 			s.excuse(i, reason.ItemDisabled)
-		case s.busy(i), s.owed(i) != 0:
+		case s.busy(i), s.oldestMissed(i) != 0:
 			s.overlap(i, t)
 		default:
 			b.open(i, t, Scheduled)
@@ -149,7 +149,7 @@ func (b *beginning) compensations() {
 		return
 	}
 	for _, d := range s.late().due {
-		if s.mine(d.item) && !s.busy(d.item) && s.owed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
+		if s.mine(d.item) && !s.busy(d.item) && s.oldestMissed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
 	}
@@ -158,7 +158,7 @@ func (b *beginning) compensations() {
 	}
 	for i := range s.view.total() {
 		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.owed(i) == 0 && s.schedule.latest.At > s.schedule.paused && !s.passed(i, s.schedule.latest.At) {
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.oldestMissed(i) == 0 && s.schedule.latest.At > s.schedule.paused && !s.passed(i, s.schedule.latest.At) {
 			b.open(i, s.schedule.latest.At, Misfired)
 		}
 	}
@@ -201,7 +201,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
 	if !b.fits(e, rows) {
-		s.excuse(i, b.short())
+		s.excuse(i, b.whyNotFits())
 		b.m.More = true
 		return
 	}
@@ -237,8 +237,8 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 	return true
 }
 
-// short is why a run does not fit.
-func (b *beginning) short() reason.Code {
+// whyNotFits is why a run does not fit.
+func (b *beginning) whyNotFits() reason.Code {
 	if b.s.recordFull != 0 {
 		return reason.RecordFull
 	}

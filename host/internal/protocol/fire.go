@@ -27,7 +27,7 @@ type listener struct {
 // Call is one call of a listener.
 type Call struct {
 	Instant int64
-	Attempt int // 0: nobody had to be called
+	Attempt int // 0: there was no listener to call
 	By      ID  // the member that calls, during the call
 }
 
@@ -79,7 +79,7 @@ func callListeners(s *facts) Mutation {
 		case t.By == "":
 		case !s.view.dead(t.By):
 			return nil
-		default: // it died during the call; whether the guest did its work nobody knows
+		default: // the caller died during the call; it is not known whether its guest did its work
 			t.By, t.Attempt = s.self, t.Attempt+1
 			return SetFires{Self: s.self, Next: next}
 		}

@@ -61,7 +61,7 @@ func missed(s *facts) Mutation {
 		return nil
 	}
 	if !s.company.ours() {
-		s.note(unseenSettled{}) // they may have run it; what is known of that is told when an item moves
+		s.note(unseenSettled{}) // they may have run it; a row says so when an item moves
 		return nil
 	}
 	if s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls() {
@@ -114,7 +114,7 @@ func (s *State) reportedOtherwise(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })
-		return due || s.busy(i) || s.owed(i) != 0 && !s.disabledHere() || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
+		return due || s.busy(i) || s.oldestMissed(i) != 0 && !s.disabledHere() || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
 	}
 	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }

@@ -224,7 +224,7 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 		if !it.Exists {
 			continue
 		}
-		keep := s.keeps(i)
+		keep := s.nodeStays(i)
 		n := it.marks()
 		if !keep {
 			n++

@@ -107,7 +107,7 @@ func account(s *facts) Mutation {
 		return true
 	}
 	m.Own.Retries = slices.DeleteFunc(m.Own.Retries, func(r Retry) bool {
-		if why := s.hopeless(r); why != "" {
+		if why := s.retryNeverBegins(r); why != "" {
 			return gives(s.givenUp(r, why))
 		}
 		p, w := Pending{Item: r.Item, Entry: r.Entry, After: r.After}, room.weight

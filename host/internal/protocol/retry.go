@@ -82,7 +82,7 @@ func (b *beginning) retries() {
 	s := b.s
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
 		i := r.Item
-		if s.now < r.After || s.hopeless(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" {
+		if s.now < r.After || s.retryNeverBegins(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" {
 			return false
 		}
 		e := r.Entry
@@ -115,8 +115,8 @@ func (s *State) givenUp(r Retry, why reason.Code) Row {
 	return Row{Entry: r.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: s.self}
 }
 
-// hopeless is why a retry will never begin, on any member; "" if it may.
-func (s *State) hopeless(r Retry) reason.Code {
+// retryNeverBegins is why a retry will never begin, on any member; "" if it may.
+func (s *State) retryNeverBegins(r Retry) reason.Code {
 	switch {
 	case s.later(r.Entry):
 		return reason.NextInstantBeforeRetry

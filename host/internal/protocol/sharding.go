@@ -33,7 +33,7 @@ func (s *State) stale(eligible []ID) bool {
 		return true
 	}
 	for i := total; i < len(v.Items); i++ {
-		if v.Items[i].Exists && (!v.Items[i].bare() || !s.keeps(i)) {
+		if v.Items[i].Exists && (!v.Items[i].holdsNothingOfOurs() || !s.nodeStays(i)) {
 			return true
 		}
 	}
@@ -169,8 +169,8 @@ type occupied struct {
 	item   Item
 }
 
-// bare: no node of ours is below the item.
-func (it Item) bare() bool { return it == Item{Exists: true, Marks: it.Marks} }
+// holdsNothingOfOurs: no node of ours is below the item.
+func (it Item) holdsNothingOfOurs() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
 // occupy notes the surplus item that kept a reshard from being applied. The mirror does
 // not read the nodes of foreign members, so the core learns of them by this.
@@ -191,11 +191,11 @@ func (s *State) occupy(in Committed, f *flight) {
 	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
 }
 
-// keeps: the node of a surplus item cannot go. If the item has changed since that was
+// nodeStays: the node of a surplus item cannot go. If the item has changed since that was
 // found, a later mark may have been the cause.
-func (s *State) keeps(i int) bool {
+func (s *State) nodeStays(i int) bool {
 	it := s.view.item(i)
-	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
+	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.holdsNothingOfOurs()) })
 }
 
 // How long, in ms, a strategy is not asked again after one failure, and after many in a row.

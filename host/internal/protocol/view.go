@@ -35,7 +35,7 @@ type View struct {
 	Faults []reason.Reason
 	Paused bool
 
-	Leader        ID // "" when nobody leads
+	Leader        ID // "" if there is none
 	LeaderOwner   int64
 	LeaderVersion int32 // it distinguishes a leader of ours from a foreign one
 	// ElectionLatch and FailoverLatch are the queues, in order.
@@ -92,7 +92,7 @@ type Config struct {
 	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: any
 }
 
-// Instance is a node of "instances": a member of ours or of ElasticJob.
+// Instance is a node of "instances": a member of ours or a foreign one.
 type Instance struct {
 	ID        ID
 	Owner     int64 // session
@@ -130,13 +130,13 @@ type Item struct {
 	RunningP bool  // a mark that no session owns
 	Misfire  bool
 	Disabled bool
-	Failover ID    // who took the item over; "" nobody
+	Failover ID    // the member that took the item; "" if none did
 	FOOwner  int64 // session of that mark
 	Marks    int32 // running marks observed so far; a lower bound, since events can coalesce
 }
 
-// Pending is a run whose member has gone and that waits for a taker or, with After, a
-// run that is to be tried again and waits for the owner of its item.
+// Pending is a run that waits for a taker, since its member has gone, or, with After, a
+// retry that waits for the owner of its item.
 type Pending struct {
 	Item     int
 	Entry    Entry // the run as the dead member had it; Item repeated
@@ -155,8 +155,8 @@ type Assignment struct {
 	Members []ID    // descending
 	Owners  []ID    // by item, Total of them
 	Last    []int64 // by item, surplus ones kept: the last instant accounted for
-	// Requested is, by item, the newest request that a member accepted for it:
-	// who owns the item later must not accept that one again.
+	// Requested is, by item, the newest request that a member accepted for it: a later
+	// owner must not accept that one again.
 	Requested []int64
 	// Departing are items, ascending, that the newest reshard would have moved but for
 	// their open run: their owner ends it and begins none after it.

@@ -300,7 +300,7 @@ func (l *list) bytes() int {
 	if l.rounded {
 		numbers = min(numbers, MaxMoments)
 	}
-	index := 1 // bytes that tell which of the numbers an item has
+	index := 1 // bytes that say which of the numbers an item has
 	for n := numbers >> 7; n > 0; n >>= 7 {
 		index++
 	}

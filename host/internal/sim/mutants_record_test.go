@@ -67,7 +67,7 @@ func recordMutants() []mutant {
 		{"retry: never", "a run that failed is tried again", []change{without("protocol.begin", "b.retries()")}},
 		{"retry: at once", "a retry waits", []change{in("protocol.beginning.retries", "s.now < r.After", "false")}},
 		{"retry: overtaken", "a run whose next instant has come is not tried again", []change{
-			in("protocol.State.hopeless", "s.later(_)", "false"),
+			in("protocol.State.retryNeverBegins", "s.later(_)", "false"),
 			in("protocol.State.retries", "s.later(_)", "false"),
 		}},
 		{"retry: same attempt", "a retry is the next attempt", []change{without("protocol.RunsData.retry", "e.Attempt++")}},
@@ -82,7 +82,7 @@ func recordMutants() []mutant {
 		}},
 		{"retry: stays behind", "a retry moves with its item", []change{in("protocol.State.retriesElsewhere", "!s.mine(i) && s.reshard.since == 0", "false")}},
 		{"retry: given up when it moves", "a retry is not given up because its item moves, or its member leaves", []change{
-			in("protocol.State.hopeless", "s.company.shared", "true"),
+			in("protocol.State.retryNeverBegins", "s.company.shared", "true"),
 		}},
 		{"retry: not after a drain", "a run that fails while its member leaves, or at a taker, is tried again", []change{in("protocol.State.retries", "s.company.shared", "true")}},
 		{"retry: a drain counts", "an attempt that its leaving member ended does not count", []change{without("protocol.RunsData.retry", "e.Uncounted++")}},
