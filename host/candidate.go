@@ -165,7 +165,7 @@ func (c *candidate) try() {
 	}
 	if err := c.job.code.Load(c.d.ctx, config); err != nil {
 		_, elsewhere := errors.AsType[*supply.FetchError](err)
-		c.refuse(err, elsewhere || ofTheSystem(err))
+		c.refuse(err, elsewhere || isSystemError(err))
 		return
 	}
 	c.d.step(discovery.Fits{Name: c.name})

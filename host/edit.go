@@ -56,7 +56,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 		return nil, failf(Unavailable, during.Err(), "%s: it was given up, and nothing has changed", what)
 	case coded:
 		return nil, failf(known.Code, err, "%s", what)
-	case ofTheSystem(err):
+	case isSystemError(err):
 		return nil, failf(Internal, err, "%s", what) // it may work at the next attempt
 	case err != nil:
 		return nil, failf(Invalid, err, "%s", what)

@@ -87,9 +87,9 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// ofTheSystem tells a full disk and its like from a module that is wrong, or not
-// where the configuration says.
-func ofTheSystem(err error) bool {
+// isSystemError reports whether an error is one of the system, such as a full disk. A file
+// that is missing or may not be read is a fault of the configuration.
+func isSystemError(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return false
 	}

@@ -267,7 +267,7 @@ func TestAFullDiskIsNoWrongModule(t *testing.T) {
 		{wrap(syscall.EACCES), false},
 		{errors.New("not a Wasm binary"), false},
 	} {
-		if got := ofTheSystem(c.err); got != c.want {
+		if got := isSystemError(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}

@@ -90,7 +90,7 @@ func (h *Host) loadModules(ctx context.Context) error {
 	}
 	all := errors.Join(faults...)
 	kind := Invalid
-	if ofTheSystem(all) {
+	if isSystemError(all) {
 		kind = Internal // it may work at the next attempt
 	}
 	return failf(kind, all, "no job can run")
