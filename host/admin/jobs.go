@@ -16,6 +16,7 @@ const jobsPath = "/api/v1/jobs"
 // jobPath returns the path of a job.
 func jobPath(name string) string { return jobsPath + "/" + url.PathEscape(name) }
 
+// listJobs answers as `job list`.
 func listJobs(r *request) error {
 	jobs, err := r.op.Jobs(r.Context())
 	if err != nil {
@@ -28,6 +29,7 @@ func listJobs(r *request) error {
 	return r.answer(all)
 }
 
+// showJob answers as `job show`.
 func showJob(r *request) error {
 	name, err := r.jobName()
 	if err != nil {
@@ -40,6 +42,7 @@ func showJob(r *request) error {
 	return r.answer(shownDocument{Version: 1, jobDocument: documentOf(report)})
 }
 
+// trigger does what `job trigger` does.
 func trigger(r *request) error {
 	name, err := r.jobName()
 	if err != nil {
@@ -89,8 +92,8 @@ func (r *request) callVerb(name string, do func(*operator.Operator, context.Cont
 	return r.done(name, do(r.op, r.Context(), name))
 }
 
-// switchJob disables or enables a job: on every server that it knows, or on those
-// at one address.
+// switchJob disables or enables a job: on every server that it knows, or with
+// "server" on those at one address.
 func switchJob(r *request, name string, disabled bool) error {
 	var ip *string
 	if err := r.readBody(map[string]any{"server": &ip}); err != nil {
@@ -102,7 +105,7 @@ func switchJob(r *request, name string, disabled bool) error {
 	return r.done(name, r.op.SetServer(r.Context(), name, *ip, disabled))
 }
 
-// callItem disables or enables an item of a job.
+// callItem disables or enables an item of a job: the call is `disable` or `enable`.
 func callItem(r *request) error {
 	name, err := r.jobName()
 	if err != nil {
@@ -126,7 +129,8 @@ type shutdownDocument struct {
 	Instances []job.InstanceID `json:"instances"`
 }
 
-// shutdownJob ends a job on some or all of its members.
+// shutdownJob ends a job on some or all of its members: one of "server", an address,
+// "instance", an id, and "all", true.
 func shutdownJob(r *request, name string) error {
 	var w operator.Which
 	if err := r.readBody(map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
@@ -148,6 +152,7 @@ func shutdownJob(r *request, name string) error {
 	return r.answer(shutdownDocument{Version: 1, Instances: orEmpty(gone)})
 }
 
+// removeJob does what `job remove` does; "force" is --force.
 func removeJob(r *request) error {
 	name, err := r.jobName()
 	if err != nil {
@@ -164,6 +169,7 @@ func removeJob(r *request) error {
 	return nil
 }
 
+// dumpJob answers as `job dump`, in plain text.
 func dumpJob(r *request) error {
 	name, err := r.jobName()
 	if err != nil {

@@ -27,7 +27,8 @@ type rollBackDocument struct {
 	Runs bool `json:"runs"` // it runs already; otherwise it is the next one
 }
 
-// keepModule stores an uploaded module. No job runs it until a call names it.
+// keepModule stores a module, uploaded as application/wasm. No job runs it until a
+// call names it.
 func (h *Handler) keepModule(r *request) error {
 	if h.o.Keep == nil {
 		return noRoute(r.Request)
@@ -62,7 +63,7 @@ func setModule(r *request, name string) error {
 	return r.done(name, r.op.NextModule(r.Context(), name, next))
 }
 
-// rollBackModule goes one step back.
+// rollBackModule goes one step back, or with "to" to the module of that digest.
 func rollBackModule(r *request, name string) error {
 	var to string
 	if err := r.readBody(map[string]any{"to": &to}); err != nil {

@@ -45,7 +45,9 @@ type statDocument struct {
 	ModifiedAt      time.Time          `json:"modified_at"`
 }
 
-// readNodes answers with nodes. They are not of one moment.
+// readNodes answers with nodes of the registry, in base64, with guests' state: of
+// several "path", as many of the first as fit into 4 MiB. They are not of one moment.
+// Only the socket serves it.
 func readNodes(r *request) error {
 	var paths []string
 	if err := r.readQuery(map[string]any{"path": &paths}); err != nil {

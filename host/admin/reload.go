@@ -29,7 +29,9 @@ type reloadedDocument struct {
 	NeedRestart []string `json:"need_restart"`
 }
 
-// reload answers when the server has applied its files, or returns all faults in them.
+// reload makes the server read its files again, as at SIGHUP. It answers when the
+// server has applied them, with the jobs "added", "changed" and "removed", the number
+// "unchanged" and the keys that "need_restart", or with all faults in them.
 func (h *Handler) reload(r *request) error {
 	if err := r.readBody(nil); err != nil {
 		return err

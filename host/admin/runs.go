@@ -88,7 +88,9 @@ func runOf(r *trace.Row) runDocument {
 	return d
 }
 
-// listRuns answers with a page of the job's rows in the history of this server.
+// listRuns answers with a page of the job's rows in the history of this server, as
+// `history list -o json`: "limit" rows (100, at most 1000), and in "next" and the
+// header Link the "cursor" of the next page.
 func (h *Handler) listRuns(r *request) error {
 	var limit, item, state string
 	want := RunsWanted{Limit: defaultPage}

@@ -20,6 +20,7 @@ type setDocument struct {
 	Unread  []string `json:"unreadable_jobs"` // jobs that were not changed
 }
 
+// listServers answers as `server list`.
 func listServers(r *request) error {
 	jobs, err := r.op.Jobs(r.Context())
 	if err != nil {
@@ -40,7 +41,8 @@ func cutVerb(called string) (what, verb string) {
 	return called[:i], called[i+1:]
 }
 
-// callServer disables or enables the servers at an address for all jobs.
+// callServer disables or enables the servers at an address for all jobs: the call is
+// `disable` or `enable`.
 func callServer(r *request) error {
 	ip, verb := cutVerb(r.PathValue("call"))
 	disabled, ok := switches[verb]
