@@ -6,38 +6,41 @@ import (
 )
 
 // Reason says what ElasticJob did of its own, or what an event made inevitable,
-// when an item did not run once.
+// when an item did not run once. The comment of each is the evidence that it needs.
 type Reason string
 
 const (
-	// Away: the item's owner had been killed or frozen, or was leaving, and nobody
-	// could deal the item out anew yet.
+	// Away: the event killed, froze or ended the owner, and its instance had just gone
+	// or not yet; or nobody led.
 	Away Reason = "its owner was away"
-	// Misfired: Quartz was late by more than the millisecond that ElasticJob
-	// allows it, and leaves the instant out.
+	// Misfired: the Java owner prints that it misfired, as it does when it is a
+	// millisecond late.
 	Misfired Reason = "Quartz left the instant out"
-	// Unready: ElasticJob deals items to a member that has no scheduler yet.
+	// Unready: the Java owner prints that it joined after the instant, and had fired
+	// nothing before.
 	Unready Reason = "its owner had no scheduler yet"
-	// Recron: Quartz is told of another cron by an event, after the instant that
-	// it had prepared for.
+	// Recron: the configuration was written since the instant before.
 	Recron Reason = "Quartz did not know the new cron yet"
-	// Cached: a member of ElasticJob looks in its cache for what is its own.
+	// Cached: ElasticJob's leader had given the item to the Java member, or somebody had
+	// taken it from that member, just before the member looked; or the leader had
+	// written the same owner again.
 	Cached Reason = "ElasticJob went by its cache"
-	// DealtLate: ElasticJob's leader dealt after others had begun the instant.
+	// DealtLate: ElasticJob's leader moved the item away from its member, and nobody
+	// could know before; or gave what had run to its member, which ran it again.
 	DealtLate Reason = "ElasticJob assigned after the instant"
-	// Late: a member of ElasticJob had not looked for its items yet when one of
-	// ours, which waits for marks, dealt. What it lost has a row; what it got it
-	// runs, also if that has run.
+	// Late: one of ours had waited for marks and assigned, and the Java member had made
+	// none. What it lost has a row of ours; what it got had ended on another Java
+	// member.
 	Late Reason = "ElasticJob looked when ours had assigned"
-	// Undealt: ElasticJob's leader did not deal in time, and ours says so in a row.
+	// Undealt: ElasticJob's leader left a reshard undone, and ours has a row about it.
 	Undealt Reason = "ElasticJob had not assigned"
-	// Running: ElasticJob leaves out an item that still runs.
+	// Running: the running mark was there when Quartz fired.
 	Running Reason = "ElasticJob left out what still ran"
-	// Taken: ElasticJob leaves out an item that has a failover mark of its own.
+	// Taken: the failover mark was there when Quartz fired.
 	Taken Reason = "ElasticJob left out what was taken over"
-	// Round: who takes over in ElasticJob asks for more rounds than it has items.
+	// Round: no instant asked for the round, and the member had taken something over.
 	Round Reason = "ElasticJob's failover ran a round more"
-	// Woke: a process that was frozen goes on where it was.
+	// Woke: the process was frozen until just then, and one of ours had begun before.
 	Woke Reason = "a frozen process went on"
 )
 
