@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,12 +187,7 @@ func examinedOf(all []operator.Checkup) examined {
 	return out
 }
 
-func layoutOf(c *operator.Checkup) string {
-	if c.Layout == "" {
-		return "unknown"
-	}
-	return c.Layout
-}
+func layoutOf(c *operator.Checkup) string { return cmp.Or(c.Layout, "unknown") }
 
 func printCheckups(term *terminal, all []operator.Checkup) {
 	for i := range all {

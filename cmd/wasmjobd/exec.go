@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,10 +171,7 @@ func (f *execFlags) call(path string) (job.Call, error) {
 	if f.timeout < 0 || f.grace < 0 {
 		return job.Call{}, usage("--timeout %s --grace %s: write a duration, or leave it out", f.timeout, f.grace)
 	}
-	name := f.job
-	if name == "" {
-		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
+	name := cmp.Or(f.job, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	c := job.Call{
 		Config: job.Config{
 			Name: name, Kind: f.meant(), Shards: f.total, Param: f.param, Timeout: f.timeout,

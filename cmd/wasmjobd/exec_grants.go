@@ -84,14 +84,9 @@ func (g *grants) secret(value string) error {
 		return usage("--allow secret=%s…: write secret=NAME=VALUE, secret=NAME=env:VAR or secret=NAME=file:PATH", name)
 	}
 	secret := from
-	if variable, is := strings.CutPrefix(from, "env:"); is {
-		found := false
-		for _, entry := range g.env {
-			if text, is := strings.CutPrefix(entry, variable+"="); is {
-				secret, found = text, true
-			}
-		}
-		if !found {
+	if env, is := strings.CutPrefix(from, "env:"); is {
+		var found bool
+		if secret, found = variable(g.env, env); !found {
 			return usage("--allow secret=%s=%s: the variable is not set", name, from)
 		}
 	} else if path, is := strings.CutPrefix(from, "file:"); is {

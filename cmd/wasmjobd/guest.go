@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/guest"
@@ -13,8 +14,8 @@ import (
 // one.
 func guestOptions(term *terminal) guest.Options {
 	o := guest.Options{Note: func(err error) { term.note("%v", err) }}
-	top := term.variable("XDG_CACHE_HOME")
-	if home := term.variable("HOME"); home != "" {
+	top, _ := variable(term.env, "XDG_CACHE_HOME")
+	if home, _ := variable(term.env, "HOME"); home != "" {
 		top = cmp.Or(top, filepath.Join(home, ".cache"))
 	}
 	if filepath.IsAbs(top) {
@@ -23,12 +24,13 @@ func guestOptions(term *terminal) guest.Options {
 	return o
 }
 
-// variable is one of the environment; the last of a name counts.
-func (t *terminal) variable(name string) (value string) {
-	for _, entry := range t.env {
-		if text, is := strings.CutPrefix(entry, name+"="); is {
-			value = text
+// variable is one of an environment, in the form of os.Environ; the last of a name
+// counts.
+func variable(env []string, name string) (value string, found bool) {
+	for _, entry := range slices.Backward(env) {
+		if value, found = strings.CutPrefix(entry, name+"="); found {
+			return value, true
 		}
 	}
-	return value
+	return "", false
 }

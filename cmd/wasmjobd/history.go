@@ -72,11 +72,6 @@ func historyThere(f *config.File) error {
 	return nil
 }
 
-// read calls do with the history, and cancels its context at a signal.
-func (h *historyVerb) read(ctx context.Context, f *config.File, do func(context.Context, *sqltrace.Reader) error) error {
-	return h.readAll(ctx, []string{f.History.Path}, func(ctx context.Context, all []*sqltrace.Reader) error { return do(ctx, all[0]) })
-}
-
 // readAll calls do with several histories, and cancels its context at a signal.
 func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(context.Context, []*sqltrace.Reader) error) error {
 	return untilSignal(ctx, func(ctx context.Context) (err error) {
@@ -227,8 +222,8 @@ func (h *historyVerb) doPurge(ctx context.Context, keep sqltrace.Retention, dry 
 	}
 	var rows int64
 	if dry {
-		err = h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
-			rows, err = r.Expired(ctx, keep)
+		err = h.readAll(ctx, []string{f.History.Path}, func(ctx context.Context, all []*sqltrace.Reader) error {
+			rows, err = all[0].Expired(ctx, keep)
 			return err
 		})
 	} else {

@@ -46,15 +46,15 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	}
 	paths := append([]string{f.History.Path}, h.with...)
 	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		runNeighbour := h.elsewhere(ctx, f, filter.Job)
-		page, err := findRows(ctx, all, paths, runNeighbour.rows, filter)
-		if err == nil && len(page.rows) == 0 && filter.Job != "" && !runNeighbour.known {
+		others := h.elsewhere(ctx, f, filter.Job)
+		page, err := findRows(ctx, all, paths, others.rows, filter)
+		if err == nil && len(page.rows) == 0 && filter.Job != "" && !others.known {
 			err = knownJob(ctx, all, f, filter.Job)
 		}
 		if err != nil {
 			return err
 		}
-		return show(&found{page, paths, runNeighbour, zone})
+		return show(&found{page, paths, others, zone})
 	})
 }
 

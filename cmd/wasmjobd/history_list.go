@@ -99,12 +99,9 @@ func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name 
 	if err != nil || len(page.rows) > 0 {
 		return err
 	}
-	var names []string
-	for _, j := range f.Jobs {
-		if j.Name == name {
-			return nil
-		}
-		names = append(names, j.Name)
+	names := jobNames(f)
+	if slices.Contains(names, name) {
+		return nil
 	}
 	hint := ""
 	if ask := nearest.Question(name, names); ask != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -102,7 +103,7 @@ func rowOf(r *foundRow) listedRow {
 		Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
 		Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
 		Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
-		Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics)}
+		Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics), Registry: r.by}
 	if r.Count > 0 {
 		x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
 	}
@@ -111,9 +112,6 @@ func rowOf(r *foundRow) listedRow {
 	}
 	if r.HasLog {
 		x.Log = &r.Log
-	}
-	if r.by != "" {
-		x.Registry = r.by
 	}
 	if took, ok := tookOf(r.Row); ok {
 		x.Took, x.TookMs = took.String(), took.Milliseconds()
@@ -217,12 +215,7 @@ func plainUpTo(limit int, s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
 
 // checkedJob is the result of a check of one job.
 type checkedJob struct {
@@ -250,11 +243,7 @@ func printReports(term *terminal, reports []checkedJob) (int64, error) {
 	}
 	zones := zonesOf(jobs)
 	for _, f := range out.Findings {
-		zone := zones[f.Job]
-		if zone == nil {
-			zone = time.UTC
-		}
-		term.printf("%s\n", f.Text(zone))
+		term.printf("%s\n", f.Text(cmp.Or(zones[f.Job], time.UTC)))
 	}
 	for _, j := range out.Jobs {
 		term.printf("%s: %d rows, %d instants, %d findings\n", j.Job, j.Rows, j.Instants, j.Findings)

@@ -89,10 +89,10 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 }
 
 // noRun is the error of a run that is nowhere where was looked.
-func noRun(text, name string, paths []string, runNeighbour *elsewhere) error {
+func noRun(text, name string, paths []string, cluster *elsewhere) error {
 	hint := ""
-	if len(runNeighbour.others) > 0 {
-		hint = "; these servers have histories of their own: " + runNeighbour.names() + ": --with"
+	if len(cluster.others) > 0 {
+		hint = "; these servers have histories of their own: " + cluster.names() + ": --with"
 	}
 	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(paths, ", "), text, name, hint)
 }

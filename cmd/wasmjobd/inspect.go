@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -99,11 +100,7 @@ func inspect(term *terminal, path string, wasm []byte) error {
 }
 
 func printReport(term *terminal, r guest.Report) {
-	kinds := strings.Join(r.Kinds, ", ")
-	if kinds == "" {
-		kinds = "none"
-	}
-	term.printf("digest     sha256:%s\nsize       %s\nkinds      %s\n", r.Digest, sizeText(int64(r.Bytes)), kinds)
+	term.printf("digest     sha256:%s\nsize       %s\nkinds      %s\n", r.Digest, sizeText(int64(r.Bytes)), cmp.Or(strings.Join(r.Kinds, ", "), "none"))
 	if len(r.Listeners) > 0 {
 		term.printf("listeners  %s\n", strings.Join(r.Listeners, ", "))
 	}
@@ -120,12 +117,7 @@ func printReport(term *terminal, r guest.Report) {
 		most = "at most " + sizeText(r.MemoryMax)
 	}
 	term.printf("memory     begins with %s, %s\nfunctions  %d\n", sizeText(r.MemoryMin), most, r.Functions)
-	grants := strings.Join(r.Grants, ", ")
-	if grants == "" {
-		grants = "none"
-	}
-	term.printf("may use    %s\n", grants)
-	term.printf("exports\n")
+	term.printf("may use    %s\nexports\n", cmp.Or(strings.Join(r.Grants, ", "), "none"))
 	for _, e := range r.Exports {
 		term.printf("  %s\n", e)
 	}

@@ -24,28 +24,42 @@ func jobCommand(term *terminal) *cobra.Command {
 			"server: while that runs, the verbs ask it through a socket in its data_dir, as the same\n" +
 			"user on the same machine; while it does not, they read and write its files.",
 	}
-	return operatorNoun(term, c, jobList, jobShow, jobTrigger, jobPause, jobResume, jobEnable, jobDisable, jobReshard, jobShutdown, jobRemove, jobDump)
+	return operatorNoun(term, c,
+		listVerb("Show all jobs of the namespace",
+			"For each job: its state, items, servers, leader and findings, how its last run went, and failures\n"+
+				"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n"+
+				"is), running, resharding or idle.",
+			func(jobs []operator.JobReport) any { return jobsOf(jobs) }, printJobs),
+		jobShow, jobTrigger,
+		jobVerb("pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause),
+		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
+		jobSwitch("enable", "enabled", "Enable what was disabled", false),
+		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),
+		jobVerb("reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
+		jobShutdown, jobRemove, jobDump)
 }
 
-func jobList(o *operatorVerb) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "Show all jobs of the namespace", Args: cobra.NoArgs,
-		Long: "For each job: its state, items, servers, leader and findings, how its last run went, and failures\n" +
-			"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n" +
-			"is), running, resharding or idle.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-				jobs, err := op.Jobs(ctx)
-				if err != nil {
-					return err
-				}
-				noteNone(o.term, f, jobs)
-				if o.term.json() {
-					return o.term.printJSON(jobsOf(jobs))
-				}
-				return printJobs(o.term, jobs)
-			})
-		},
+// listVerb is a verb that shows something of all jobs of the namespace.
+func listVerb(short, long string, asJSON func([]operator.JobReport) any, print func(*terminal, []operator.JobReport) error) func(*operatorVerb) *cobra.Command {
+	return func(o *operatorVerb) *cobra.Command {
+		return &cobra.Command{
+			Use: "list", Short: short, Long: long, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+					jobs, err := op.Jobs(ctx)
+					if err != nil {
+						return err
+					}
+					if len(jobs) == 0 {
+						o.term.note("there is no job in namespace %s", f.Registry.Namespace)
+					}
+					if o.term.json() {
+						return o.term.printJSON(asJSON(jobs))
+					}
+					return print(o.term, jobs)
+				})
+			},
+		}
 	}
 }
 
@@ -69,51 +83,33 @@ func jobShow(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// noteNone says that a list is empty because its namespace is empty.
-func noteNone(term *terminal, f *config.File, jobs []operator.JobReport) {
-	if len(jobs) == 0 {
-		term.note("there is no job in namespace %s", f.Registry.Namespace)
-	}
-}
-
 // jobVerb is a verb that writes the same wish for each of the given jobs.
-func jobVerb(o *operatorVerb, name, short, asked string, do func(cluster, context.Context, string) error) *cobra.Command {
-	return &cobra.Command{
-		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.each(c.Context(), args, asked, func(ctx context.Context, op cluster, name string) error { return do(op, ctx, name) })
-		},
+func jobVerb(name, short, asked string, do func(cluster, context.Context, string) error) func(*operatorVerb) *cobra.Command {
+	return func(o *operatorVerb) *cobra.Command {
+		return &cobra.Command{
+			Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				return o.each(c.Context(), args, asked, func(ctx context.Context, op cluster, name string) error { return do(op, ctx, name) })
+			},
+		}
 	}
 }
 
 func jobTrigger(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
-	return jobVerb(o, "trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", cluster.Trigger)
+	return jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", cluster.Trigger)(o)
 }
-
-func jobPause(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause)
-}
-
-func jobResume(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "resume", "End a pause", "resumed", cluster.Resume)
-}
-
-func jobReshard(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard)
-}
-
-func jobDisable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "disable", "disabled", true) }
-
-func jobEnable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "enable", "enabled", false) }
 
 // jobSwitch is "disable" and "enable".
-func jobSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Command {
+func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
+	return func(o *operatorVerb) *cobra.Command { return o.jobSwitch(name, done, short, disabled) }
+}
+
+func (o *operatorVerb) jobSwitch(name, done, short string, disabled bool) *cobra.Command {
 	var item int
 	var server string
 	c := &cobra.Command{
-		Use: name + " JOB...", Args: cobra.MinimumNArgs(1),
-		Short: map[bool]string{true: "Disable a job, one of its items or servers", false: "Enable what was disabled"}[disabled],
+		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
 		Long: "A disabled item misses its instants. A disabled server owns no items of the job; without\n" +
 			"--item and --server this is said of every server that the job knows. It lasts until it is\n" +
 			"taken back, and survives restarts.",
@@ -170,13 +166,13 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 
 func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
-	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
+	c := jobVerb("remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
 		err := op.Remove(ctx, name, force)
 		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == operator.Force {
 			return fmt.Errorf("%w, or say --force", err)
 		}
 		return err
-	})
+	})(o)
 	o.records = true
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
@@ -212,55 +208,35 @@ func jobDump(o *operatorVerb) *cobra.Command {
 // serverCommand holds the verbs that look after servers.
 func serverCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable"}
-	return operatorNoun(term, c, serverList, serverEnable, serverDisable)
-}
-
-func serverList(o *operatorVerb) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
-		Long: "For each address: its jobs, items and runs, and for how many jobs it is disabled.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-				jobs, err := op.Jobs(ctx)
-				if err != nil {
-					return err
-				}
-				noteNone(o.term, f, jobs)
-				if o.term.json() {
-					return o.term.printJSON(serversOf(operator.ServersOf(jobs)))
-				}
-				return printServers(o.term, operator.ServersOf(jobs))
-			})
-		},
-	}
-}
-
-func serverEnable(o *operatorVerb) *cobra.Command { return serverSwitch(o, "enable", "enabled", false) }
-
-func serverDisable(o *operatorVerb) *cobra.Command {
-	return serverSwitch(o, "disable", "disabled", true)
+	return operatorNoun(term, c,
+		listVerb("Show the servers that the jobs of the namespace know",
+			"For each address: its jobs, items and runs, and for how many jobs it is disabled.",
+			func(jobs []operator.JobReport) any { return serversOf(operator.ServersOf(jobs)) }, printServers),
+		serverSwitch("enable", "enabled", "Give it items again", false),
+		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true))
 }
 
 // serverSwitch says the same of a server to every job that knows it.
-func serverSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Command {
-	return &cobra.Command{
-		Use: name + " ADDRESS", Args: cobra.ExactArgs(1),
-		Short: map[bool]string{true: "Take the items of all jobs away from a server", false: "Give it items again"}[disabled],
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-				jobs, unread, err := op.SetServers(ctx, args[0], disabled)
-				for _, name := range unread {
-					o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
-				}
-				if err != nil {
-					return err
-				}
-				if o.term.json() {
-					return o.term.printJSON(askedOf{Version: 1, Jobs: jobs, Asked: "server " + args[0] + " " + done})
-				}
-				o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(jobs), "job"))
-				return nil
-			})
-		},
+func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
+	return func(o *operatorVerb) *cobra.Command {
+		return &cobra.Command{
+			Use: name + " ADDRESS", Short: short, Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+					jobs, unread, err := op.SetServers(ctx, args[0], disabled)
+					for _, name := range unread {
+						o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
+					}
+					if err != nil {
+						return err
+					}
+					if o.term.json() {
+						return o.term.printJSON(askedOf{Version: 1, Jobs: jobs, Asked: "server " + args[0] + " " + done})
+					}
+					o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(jobs), "job"))
+					return nil
+				})
+			},
+		}
 	}
 }

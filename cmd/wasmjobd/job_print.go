@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,9 +207,9 @@ func printJobs(term *terminal, jobs []operator.JobReport) error {
 	return flush(w)
 }
 
-func printServers(term *terminal, servers []operator.ServerReport) error {
+func printServers(term *terminal, jobs []operator.JobReport) error {
 	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
-	for _, s := range servers {
+	for _, s := range operator.ServersOf(jobs) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
 	}
 	return flush(w)
@@ -216,9 +217,7 @@ func printServers(term *terminal, servers []operator.ServerReport) error {
 
 // printJob shows a job; its times in zone, or UTC.
 func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error {
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = cmp.Or(zone, time.UTC)
 	j := jobOf(r)
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
@@ -228,11 +227,7 @@ func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error 
 		line("description", plain(j.Description))
 	}
 	if r.Config != nil {
-		cron := plain(j.Cron)
-		if cron == "" {
-			cron = "manual"
-		}
-		line("cron", cron)
+		line("cron", cmp.Or(plain(j.Cron), "manual"))
 		if next := nextOf(r); next != "" {
 			line("next", next)
 		}
@@ -305,39 +300,34 @@ func nextOf(r *operator.JobReport) string {
 func printMembers(term *terminal, r *operator.JobReport) {
 	w := table(term, "SERVER\tITEMS\tRUNNING\tLABELS\tNOTES")
 	for _, m := range r.Members {
-		var notes []string
-		for _, n := range []struct {
-			is   bool
-			text string
-		}{
-			{m.ID == r.Leader, "leads"}, {m.Foreign, "of ElasticJob"}, {m.Disabled, "disabled"}, {m.Asked, "was triggered"},
-		} {
-			if n.is {
-				notes = append(notes, n.text)
-			}
-		}
+		notes := notesOf(note{m.ID == r.Leader, "leads"}, note{m.Foreign, "of ElasticJob"}, note{m.Disabled, "disabled"}, note{m.Asked, "was triggered"})
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
 			labels = append(labels, name+"="+m.Labels[name])
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", plain(string(m.ID)), m.Items, m.Running, orDash(plain(strings.Join(labels, " "))), orDash(strings.Join(notes, ", ")))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", plain(string(m.ID)), m.Items, m.Running, orDash(plain(strings.Join(labels, " "))), notes)
 	}
 	_ = w.Flush() // to where printf writes, which reports nothing either
 }
 
 func itemNotes(i operator.ItemReport, zone *time.Location) string {
+	return notesOf(note{i.Disabled, "disabled"}, note{i.Misfired, "an instant is to be made good"}, note{i.Pending, "waits for a server"},
+		note{!i.Retry.IsZero(), "tried again at " + stamp(millis(i.Retry), zone)})
+}
+
+// note is a word about a row of a table, if it is so.
+type note struct {
+	is   bool
+	text string
+}
+
+// notesOf lists the notes that apply.
+func notesOf(all ...note) string {
 	var notes []string
-	if i.Disabled {
-		notes = append(notes, "disabled")
-	}
-	if i.Misfired {
-		notes = append(notes, "an instant is to be made good")
-	}
-	if i.Pending {
-		notes = append(notes, "waits for a server")
-	}
-	if !i.Retry.IsZero() {
-		notes = append(notes, "tried again at "+stamp(millis(i.Retry), zone))
+	for _, n := range all {
+		if n.is {
+			notes = append(notes, n.text)
+		}
 	}
 	return orDash(strings.Join(notes, ", "))
 }

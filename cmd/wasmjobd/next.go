@@ -172,12 +172,17 @@ func jobNamed(f *config.File, name string) (job.Config, bool) {
 	return job.Config{}, false
 }
 
+func jobNames(f *config.File) []string {
+	names := make([]string, len(f.Jobs))
+	for i, c := range f.Jobs {
+		names[i] = c.Name
+	}
+	return names
+}
+
 // noSuchJob is the error for a name that the configuration does not have.
 func noSuchJob(f *config.File, name string) error {
-	names := make([]string, 0, len(f.Jobs))
-	for _, c := range f.Jobs {
-		names = append(names, c.Name)
-	}
+	names := jobNames(f)
 	if ask := nearest.Question(name, names); ask != "" {
 		return exitf(exitNotFound, "there is no job %q; %s", name, ask)
 	}

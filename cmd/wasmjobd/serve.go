@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -88,15 +89,20 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if readable {
 		show = printEvents(term.err)
 	}
-	lastly := &deed{}
+	var lastly atomic.Pointer[func()] // nothing before there is a host
+	runLast := func() {
+		if do := lastly.Load(); do != nil {
+			(*do)()
+		}
+	}
 	again := newReloader(term, flags, f, log)
 	do := func(ctx context.Context, observe func(host.Event)) error {
 		if flags.shadow {
 			return serveShadow(ctx, f, keys, log, observe)
 		}
-		return serveJobs(ctx, again, keys, observe, lastly)
+		return serveJobs(ctx, again, keys, observe, &lastly)
 	}
-	return untilSignals(ctx, signalled{again.hangup, lastly.run}, func(ctx context.Context) error {
+	return untilSignals(ctx, signalled{again.hangup, runLast}, func(ctx context.Context) error {
 		if flags.events != "-" {
 			return do(ctx, show)
 		}
@@ -137,7 +143,7 @@ const commandsPatience = 5 * time.Second
 
 // serveJobs runs a configuration, which may be read again, until ctx ends. It sets
 // lastly to what has to be done if the process ends without waiting for serveJobs.
-func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *deed) error {
+func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
 	f, log := again.file(), again.log
 	o := options(f, log, observe)
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
@@ -152,11 +158,11 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
-				lastly.set(func() {
+				lastly.Store(new(func() {
 					within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
 					defer cancel()
 					h.EndCommands(within)
-				})
+				}))
 				err = runHost(ctx, h, again, rows)
 			}
 			return err
@@ -241,10 +247,10 @@ func modulesIn(f *config.File) map[string]host.Module {
 func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.Store) error {
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
-	var runNeighbour sync.WaitGroup
-	runNeighbour.Go(func() { purgeEvery(serving, f.History, log, rows) })
-	runNeighbour.Go(func() { again.run(serving, h) })
-	runNeighbour.Go(func() {
+	var tasks sync.WaitGroup
+	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
+	tasks.Go(func() { again.run(serving, h) })
+	tasks.Go(func() {
 		select {
 		case <-h.Ready():
 			log.Info("ready", "jobs", len(f.Jobs), "data_dir", f.Server.DataDir, "registry", f.Registry.Kind)
@@ -253,7 +259,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 	})
 	err := h.Run(ctx)
 	stop()
-	runNeighbour.Wait()
+	tasks.Wait()
 	if err == nil {
 		log.Info("stopped")
 	}

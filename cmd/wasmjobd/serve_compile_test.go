@@ -52,7 +52,7 @@ func TestServeSurvivesWhatItCompiles(t *testing.T) {
 	if err := syscall.Kill(compiler, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	var refused moduleLine
+	var refused faultLine
 	for refused.Event != "module" {
 		if !d.events.Scan() {
 			t.Fatalf("no event of the module; standard error:\n%s", d.errors)

@@ -37,22 +37,13 @@ type eventLine struct {
 	reasonCode
 }
 
-// strategyLine is what --events prints for a strategy that failed.
-type strategyLine struct {
+// faultLine is what --events prints for a strategy that failed, and for a module that
+// this server does not compile any more.
+type faultLine struct {
 	Event    string `json:"event"`
 	UnixMS   int64  `json:"unix_ms"`
-	Job      string `json:"job"`
-	Instance string `json:"instance"`
-	Reason   string `json:"reason"`
-	reasonCode
-}
-
-// moduleLine is what --events prints for a module that this server does not compile
-// any more.
-type moduleLine struct {
-	Event    string `json:"event"`
-	UnixMS   int64  `json:"unix_ms"`
-	Digest   string `json:"digest"`
+	Job      string `json:"job,omitempty"`
+	Digest   string `json:"digest,omitempty"`
 	Instance string `json:"instance"`
 	Reason   string `json:"reason"`
 	reasonCode

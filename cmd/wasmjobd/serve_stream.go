@@ -55,12 +55,8 @@ func lineOf(e host.Event) []byte {
 	enc := json.NewEncoder(jsonWriter{&b})
 	enc.SetEscapeHTML(false)
 	// Texts and numbers: there is nothing that could not be encoded.
-	if e.Kind == host.EventStrategy {
-		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason.String(), reasonCode: codeOf(e.Reason)})
-		return b.Bytes()
-	}
-	if e.Kind == host.EventModule {
-		_ = enc.Encode(moduleLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Digest: e.Outcome.Digest, Instance: string(e.Instance), Reason: e.Reason.String(), reasonCode: codeOf(e.Reason)})
+	if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
+		_ = enc.Encode(faultLine{e.Kind, e.At.UnixMilli(), e.Config.Name, e.Outcome.Digest, string(e.Instance), e.Reason.String(), codeOf(e.Reason)})
 		return b.Bytes()
 	}
 	line := eventLine{

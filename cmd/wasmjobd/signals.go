@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -112,26 +111,4 @@ func endBy(sig os.Signal) {
 		time.Sleep(time.Second) // it comes at any moment, but not to the first process of a container
 	}
 	os.Exit(signalError{sig}.code())
-}
-
-// deed is something to do that is known later, if at all. Before that it is
-// nothing.
-type deed struct {
-	mu sync.Mutex // guards do
-	do func()
-}
-
-func (d *deed) set(do func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.do = do
-}
-
-func (d *deed) run() {
-	d.mu.Lock()
-	do := d.do
-	d.mu.Unlock()
-	if do != nil {
-		do()
-	}
 }
