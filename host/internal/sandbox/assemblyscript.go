@@ -26,7 +26,7 @@ const maxAssembly = 2 * maxErrorText
 type assemblyFunction struct {
 	name string
 	typ  wasm.FuncType
-	body body
+	body func(ctx context.Context, r *run, mem api.Memory, stack []uint64)
 }
 
 // assemblyFunctions returns the functions that the AssemblyScript compiler imports
@@ -108,7 +108,7 @@ func assemblyTrace(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	r.log.write(ctx, slog.LevelInfo, text)
 }
 
-func assemblyLog(level slog.Level) body {
+func assemblyLog(level slog.Level) func(context.Context, *run, api.Memory, []uint64) {
 	return func(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		r.log.write(ctx, level, assemblyText(r, mem, s[0]))
 	}

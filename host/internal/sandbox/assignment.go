@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -20,11 +21,7 @@ type assignment struct {
 const unassigned = -1
 
 func newAssignment(c *job.ShardCall) *assignment {
-	d := &assignment{call: c, owners: make([]int, c.Total)}
-	for i := range d.owners {
-		d.owners[i] = unassigned
-	}
-	return d
+	return &assignment{call: c, owners: slices.Repeat([]int{unassigned}, c.Total)}
 }
 
 // missing returns the items that are unassigned.
@@ -55,62 +52,60 @@ func shardCalls() map[string]body {
 	}
 }
 
-func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	setResult(s, int32(len(r.assignment.call.Instances)))
+func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
+	return int32(len(r.assignment.call.Instances))
 }
 
-func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	in, ok := r.assignment.instance(s[0])
 	if !ok {
 		checkBuffer(mem, u32(s[1]), u32(s[2]))
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
-	setResult(s, writeValue(mem, string(in.ID), u32(s[1]), u32(s[2])))
+	return writeValue(mem, string(in.ID), u32(s[1]), u32(s[2]))
 }
 
-func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[1]), u32(s[2]))
 	in, ok := r.assignment.instance(s[0])
 	if !ok {
 		checkBuffer(mem, u32(s[3]), u32(s[4]))
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
 	label, ok := in.Labels[string(key)]
 	n := writeValue(mem, label, u32(s[3]), u32(s[4]))
 	if !ok {
 		n = abi.ErrNotFound
 	}
-	setResult(s, n)
+	return n
 }
 
-func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	item := u32(s[0])
 	switch d := r.assignment; {
 	case uint64(item) >= uint64(len(d.owners)):
-		setResult(s, abi.ErrInvalid)
+		return abi.ErrInvalid
 	case uint64(item) >= uint64(len(d.call.Previous)) || d.call.Previous[item] < 0:
-		setResult(s, abi.ErrNotFound)
+		return abi.ErrNotFound
 	default:
-		setResult(s, int32(d.call.Previous[item]))
+		return int32(d.call.Previous[item])
 	}
 }
 
-func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	d, item := r.assignment, u32(s[0])
 	_, ok := d.instance(s[1])
 	switch {
 	case !ok || uint64(item) >= uint64(len(d.owners)):
-		setResult(s, abi.ErrInvalid)
+		return abi.ErrInvalid
 	case d.owners[item] != unassigned:
 		// The number is limited because a guest could repeat the call forever.
 		if len(d.assignedTwice) < maxNamed {
 			d.assignedTwice = append(d.assignedTwice, int(item))
 		}
-		setResult(s, abi.ErrConflict)
+		return abi.ErrConflict
 	default:
 		d.owners[item] = int(u32(s[1]))
-		setResult(s, 0)
+		return 0
 	}
 }

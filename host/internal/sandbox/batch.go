@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -32,11 +33,7 @@ type batch struct {
 }
 
 func newBatch(limits *job.Limits) *batch {
-	b := &batch{limit: limits.Batch}
-	if b.limit <= 0 {
-		b.limit = DefaultBatch
-	}
-	return b
+	return &batch{limit: orDefault(limits.Batch, DefaultBatch)}
 }
 
 // release frees all elements and their memory, because the next batch may come much
@@ -102,19 +99,15 @@ type subset struct {
 
 // subset returns the elements from position from to position to.
 func (b *batch) subset(from, to int) *subset {
-	s := &subset{batch: b, indexes: make([]int, to-from), marks: make([]int8, to-from)}
-	for i := range s.indexes {
-		s.indexes[i] = from + i
+	s := &subset{batch: b}
+	for i := from; i < to; i++ {
+		s.indexes = append(s.indexes, i)
 	}
 	s.resetMarks()
 	return s
 }
 
-func (s *subset) resetMarks() {
-	for i := range s.marks {
-		s.marks[i] = unmarked
-	}
-}
+func (s *subset) resetMarks() { s.marks = slices.Repeat([]int8{unmarked}, len(s.indexes)) }
 
 // withMark returns the elements that have the given mark, unmarked.
 func (s *subset) withMark(mark int8) *subset {
@@ -124,7 +117,6 @@ func (s *subset) withMark(mark int8) *subset {
 			some.indexes = append(some.indexes, s.indexes[i])
 		}
 	}
-	some.marks = make([]int8, len(some.indexes))
 	some.resetMarks()
 	return some
 }
@@ -152,33 +144,31 @@ func batchCalls() map[string]body {
 	}
 }
 
-func batchAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	setResult(s, r.batch.add(r, guestBytes(mem, u32(s[0]), u32(s[1]))))
+func batchAdd(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
+	return r.batch.add(r, guestBytes(mem, u32(s[0]), u32(s[1])))
 }
 
-func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	setResult(s, int32(len(r.subset.indexes)))
+func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
+	return int32(len(r.subset.indexes))
 }
 
-func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	i := u32(s[0])
 	if uint64(i) >= uint64(len(r.subset.indexes)) {
 		checkBuffer(mem, u32(s[1]), u32(s[2]))
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
-	setResult(s, writeValue(mem, r.subset.batch.element(r.subset.indexes[i]), u32(s[1]), u32(s[2])))
+	return writeValue(mem, r.subset.batch.element(r.subset.indexes[i]), u32(s[1]), u32(s[2]))
 }
 
-func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	i, outcome := u32(s[0]), u32(s[1])
 	if outcome > abi.AckRetry {
 		panic(guestBug(fmt.Sprintf("there is no outcome %d", outcome)))
 	}
 	if uint64(i) >= uint64(len(r.subset.marks)) {
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
 	r.subset.marks[i] = int8(outcome)
-	setResult(s, 0)
+	return 0
 }

@@ -85,19 +85,17 @@ var makesNoValue = [wasm.Ops]bool{ // read only
 }
 
 // passBytes returns the machine code for passing a local with a jump.
-func passBytes(kind byte) int {
-	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
-		return codeMove
-	}
-	return codeMoveWide
-}
+func passBytes(kind byte) int { return byWidth(kind, codeMove, codeMoveWide) }
 
 // loopPassBytes is passBytes for a jump to the begin of a loop.
-func loopPassBytes(kind byte) int {
+func loopPassBytes(kind byte) int { return byWidth(kind, codeLoopInt, codeLoop) }
+
+// byWidth chooses between the figures of integers and of wider values.
+func byWidth(kind byte, integer, wide int) int {
 	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
-		return codeLoopInt
+		return integer
 	}
-	return codeLoop
+	return wide
 }
 
 // signatureBytes returns the machine code for passing parameters and results, on one

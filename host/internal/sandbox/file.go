@@ -81,9 +81,7 @@ func (f *openFile) Ino() (sys.Inode, wasi.Errno) {
 }
 
 // Read reads at most maxTransfer bytes.
-func (f *openFile) Read(p []byte) (int, wasi.Errno) {
-	return f.transfer(p, f.f.Read)
-}
+func (f *openFile) Read(p []byte) (int, wasi.Errno) { return f.transfer(p, f.f.Read) }
 
 // Pread reads at an offset.
 func (f *openFile) Pread(p []byte, at int64) (int, wasi.Errno) {

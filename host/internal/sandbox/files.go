@@ -238,14 +238,10 @@ func (d *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
 }
 
 // Rmdir implements wasi.FS.
-func (d *rootDir) Rmdir(name string) wasi.Errno {
-	return d.remove(name, true)
-}
+func (d *rootDir) Rmdir(name string) wasi.Errno { return d.remove(name, true) }
 
 // Unlink implements wasi.FS.
-func (d *rootDir) Unlink(name string) wasi.Errno {
-	return d.remove(name, false)
-}
+func (d *rootDir) Unlink(name string) wasi.Errno { return d.remove(name, false) }
 
 func (d *rootDir) remove(name string, dir bool) wasi.Errno {
 	name, slash, errno := d.localNameToWrite(name)

@@ -33,38 +33,36 @@ func (r *run) clock() time.Time {
 	return time.Now()
 }
 
-func now(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func now(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	s[0] = api.EncodeI64(r.clock().UnixMilli())
+	return 0
 }
 
-func random(_ context.Context, _ *run, mem api.Memory, s []uint64) {
+func random(_ context.Context, _ *run, mem api.Memory, s []uint64) int32 {
 	buf := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if len(buf) > maxRandom {
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	}
 	_, _ = crand.Read(buf) // never fails
-	setResult(s, 0)
+	return 0
 }
 
-func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name := guestBytes(mem, u32(s[0]), u32(s[1]))
 	checkBuffer(mem, u32(s[2]), u32(s[3]))
 	secret, ok := r.secret(name)
 	if !ok {
-		setResult(s, abi.ErrDenied)
-		return
+		return abi.ErrDenied
 	}
-	setResult(s, writeValue(mem, secret, u32(s[2]), u32(s[3])))
+	return writeValue(mem, secret, u32(s[2]), u32(s[3]))
 }
 
-func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name, v := guestBytes(mem, u32(s[0]), u32(s[1])), api.DecodeF64(s[2])
 	if !metricName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
-	setResult(s, r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v))
+	return r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v)
 }
 
 func metricName(name []byte) bool {

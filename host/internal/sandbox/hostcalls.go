@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,8 +37,6 @@ func contextCalls() map[string]body {
 
 func u32(v uint64) uint32 { return api.DecodeU32(v) }
 
-func setResult(stack []uint64, code int32) { stack[0] = api.EncodeI32(code) }
-
 // guestBytes returns a slice of the guest's memory, not a copy.
 func guestBytes(mem api.Memory, ptr, n uint32) []byte {
 	b, ok := mem.Read(ptr, n)
@@ -62,84 +61,78 @@ func writeValue[T string | []byte](mem api.Memory, value T, ptr, room uint32) in
 	return int32(len(value)) // values of the host are much smaller than 2 GiB
 }
 
-func ctxStr(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func ctxStr(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	v, code := r.facts.textField(u32(s[0]))
-	n := writeValue(mem, v, u32(s[1]), u32(s[2]))
-	if code < 0 {
-		n = code
-	}
-	setResult(s, n)
+	return cmp.Or(code, writeValue(mem, v, u32(s[1]), u32(s[2])))
 }
 
-func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	s[0] = uint64(r.facts.numberField(u32(s[0])))
+	return 0
 }
 
-func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	if r.facts.pure {
 		checkBuffer(mem, u32(s[0]), u32(s[1]))
-		setResult(s, abi.ErrNotFound)
-		return
+		return abi.ErrNotFound
 	}
-	setResult(s, writeValue(mem, r.facts.contextJSON(), u32(s[0]), u32(s[1])))
+	return writeValue(mem, r.facts.contextJSON(), u32(s[0]), u32(s[1]))
 }
 
-func configGet(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func configGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	v, ok := r.facts.call.Config.Settings[string(guestBytes(mem, u32(s[0]), u32(s[1])))]
 	n := writeValue(mem, v, u32(s[2]), u32(s[3]))
 	if !ok {
 		n = abi.ErrNotFound
 	}
-	setResult(s, n)
+	return n
 }
 
-func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	level := u32(s[0])
 	if level > abi.LevelError {
 		panic(guestBug(fmt.Sprintf("there is no log level %d", level)))
 	}
 	text := guestBytes(mem, u32(s[1]), u32(s[2]))
 	r.log.write(ctx, slogLevel(level), string(text[:min(len(text), r.log.room())]))
+	return 0
 }
 
 func slogLevel(level uint32) slog.Level {
 	return [...]slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[level]
 }
 
-func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) {
+func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	if r.facts.pure { // the server's log level must not influence a strategy
-		setResult(s, abi.LevelTrace)
-		return
+		return abi.LevelTrace
 	}
 	for level := uint32(abi.LevelTrace); level <= abi.LevelError; level++ {
 		if r.log.log != nil && r.log.log.Enabled(ctx, slogLevel(level)) {
-			setResult(s, int32(level))
-			return
+			return int32(level)
 		}
 	}
-	setResult(s, abi.LevelNone)
+	return abi.LevelNone
 }
 
-func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	b := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if int64(len(b)) > r.resultLimit || !r.holdResult(len(b)) {
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	}
 	r.result = append([]byte{}, b...)
-	setResult(s, 0)
+	return 0
 }
 
-func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	b := guestBytes(mem, u32(s[0]), u32(s[1]))
 	secrets := r.log.secrets
 	text := secrets.hide(string(b[:min(len(b), maxErrorText+1+secrets.slack())]), 0, maxErrorText+1)
 	r.message = readableLines(text, maxErrorText)
-	setResult(s, 0)
+	return 0
 }
 
-func cancelled(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	setResult(s, int32(r.stopReason()))
+func cancelled(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
+	return int32(r.stopReason())
 }
 
 // stopReason returns the reason for the guest to stop, or job.Continue.
@@ -153,11 +146,12 @@ func (r *run) stopReason() job.StopReason {
 	return job.Continue
 }
 
-func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) {
+func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	r.done, r.total = int64(s[0]), int64(s[1])
 	// One line per second is enough for an observer.
 	if now := time.Now(); r.log.log != nil && now.Sub(r.progressLogged) >= time.Second {
 		r.progressLogged = now
 		r.log.logLimited(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
 	}
+	return 0
 }

@@ -30,40 +30,36 @@ func (e *httpAnswer) end() {
 	_ = e.head.Body.Close() // the guest does not need the rest
 }
 
-func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	text := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if code := r.stopCode(); code < 0 {
-		setResult(s, code)
-		return
+		return code
 	}
-	fail := func(err error) { // the guest gets a code, the log the reason
-		setResult(s, r.errorCode(err))
+	fail := func(err error) int32 { // the guest gets a code, the log the reason
+		code := r.errorCode(err)
 		r.logRefusal("request of the guest failed", slog.String("err", readable(r.log.secrets.hideAll(err.Error()), r.log.line)))
+		return code
 	}
 	req, err := parseRequest(text)
 	if err == nil {
 		err = r.fillSecrets(&req)
 	}
 	if err != nil {
-		fail(err)
-		return
+		return fail(err)
 	}
 	h := r.hostState
 	limits := &r.facts.call.Config.Limits
 	body := orDefault(limits.HTTPBody, DefaultHTTPBody)
 	if int64(len(req.Body)) > body || len(h.answers) >= maxAnswers {
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	}
 	if h.call.HTTP == nil {
-		setResult(s, abi.ErrDenied)
-		return
+		return abi.ErrDenied
 	}
 	// Memory for the response and for a copy of the request.
 	held := uint64(len(text) + answerBytes)
 	if !r.holdMemory(held) {
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	}
 	opened := false
 	defer func() {
@@ -84,16 +80,14 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	}
 	req.Redirect = countCall
 	if err := countCall(); err != nil {
-		fail(err)
-		return
+		return fail(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var head *job.HTTPResponse
 	r.waitCancellable(cancel, func() { head, err = h.call.HTTP.Do(ctx, req) })
 	if err != nil {
 		cancel()
-		fail(err)
-		return
+		return fail(err)
 	}
 	if head.Body == nil {
 		head.Body = io.NopCloser(strings.NewReader(""))
@@ -105,7 +99,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	h.lastHandle++
 	h.answers[h.lastHandle] = &httpAnswer{head: head, leftBytes: body, heldBytes: held, cancel: cancel}
 	opened = true
-	setResult(s, h.lastHandle)
+	return h.lastHandle
 }
 
 // answer returns the response with the given handle.
@@ -114,22 +108,20 @@ func (h *hostState) answer(handle uint64) (*httpAnswer, bool) {
 	return e, ok
 }
 
-func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	e, ok := r.hostState.answer(s[0])
 	if !ok {
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
-	setResult(s, int32(e.head.Status))
+	return int32(e.head.Status)
 }
 
-func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name := guestBytes(mem, u32(s[1]), u32(s[2]))
 	checkBuffer(mem, u32(s[3]), u32(s[4]))
 	e, ok := r.hostState.answer(s[0])
 	if !ok {
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
 	var values []string
 	for _, f := range e.head.Header {
@@ -138,29 +130,24 @@ func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) {
 		}
 	}
 	if values == nil {
-		setResult(s, abi.ErrNotFound)
-		return
+		return abi.ErrNotFound
 	}
-	setResult(s, writeValue(mem, strings.Join(values, ", "), u32(s[3]), u32(s[4])))
+	return writeValue(mem, strings.Join(values, ", "), u32(s[3]), u32(s[4]))
 }
 
-func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
+func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	buf := guestBytes(mem, u32(s[1]), u32(s[2]))
 	e, ok := r.hostState.answer(s[0])
 	code := r.stopCode()
 	switch {
 	case !ok:
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	case code < 0:
-		setResult(s, code)
-		return
+		return code
 	case e.overLimit:
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	case len(buf) == 0:
-		setResult(s, 0)
-		return
+		return 0
 	}
 	// Reading one byte beyond the limit shows that the body exceeds it.
 	into := buf[:min(int64(len(buf)), max(e.leftBytes, 1), maxTransfer)]
@@ -172,25 +159,24 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	switch {
 	case n > 0 && e.leftBytes == 0:
 		e.overLimit = true
-		setResult(s, abi.ErrLimit)
+		return abi.ErrLimit
 	case n > 0 || errors.Is(err, io.EOF):
 		e.leftBytes -= int64(n)
-		setResult(s, int32(n))
+		return int32(n)
 	default:
-		setResult(s, r.errorCode(err))
+		return r.errorCode(err)
 	}
 }
 
-func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	e, ok := r.hostState.answer(s[0])
 	if !ok {
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	}
 	e.end()
 	r.dropMemory(e.heldBytes)
 	delete(r.hostState.answers, api.DecodeI32(s[0]))
-	setResult(s, 0)
+	return 0
 }
 
 // errorCode returns the ABI's code for an error of an outside call. If the run

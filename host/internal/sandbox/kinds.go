@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -156,12 +158,7 @@ func (r *run) runScript() callResult {
 // withScript sets the arguments and variables of a command, and keeps its output.
 func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 	c := &r.facts.call
-	name := c.Config.Module
-	if name == "" {
-		name = c.Config.Name
-	}
-	args := append([]string{name}, c.Config.Args...)
-	args = append(args, string(r.facts.contextJSON()))
+	args := slices.Concat([]string{cmp.Or(c.Config.Module, c.Config.Name)}, c.Config.Args, []string{string(r.facts.contextJSON())})
 	for _, v := range c.Variables() {
 		config = config.WithEnv(v[0], v[1])
 	}

@@ -53,7 +53,7 @@ const (
 )
 
 // orDefault returns limit if it is set, or the default.
-func orDefault[T int | int64](limit, otherwise T) T {
+func orDefault[T ~int | ~int64](limit, otherwise T) T {
 	if limit > 0 {
 		return limit
 	}

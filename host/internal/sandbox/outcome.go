@@ -92,7 +92,7 @@ func (r *run) explainCode(res callResult) (job.Verdict, string) {
 func (r *run) explainDeadline(err error) string {
 	text := fmt.Sprintf("deadline of %s passed", r.facts.call.Config.Timeout)
 	if errors.Is(err, errRunEnded) {
-		text += fmt.Sprintf("; ended %s later", r.grace())
+		text += fmt.Sprintf("; ended %s later", graceOf(&r.facts.call.Config.Limits))
 		if _, stack := r.splitStack(err); stack != "" {
 			text += " in " + innermostCall(stack)
 		}

@@ -101,13 +101,8 @@ type guestLog struct {
 }
 
 func newGuestLog(c *job.Call, compiled *compilation) *guestLog {
-	l := &guestLog{log: c.Log, call: c, digest: compiled.digest, line: DefaultLogLine, rate: DefaultLogRate}
-	if n := c.Config.Limits.LogLine; n > 0 {
-		l.line = int(min(n, 1<<20))
-	}
-	if n := c.Config.Limits.LogRate; n > 0 {
-		l.rate = n
-	}
+	limits := &c.Config.Limits
+	l := &guestLog{log: c.Log, call: c, digest: compiled.digest, line: int(min(orDefault(limits.LogLine, DefaultLogLine), 1<<20)), rate: orDefault(limits.LogRate, DefaultLogRate)}
 	if e := compiled.engine; e != nil {
 		l.limiter, l.secrets = &e.logLimit, e.masks.maskFor(c.Secrets)
 	} else { // tests without an engine
@@ -251,12 +246,7 @@ const maxCause = 1 << 10
 // endsRun reports whether a line is the reason that a language runtime prints before
 // it traps: those of Go, TinyGo and C's assert. Its other output is a stack trace.
 func endsRun(line string) bool {
-	for _, begin := range [...]string{"panic: ", "fatal error: ", "Assertion failed: "} {
-		if strings.HasPrefix(line, begin) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "Assertion failed: ")
 }
 
 // lastBytes keeps the last bytes of a stream.

@@ -48,12 +48,8 @@ func (c *compilation) takeIdle(r *run) *instance {
 // is full.
 func (c *compilation) keepIdle(r *run, in *instance) bool {
 	pool := r.facts.call.Config.Limits.Pool
-	uses := pool.MaxUses
-	if uses <= 0 {
-		uses = DefaultUses
-	}
 	e := c.engine
-	if !in.reusable || !r.pooled() || in.uses >= uses {
+	if !in.reusable || !r.pooled() || in.uses >= orDefault(pool.MaxUses, DefaultUses) {
 		return false
 	}
 	e.mu.Lock()

@@ -111,13 +111,10 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 
 func newRun(c job.Call, compiled *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
-	r := &run{compiled: compiled, job: c.Config.Name, resultLimit: limits.Result, fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
+	r := &run{compiled: compiled, job: c.Config.Name, resultLimit: orDefault(limits.Result, DefaultResult), fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
 	if c.Config.Timeout > 0 {
 		r.deadline = began.Add(c.Config.Timeout)
 		r.fuelGauge.end = r.deadline.Add(graceOf(limits))
-	}
-	if r.resultLimit <= 0 {
-		r.resultLimit = DefaultResult
 	}
 	r.facts = newFacts(c, compiled.digest, began, r.deadline)
 	r.log = newGuestLog(&c, compiled)
@@ -145,14 +142,7 @@ func (r *run) open(ctx context.Context) (end func()) {
 	}
 }
 
-func graceOf(limits *job.Limits) time.Duration {
-	if limits.Grace > 0 {
-		return limits.Grace
-	}
-	return DefaultGrace
-}
-
-func (r *run) grace() time.Duration { return graceOf(&r.facts.call.Config.Limits) }
+func graceOf(limits *job.Limits) time.Duration { return orDefault(limits.Grace, DefaultGrace) }
 
 // memoryLimit returns the maximum memory of an instance, in whole pages.
 func (r *run) memoryLimit() uint64 {

@@ -170,45 +170,41 @@ func loadState(ctx context.Context, r *run) (*values, int32) {
 	return nil, r.errorCode(err)
 }
 
-func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[0]), u32(s[1]))
 	checkBuffer(mem, u32(s[2]), u32(s[3]))
 	v, code := loadState(ctx, r)
 	if code < 0 {
-		setResult(s, code)
-		return
+		return code
 	}
 	value, ok := v.all[string(key)]
 	if !ok {
-		setResult(s, abi.ErrNotFound)
-		return
+		return abi.ErrNotFound
 	}
-	setResult(s, writeValue(mem, value, u32(s[2]), u32(s[3])))
+	return writeValue(mem, value, u32(s[2]), u32(s[3]))
 }
 
-func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key, value := guestBytes(mem, u32(s[0]), u32(s[1])), guestBytes(mem, u32(s[2]), u32(s[3]))
 	limit := orDefault(r.facts.call.Config.Limits.StateValue, DefaultStateValue)
 	switch {
 	case len(key) == 0 || len(key) > maxStateKey || !utf8.Valid(key):
-		setResult(s, abi.ErrInvalid)
-		return
+		return abi.ErrInvalid
 	case int64(len(value)) > limit:
-		setResult(s, abi.ErrLimit)
-		return
+		return abi.ErrLimit
 	}
 	v, code := loadState(ctx, r)
 	if code == 0 && !v.put(string(key), append([]byte{}, value...)) {
 		code = abi.ErrLimit
 	}
-	setResult(s, code)
+	return code
 }
 
-func stateDelete(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+func stateDelete(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[0]), u32(s[1]))
 	v, code := loadState(ctx, r)
 	if code == 0 && !v.remove(key) {
 		code = abi.ErrNotFound
 	}
-	setResult(s, code)
+	return code
 }

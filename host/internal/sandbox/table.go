@@ -13,9 +13,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// body implements a function of the ABI. It reads arguments from the stack and
-// writes the result there. It is called only when the guest may call the function.
-type body func(ctx context.Context, r *run, mem api.Memory, stack []uint64)
+// body implements a function of the ABI. It reads arguments from the stack and returns
+// the function's i32; a result of another type it writes to the stack itself. It is
+// called only when the guest may call the function.
+type body func(ctx context.Context, r *run, mem api.Memory, stack []uint64) int32
 
 const ( // value types as strings
 	valI32 = "\x7f"
@@ -78,12 +79,13 @@ func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64)
 		code = abi.ErrDenied
 		r.logRefusal("a host function was denied: the job lacks the grant", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
 	default:
-		f.body(ctx, r, mod.Memory(), stack)
-		return
+		if code = f.body(ctx, r, mod.Memory(), stack); f.Results != "i" {
+			return
+		}
 	}
 	switch f.Results {
 	case "i":
-		setResult(stack, code)
+		stack[0] = api.EncodeI32(code)
 	case "I":
 		stack[0] = api.EncodeI64(int64(code))
 	}

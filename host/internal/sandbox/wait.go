@@ -103,7 +103,7 @@ func (r *run) chargeWait(wanted time.Duration) {
 
 // sleepMS waits on the real clock. A fixed clock of the guest moves by the requested
 // time, however long the sleep was.
-func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
+func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	wanted := time.Duration(u32(s[0])) * time.Millisecond
 	if r.stopCode() == 0 { // a guest that should stop may repeat the call
 		r.chargeWait(wanted)
@@ -111,7 +111,7 @@ func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	if !realClock(r.facts.call) {
 		r.in.clock.sleep(int64(wanted))
 	}
-	setResult(s, r.sleep(wanted))
+	return r.sleep(wanted)
 }
 
 func (r *run) sleep(wanted time.Duration) int32 {
