@@ -155,14 +155,12 @@ func (b *caseBuilder) allow() {
 		a.Clock = &at
 	}
 	for i, entry := range b.list("dirs") {
-		mode, rest, _ := strings.Cut(entry, ":")
-		colon := strings.LastIndexByte(rest, ':')
-		if mode != "ro" && mode != "rw" || colon <= 0 || !strings.HasPrefix(rest[colon+1:], "/") {
+		d, ok := b.dir(b.table+".dirs", entry)
+		if !ok || !strings.HasPrefix(d.Guest, "/") {
 			b.wrong("dirs", "["+strconv.Itoa(i)+"]", reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:testdata:/path/for/the/guest"`))
 			continue
 		}
-		at := b.values[b.table+".dirs"].at
-		a.Dirs = append(a.Dirs, conformance.Dir{Host: b.resolve(at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"})
+		a.Dirs = append(a.Dirs, conformance.Dir(d))
 	}
 }
 

@@ -122,10 +122,16 @@ func (c *converter) word(s string) reason.Reason {
 	if slices.Contains(k.later, s) {
 		return reason.Of(reason.WordNotServed, strconv.Quote(s), quoted(k.words))
 	}
-	if near := nearest.To(s, k.words); near != "" {
-		return reason.Of(reason.WordMeant, strconv.Quote(s), strconv.Quote(near))
+	return meantOr(s, k.words, reason.WordMeant, reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words)))
+}
+
+// meantOr is the reason that names the known word which was probably meant, or else
+// the other reason.
+func meantOr(word string, known []string, meant reason.Code, unknown reason.Reason) reason.Reason {
+	if near := nearest.To(word, known); near != "" {
+		return reason.Of(meant, strconv.Quote(word), strconv.Quote(near))
 	}
-	return reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words))
+	return unknown
 }
 
 // notText explains what to write instead of a bare number and the like.

@@ -10,7 +10,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
-	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // GrantLimits is the table [host.allow]: the most that this server grants to any
@@ -64,11 +63,7 @@ func (b *builder) limitSecrets() []string {
 		if b.faulty[path+sub] || b.broken || b.values["host.secrets"].refused || slices.Contains(known, name) || b.faulty[joinKey("host.secrets", name)] {
 			continue
 		}
-		why := reason.Of(reason.SecretUnknown, strconv.Quote(name), quoteKey(name))
-		if near := nearest.To(name, known); near != "" {
-			why = reason.Of(reason.SecretMeant, strconv.Quote(name), strconv.Quote(near))
-		}
-		b.fault("host.allow", "secrets", sub, why)
+		b.fault("host.allow", "secrets", sub, meantOr(name, known, reason.SecretMeant, reason.Of(reason.SecretUnknown, strconv.Quote(name), quoteKey(name))))
 	}
 	return names
 }
@@ -143,15 +138,21 @@ func (b *builder) dirsOf(table string) []job.Dir {
 			dirs = append(dirs, job.Dir{}) // keeps the indexes of the others
 			continue
 		}
-		mode, rest, _ := strings.Cut(entry, ":")
-		colon := strings.LastIndexByte(rest, ':')
-		if mode != "ro" && mode != "rw" || colon <= 0 {
+		d, ok := b.dir(path, entry)
+		if !ok {
 			b.fault(table, "dirs", sub, reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:/directory/of/the/server:/path/for/the/guest"`))
-			dirs = append(dirs, job.Dir{})
-			continue
 		}
-		d := job.Dir{Host: b.resolve(b.values[path].at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"}
 		dirs = append(dirs, d)
 	}
 	return dirs
+}
+
+// dir reads one such entry of the key at path.
+func (b *builder) dir(path, entry string) (job.Dir, bool) {
+	mode, rest, _ := strings.Cut(entry, ":")
+	colon := strings.LastIndexByte(rest, ':')
+	if mode != "ro" && mode != "rw" || colon <= 0 {
+		return job.Dir{}, false
+	}
+	return job.Dir{Host: b.resolve(b.values[path].at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"}, true
 }

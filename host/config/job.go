@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
-	"github.com/wasmjob/wasmjob/internal/nearest"
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
@@ -197,11 +196,7 @@ func (b *builder) moduleOf(path, key, name string) {
 	for _, m := range b.file.Modules {
 		known = append(known, m.Name)
 	}
-	why := reason.Of(reason.ModuleUnknown, strconv.Quote(name), joinKey("modules", name))
-	if near := nearest.To(name, known); near != "" {
-		why = reason.Of(reason.ModuleMeant, strconv.Quote(name), strconv.Quote(near))
-	}
-	b.faultOf(path, key, why)
+	b.faultOf(path, key, meantOr(name, known, reason.ModuleMeant, reason.Of(reason.ModuleUnknown, strconv.Quote(name), joinKey("modules", name))))
 }
 
 // itemParams checks that every parameter belongs to an item.

@@ -100,11 +100,16 @@ func (r *reader) open(path string) (source, bool) {
 	text, err := readBounded(path)
 	if err != nil {
 		r.order[path] = len(r.order)
-		r.broken = true
-		r.report(place{file: path}.problem("", reason.Of(reason.FileUnreadable, plainError(err))))
+		r.reportBroken(place{file: path}, reason.Of(reason.FileUnreadable, plainError(err)))
 		return source{}, false
 	}
 	return source{name: path, dir: filepath.Dir(path), text: text}, true
+}
+
+// reportBroken reports a file whose definitions are not known.
+func (r *reader) reportBroken(at place, why reason.Reason) {
+	r.broken = true
+	r.report(at.problem("", why))
 }
 
 // openIncluded opens a file that matches a pattern. A path in full may name a pipe,
@@ -113,8 +118,7 @@ func (r *reader) open(path string) (source, bool) {
 func (r *reader) openIncluded(path string) (source, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		r.order[path] = len(r.order)
-		r.broken = true
-		r.report(place{file: path}.problem("", reason.Of(reason.FileIrregular)))
+		r.reportBroken(place{file: path}, reason.Of(reason.FileIrregular))
 		return source{}, false
 	}
 	return r.open(path)
@@ -131,10 +135,7 @@ func readBounded(path string) (string, error) {
 
 func readText(in io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
-	if err != nil {
-		return "", err
-	}
-	return string(text), nil
+	return string(text), err
 }
 
 // plainError drops the verb and the path, which the message has already.
@@ -156,14 +157,12 @@ func (r *reader) add(s source) value {
 	s.text = strings.TrimPrefix(s.text, "\ufeff")
 	d.lines = indexLines(s.text)
 	if len(s.text) > maxFileBytes {
-		r.broken = true
-		r.report(place{file: s.name}.problem("", reason.Of(reason.FileTooLarge)))
+		r.reportBroken(place{file: s.name}, reason.Of(reason.FileTooLarge))
 		return value{}
 	}
 	var deep int
 	if d.marks, deep = scan(s.text); deep >= 0 {
-		r.broken = true
-		r.report(d.place(deep).problem("", reason.Of(reason.NestedTooDeeply)))
+		r.reportBroken(d.place(deep), reason.Of(reason.NestedTooDeeply))
 		return value{}
 	}
 	raw := map[string]any{}

@@ -2,16 +2,15 @@ package config
 
 import "reflect"
 
-// fixed are the settings by which a server goes as long as it runs, with what they
-// are in a File.
-func fixed() []struct {
+// fixedSetting is a setting by which a server goes as long as it runs, and what it is
+// in a File.
+type fixedSetting struct {
 	key string
 	of  func(*File) any
-} {
-	return []struct {
-		key string
-		of  func(*File) any
-	}{
+}
+
+func fixed() []fixedSetting {
+	return []fixedSetting{
 		{"server.ip", func(f *File) any { return f.Server.IP }},
 		{"server.data_dir", func(f *File) any { return f.Server.DataDir }},
 		{"server.drain_timeout", func(f *File) any { return f.Server.DrainTimeout }},

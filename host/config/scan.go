@@ -17,10 +17,7 @@ const (
 
 // mark says where a key and its value begin, as byte offsets. The value of a
 // table that has a header is the header's key.
-type mark struct {
-	key, value int
-	header     bool // the table has a header of its own
-}
+type mark struct{ key, value int }
 
 // scan finds the position of every key of a TOML text, because the parser returns
 // positions only of syntax errors. Paths are spelled by joinKey; elements of arrays
@@ -111,7 +108,7 @@ func (s *scanner) header() string {
 	}
 	if len(parts) > 0 {
 		last := parts[len(parts)-1].at
-		s.marks[path] = mark{key: last, value: last, header: true}
+		s.marks[path] = mark{key: last, value: last}
 	}
 	return path
 }
@@ -245,37 +242,28 @@ func (s *scanner) lines() {
 }
 
 func (s *scanner) array(path string, depth int) {
-	s.at++
-	for i := 0; s.deep < 0; i++ {
-		s.blank()
-		if s.at >= len(s.text) || s.next() == ']' {
-			s.at = min(s.at+1, len(s.text))
-			return
-		}
+	s.each(']', func(i int) {
 		element := path + "[" + strconv.Itoa(i) + "]"
-		before := s.at
 		s.marks[element] = mark{key: s.at, value: s.at}
 		s.value(element, depth)
-		s.blank()
-		if s.next() == ',' {
-			s.at++
-		}
-		if s.at == before {
-			return
-		}
-	}
+	})
 }
 
 func (s *scanner) inline(path string, depth int) {
+	s.each('}', func(int) { s.pair(path, depth) })
+}
+
+// each calls do at each element of an array or an inline table, up to its end.
+func (s *scanner) each(end byte, do func(i int)) {
 	s.at++
-	for s.deep < 0 {
+	for i := 0; s.deep < 0; i++ {
 		s.blank()
-		if s.at >= len(s.text) || s.next() == '}' {
+		if s.at >= len(s.text) || s.next() == end {
 			s.at = min(s.at+1, len(s.text))
 			return
 		}
 		before := s.at
-		s.pair(path, depth)
+		do(i)
 		s.blank()
 		if s.next() == ',' {
 			s.at++
@@ -333,30 +321,24 @@ func quoteKey(name string) string {
 
 // lineIndex turns offsets into lines and columns. Counting characters from the
 // start of the line each time would take minutes for a megabyte in one line,
-// so it keeps a count at every step.
+// so it has a count for every offset.
 type lineIndex struct {
 	text   string
-	starts []int // offset of each line
-	counts []int // characters before each multiple of countStep
+	starts []int   // offset of each line
+	counts []int32 // characters that begin before each offset
 }
 
-const countStep = 256
-
 func indexLines(text string) lineIndex {
-	x := lineIndex{text: text, starts: []int{0}}
-	characters := 0
+	x := lineIndex{text: text, starts: []int{0}, counts: make([]int32, len(text)+1)}
 	for i := range len(text) {
-		if i%countStep == 0 {
-			x.counts = append(x.counts, characters)
-		}
+		x.counts[i+1] = x.counts[i]
 		if utf8.RuneStart(text[i]) {
-			characters++
+			x.counts[i+1]++
 		}
 		if text[i] == '\n' {
 			x.starts = append(x.starts, i+1)
 		}
 	}
-	x.counts = append(x.counts, characters)
 	return x
 }
 
@@ -364,17 +346,5 @@ func indexLines(text string) lineIndex {
 func (x lineIndex) position(offset int) (line, col int) {
 	offset = max(0, min(offset, len(x.text)))
 	line = sort.SearchInts(x.starts, offset+1)
-	return line, 1 + x.characters(offset) - x.characters(x.starts[line-1])
-}
-
-// characters counts those that begin before offset.
-func (x lineIndex) characters(offset int) int {
-	step := offset / countStep
-	n := x.counts[step]
-	for i := step * countStep; i < offset; i++ {
-		if utf8.RuneStart(x.text[i]) {
-			n++
-		}
-	}
-	return n
+	return line, 1 + int(x.counts[offset]-x.counts[x.starts[line-1]])
 }

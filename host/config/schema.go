@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/job"
@@ -188,14 +187,7 @@ func (n *node) child(name string) *node {
 }
 
 // names are the keys that can stand in this table, ascending.
-func (n *node) names() []string {
-	var names []string
-	for name := range n.children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (n *node) names() []string { return sortedNames(n.children) }
 
 // meant is the key of this table that name was probably meant to be, or "".
 func (n *node) meant(name string) string {
@@ -205,20 +197,17 @@ func (n *node) meant(name string) string {
 	return nearest.To(name, n.names())
 }
 
+// elasticKeys are our names of those of ElasticJob's keys that are no settings of a job.
+var elasticKeys = map[string]string{ // read only
+	"jobshardingstrategytype": "strategy", "serverlists": "servers", "sessiontimeoutmilliseconds": "session_timeout",
+	"fetchdatacount": "fetch_count", "concurrentdataprocessthreadcount": "concurrency",
+}
+
 // elastic returns our name of a key that ElasticJob names differently.
 func elastic(name string) string {
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	switch plain {
-	case "jobshardingstrategytype":
-		return "strategy"
-	case "serverlists":
-		return "servers"
-	case "sessiontimeoutmilliseconds":
-		return "session_timeout"
-	case "fetchdatacount":
-		return "fetch_count"
-	case "concurrentdataprocessthreadcount":
-		return "concurrency"
+	if ours, ok := elasticKeys[plain]; ok {
+		return ours
 	}
 	for s := range job.Settings() {
 		if strings.EqualFold(s.Key, plain) && plain != "" {

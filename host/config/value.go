@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ func parseDuration(s string) (time.Duration, reason.Reason) {
 		if end < 0 {
 			end = len(rest)
 		}
-		unit, ok := timeUnit(rest[:end])
+		unit, ok := timeUnits[rest[:end]]
 		if !ok {
 			return 0, reason.Of(reason.TimeUnitUnknown, strconv.Quote(rest[:end]))
 		}
@@ -50,22 +51,8 @@ func parseDuration(s string) (time.Duration, reason.Reason) {
 	return time.Duration(math.Round(sum)), reason.Reason{}
 }
 
-func timeUnit(unit string) (time.Duration, bool) {
-	switch unit {
-	case "ms":
-		return time.Millisecond, true
-	case "s":
-		return time.Second, true
-	case "m":
-		return time.Minute, true
-	case "h":
-		return time.Hour, true
-	case "d":
-		return 24 * time.Hour, true
-	case "w":
-		return 7 * 24 * time.Hour, true
-	}
-	return 0, false
+var timeUnits = map[string]time.Duration{ // read only
+	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
 }
 
 // parseSize reads "512B", "4KiB", "64MiB", "1GiB" and the decimal "64MB".
@@ -81,7 +68,7 @@ func parseSize(s string) (int64, reason.Reason) {
 	if err != nil {
 		return 0, reason.Of(reason.SizeTooLarge, strconv.Quote(s))
 	}
-	unit, ok := sizeUnit(strings.TrimSpace(s[digits:]))
+	unit, ok := sizeUnits[strings.TrimSpace(s[digits:])]
 	if !ok {
 		return 0, reason.Of(reason.SizeUnitUnknown, strconv.Quote(s[digits:]))
 	}
@@ -91,24 +78,8 @@ func parseSize(s string) (int64, reason.Reason) {
 	return n * unit, reason.Reason{}
 }
 
-func sizeUnit(unit string) (int64, bool) {
-	switch unit {
-	case "B":
-		return 1, true
-	case "KiB":
-		return 1 << 10, true
-	case "MiB":
-		return 1 << 20, true
-	case "GiB":
-		return 1 << 30, true
-	case "kB":
-		return 1e3, true
-	case "MB":
-		return 1e6, true
-	case "GB":
-		return 1e9, true
-	}
-	return 0, false
+var sizeUnits = map[string]int64{ // read only
+	"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9,
 }
 
 func isNumber(s string) bool {
@@ -170,10 +141,7 @@ func variable(inside string, lookup func(string) (string, bool)) (string, reason
 		}
 	case ":?":
 		if value == "" {
-			if instead == "" {
-				instead = "it is needed"
-			}
-			return "", reason.Of(reason.VariableDemanded, name, instead)
+			return "", reason.Of(reason.VariableDemanded, name, cmp.Or(instead, "it is needed"))
 		}
 	default:
 		return "", reason.Of(reason.VariableOperator, strconv.Quote(op), inside, name)
