@@ -39,24 +39,16 @@ const (
 	BadPath
 )
 
+var reasonTexts = [...]string{ // read only
+	NoNode: "no such node", NodeExists: "node exists", BadVersion: "version differs", NotEmpty: "node has children",
+	NoParent: "no parent node", EphemeralParent: "parent is ephemeral", BadPath: "bad path",
+}
+
 func (r Reason) String() string {
-	switch r {
-	case NoNode:
-		return "no such node"
-	case NodeExists:
-		return "node exists"
-	case BadVersion:
-		return "version differs"
-	case NotEmpty:
-		return "node has children"
-	case NoParent:
-		return "no parent node"
-	case EphemeralParent:
-		return "parent is ephemeral"
-	case BadPath:
-		return "bad path"
+	if r == 0 || int(r) >= len(reasonTexts) {
+		return "refused"
 	}
-	return "refused"
+	return reasonTexts[r]
 }
 
 // ConflictError names the first op that was refused.

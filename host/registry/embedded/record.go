@@ -185,20 +185,21 @@ func (p *parser) bytes() []byte { return p.take(p.uvarint()) }
 
 func (p *parser) varint() int64 {
 	v, size := binary.Varint(p.rest)
-	if size <= 0 {
-		p.bad, p.rest = true, nil
-		return 0
-	}
-	p.rest = p.rest[size:]
+	p.skip(size)
 	return v
 }
 
 func (p *parser) uvarint() uint64 {
 	v, size := binary.Uvarint(p.rest)
+	p.skip(size)
+	return v
+}
+
+// skip drops a number; its size is not positive if it cannot be.
+func (p *parser) skip(size int) {
 	if size <= 0 {
 		p.bad, p.rest = true, nil
-		return 0
+		return
 	}
 	p.rest = p.rest[size:]
-	return v
 }

@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -197,12 +198,7 @@ func (r *Registry) Close() error {
 		return nil
 	}
 	r.closed = true
-	ids := make([]registry.SessionID, 0, len(r.sessions))
-	for id := range r.sessions {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(r.sessions)) {
 		r.end(r.sessions[id])
 	}
 	r.mu.Unlock()

@@ -30,6 +30,19 @@ func (s *session) Timeout() time.Duration { return 0 }
 // Acknowledged returns the current time: the session has no time-out.
 func (s *session) Acknowledged() time.Time { return time.Now() }
 
+// lock takes the registry's mu for a request, unless ctx or the session is over.
+func (s *session) lock(ctx context.Context, what string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	s.registry.mu.Lock()
+	if s.ended {
+		s.registry.mu.Unlock()
+		return registry.ErrEnded
+	}
+	return nil
+}
+
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r := s.registry
 	if err := ctx.Err(); err != nil {
@@ -141,18 +154,12 @@ func owned(ops []registry.Op) []registry.Op {
 }
 
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
-	if err := ctx.Err(); err != nil {
-		return registry.Node{}, fmt.Errorf("read %s: %w", path, err)
+	if err := s.lock(ctx, "read "+path); err != nil {
+		return registry.Node{}, err
 	}
-	r := s.registry
-	r.mu.Lock()
-	if s.ended {
-		r.mu.Unlock()
-		return registry.Node{}, registry.ErrEnded
-	}
-	n := r.tree.Get(path)
+	n := s.registry.tree.Get(path)
 	mark := s.events.mark()
-	r.mu.Unlock()
+	s.registry.mu.Unlock()
 
 	n.Data = bytes.Clone(n.Data)
 	n.Children = slices.Clone(n.Children)
@@ -162,18 +169,13 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 
 // Follow takes effect at once, since there is no connection.
 func (s *session) Follow(ctx context.Context, root string) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("follow %s: %w", root, err)
+	if err := s.lock(ctx, "follow "+root); err != nil {
+		return err
 	}
-	r := s.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s.ended {
-		return registry.ErrEnded
-	}
+	defer s.registry.mu.Unlock()
 	if !slices.Contains(s.follows, root) {
 		s.follows = append(s.follows, root)
-		r.followers[s] = struct{}{}
+		s.registry.followers[s] = struct{}{}
 	}
 	return nil
 }
@@ -191,15 +193,10 @@ func (s *session) followed(path string) bool {
 // disk, and fails if they cannot be written: so it settles an unknown outcome for
 // good.
 func (s *session) Sync(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("sync: %w", err)
+	if err := s.lock(ctx, "sync"); err != nil {
+		return err
 	}
 	r := s.registry
-	r.mu.Lock()
-	if s.ended {
-		r.mu.Unlock()
-		return registry.ErrEnded
-	}
 	if err := r.readOnly; err != nil {
 		r.mu.Unlock()
 		return fmt.Errorf("sync: %w", err)
@@ -222,14 +219,10 @@ func (s *session) Sync(ctx context.Context) error {
 func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
 
 func (s *session) Time(ctx context.Context) (time.Time, error) {
-	if err := ctx.Err(); err != nil {
-		return time.Time{}, fmt.Errorf("time: %w", err)
+	if err := s.lock(ctx, "time"); err != nil {
+		return time.Time{}, err
 	}
-	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
-	if s.ended {
-		return time.Time{}, registry.ErrEnded
-	}
 	return time.Now(), nil
 }
 

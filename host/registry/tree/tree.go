@@ -13,6 +13,7 @@
 package tree
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -143,23 +144,12 @@ func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
 
 // Ephemerals lists the ephemeral nodes of owner, ascending.
 func (t *Tree) Ephemerals(owner registry.SessionID) []string {
-	set := t.ephemerals[owner]
-	paths := make([]string, 0, len(set))
-	for path := range set {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	return paths
+	return slices.Sorted(maps.Keys(t.ephemerals[owner]))
 }
 
 // Owners lists the sessions that have ephemeral nodes, ascending.
 func (t *Tree) Owners() []registry.SessionID {
-	owners := make([]registry.SessionID, 0, len(t.ephemerals))
-	for owner := range t.ephemerals {
-		owners = append(owners, owner)
-	}
-	slices.Sort(owners)
-	return owners
+	return slices.Sorted(maps.Keys(t.ephemerals))
 }
 
 // Get returns a snapshot of the node at path; Exists is false if there is no such

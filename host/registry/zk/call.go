@@ -56,13 +56,8 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	return none, fmt.Errorf("%w: %w", errLate, err)
 }
 
-// limit bounds each operation.
-func (s *session) limit() time.Duration {
-	if limit := s.registry.options.OpTimeout; limit > 0 {
-		return limit
-	}
-	return s.timeout() * 2 / 3
-}
+// limit bounds each operation, in addition to its context.
+func (s *session) limit() time.Duration { return s.timeout() * 2 / 3 }
 
 // start waits for a slot and a connection, until ctx or the bound is over.
 func (s *session) start(ctx context.Context, bound <-chan time.Time) (*operation, error) {

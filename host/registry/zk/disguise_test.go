@@ -12,6 +12,8 @@ import (
 	"time"
 
 	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // syncOf is a sync as the library sends it.
@@ -56,7 +58,7 @@ func TestMultiRead(t *testing.T) {
 		if got := string(multiRead(syncOf(path))); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
-		if validPath(path) && want != "" {
+		if registry.ValidPath(path) && want != "" {
 			t.Errorf("%q is the path of a node", path)
 		}
 	}

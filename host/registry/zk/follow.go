@@ -23,7 +23,7 @@ var errTooOld = errors.New("the server knows no recursive watches; ZooKeeper 3.6
 // connection; it is set again on each new connection before any request may use
 // that.
 func (s *session) Follow(ctx context.Context, root string) error {
-	if !validPath(root) {
+	if !registry.ValidPath(root) {
 		return fmt.Errorf("follow %q: not an absolute, clean path", root)
 	}
 	if s.isOver() {

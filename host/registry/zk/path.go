@@ -2,32 +2,9 @@ package zk
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 )
-
-// validPath reports whether the service accepts path. Asking the service would cost
-// the whole transaction a round trip, and for some faults the connection.
-func validPath(path string) bool {
-	if path == "/" {
-		return true
-	}
-	if path == "" || path[0] != '/' || !utf8.ValidString(path) {
-		return false
-	}
-	for _, r := range path {
-		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff {
-			return false
-		}
-	}
-	for name := range strings.SplitSeq(path[1:], "/") {
-		if name == "" || name == "." || name == ".." {
-			return false
-		}
-	}
-	return true
-}
 
 // parentOf is the path of the parent; the root is its own.
 func parentOf(path string) string {
@@ -61,7 +38,9 @@ func badPath(ops []registry.Op) int {
 		if kind := ops[i].Kind; kind == registry.CreateSequential || kind == registry.CreateEphemeralSequential {
 			path += "0" // the number completes the name
 		}
-		if !validPath(path) {
+		// Asking the service would cost the whole transaction a round trip, and for some
+		// faults the connection.
+		if !registry.ValidPath(path) {
 			return i
 		}
 	}

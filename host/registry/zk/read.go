@@ -16,7 +16,7 @@ import (
 
 // Read implements registry.Session.
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
-	if !validPath(path) {
+	if !registry.ValidPath(path) {
 		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)
 	}
 	n, err := s.read(ctx, s.full(path))

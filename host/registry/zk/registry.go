@@ -59,9 +59,6 @@ type Options struct {
 	// SessionTimeout is the requested time-out; the service may grant another, see
 	// registry.Session. 0: 10 s.
 	SessionTimeout time.Duration
-	// OpTimeout bounds each operation, in addition to its context; 0: two thirds of
-	// the granted session time-out.
-	OpTimeout time.Duration
 	// Digest is "user:password"; then every node made is readable by that
 	// user alone. Empty: every node is open to all.
 	Digest string
@@ -116,7 +113,7 @@ func New(o Options) (*Registry, error) {
 	}
 	o.Servers = servers
 	o.Chroot = strings.TrimSuffix(o.Chroot, "/")
-	if o.Chroot != "" && !validPath(o.Chroot) {
+	if o.Chroot != "" && !registry.ValidPath(o.Chroot) {
 		return nil, fmt.Errorf("zookeeper: chroot %q is not an absolute path", o.Chroot)
 	}
 	acl := client.WorldACL(client.PermAll)
@@ -132,9 +129,6 @@ func New(o Options) (*Registry, error) {
 	}
 	if o.SessionTimeout < minSession || o.SessionTimeout > maxSession {
 		return nil, fmt.Errorf("zookeeper: session time-out %v is not between %v and %v", o.SessionTimeout, minSession, maxSession)
-	}
-	if o.OpTimeout < 0 {
-		return nil, fmt.Errorf("zookeeper: time-out of operations %v is negative", o.OpTimeout)
 	}
 	if o.MaxRequest == 0 {
 		o.MaxRequest = defaultRequest

@@ -61,7 +61,7 @@ func TestValidPath(t *testing.T) {
 		"": false, "a": false, "/a/": false, "//a": false, "/a//b": false, "/.": false, "/a/..": false, "/a/../b": false,
 		"/a\x00": false, "/\x1f": false, "/\x7f": false, "/\u009f": false, "/\ue000": false, "/\ufff0": false, "/\xff": false,
 	} {
-		if got := validPath(path); got != want {
+		if got := registry.ValidPath(path); got != want {
 			t.Errorf("%q: %v", path, got)
 		}
 	}
