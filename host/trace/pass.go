@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"strconv"
 )
@@ -154,21 +153,16 @@ type bound struct {
 	finding Finding
 }
 
-// bounds is a heap of what lies ahead of the pass, nearest first.
+// bounds is what lies ahead of the pass, nearest first.
 type bounds []bound
 
-func (b *bounds) push(x bound) { heap.Push((*boundHeap)(b), x) }
-func (b *bounds) pop() bound   { return heap.Pop((*boundHeap)(b)).(bound) }
+func (b *bounds) push(x bound) {
+	at, _ := slices.BinarySearchFunc(*b, x.at+1, func(b bound, at int64) int { return cmp.Compare(b.at, at) })
+	*b = slices.Insert(*b, at, x)
+}
 
-type boundHeap []bound
-
-func (h boundHeap) Len() int           { return len(h) }
-func (h boundHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h boundHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *boundHeap) Push(x any)        { *h = append(*h, x.(bound)) }
-func (h *boundHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+func (b *bounds) pop() bound {
+	first := (*b)[0]
+	*b = (*b)[1:]
+	return first
 }

@@ -12,15 +12,11 @@ type Error struct {
 
 // Error puts field, token and reason into one line without naming the text.
 func (e *Error) Error() string {
-	s := e.Field
-	if e.Token != "" {
-		if s != "" {
-			s += " "
+	s := ""
+	for _, part := range []string{e.Field, e.Token} {
+		if part != "" {
+			s += part + " "
 		}
-		s += e.Token
-	}
-	if s != "" {
-		s += " "
 	}
 	return s + e.Reason
 }

@@ -4,9 +4,10 @@ import (
 	"math"
 	"math/bits"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // kind names a field by its place in the text.
@@ -155,7 +156,7 @@ func (p *parser) question(s string) error {
 		return p.fail(s, "may stand in day-of-month or day-of-week only; write * or a value")
 	}
 	// One character after the question mark goes unnoticed in Quartz.
-	if units(s) > 2 {
+	if len(utf16.Encode([]rune(s))) > 2 { // as Java counts
 		return p.fail(s, "has text after the question mark; write ? alone")
 	}
 	if p.kind == dayOfWeek && !p.lastDay && !p.sets[dayOfMonth].open && p.sets[dayOfMonth].empty() {
@@ -164,9 +165,6 @@ func (p *parser) question(s string) error {
 	p.ignored(s[1:], s)
 	return p.add(openMark, -1, 0)
 }
-
-// units counts the characters of a text as Java does.
-func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // star reads *, */n and /n. What follows a star without a slash is ignored.
 func (p *parser) star(s string) error {
@@ -213,44 +211,10 @@ func (p *parser) last(s string) error {
 	return nil
 }
 
-// javaInt reads a whole text as Java's Integer.parseInt does: a sign, digits
-// of any script, 32 bits.
+// javaInt reads a whole text as Java's Integer.parseInt does.
 func javaInt(s string) (int, bool) {
-	sign := 1
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		if s[0] == '-' {
-			sign = -1
-		}
-		s = s[1:]
-	}
-	if s == "" {
-		return 0, false
-	}
-	n := 0
-	for _, r := range s {
-		d, ok := digit(r)
-		if n = n*10 + d; !ok || n > math.MaxInt32+1 {
-			return 0, false
-		}
-	}
-	n *= sign
-	return n, n <= math.MaxInt32
-}
-
-// digit returns the value of a decimal digit of any script in the basic plane.
-func digit(r rune) (int, bool) {
-	if r >= '0' && r <= '9' {
-		return int(r - '0'), true
-	}
-	if r > 0xffff || !unicode.IsDigit(r) {
-		return 0, false
-	}
-	// Digits come in runs of ten, zero first.
-	zero := r
-	for unicode.IsDigit(zero-1) && r-zero < 9 {
-		zero--
-	}
-	return int(r - zero), true
+	n, err := job.ParseInt(s)
+	return n, err == nil
 }
 
 // number reads the ASCII digits at the start of s, which has at least one.
@@ -264,7 +228,7 @@ func number(s string) (n int, rest string, ok bool) {
 // then ASCII digits. long is true if there was more than one digit.
 func stepOrEnd(s string) (n int, rest string, long, ok bool) {
 	r, size := utf8.DecodeRuneInString(s)
-	d, ok := digit(r)
+	d, ok := javaInt(string(r))
 	if !ok {
 		return 0, s, false, false
 	}

@@ -68,10 +68,7 @@ func withHint(err error, ws []word) error {
 	case len(ws) > 0 && strings.HasPrefix(ws[0].raw, "@"):
 		*e = Error{Text: e.Text, Token: ws[0].raw, Reason: `is not Quartz; write the six fields, such as 0 0 0 * * ?, or set dialect = "unix"`}
 	case len(ws) == 5:
-		fields := make([]string, 5)
-		for i, w := range ws {
-			fields[i] = w.raw
-		}
+		fields := rawWords(ws)
 		if _, err := ParseUnix(strings.Join(fields, " "), time.UTC); err != nil {
 			return e
 		}
@@ -88,16 +85,18 @@ func withHint(err error, ws []word) error {
 	return e
 }
 
+func rawWords(ws []word) []string {
+	raw := make([]string, len(ws))
+	for i, w := range ws {
+		raw[i] = w.raw
+	}
+	return raw
+}
+
 // swapped spells the expression with ? in the given field.
 func swapped(ws []word, k kind) string {
-	var parts []string
-	for i, w := range ws {
-		if kind(i) == k {
-			parts = append(parts, "?")
-			continue
-		}
-		parts = append(parts, w.raw)
-	}
+	parts := rawWords(ws)
+	parts[k] = "?"
 	return strings.Join(parts, " ")
 }
 

@@ -13,11 +13,8 @@ const maxText = 4096
 // month, month, day of week and optionally year, read in zone loc. It accepts
 // what Quartz accepts, odd spellings included; the error is an *Error.
 func Parse(text string, loc *time.Location) (*Quartz, error) {
-	if loc == nil {
-		return nil, &Error{Text: text, Reason: "has no time zone"}
-	}
-	if len(text) > maxText {
-		return nil, &Error{Text: text[:64] + "...", Reason: fmt.Sprintf("has %d bytes, more than %d", len(text), maxText)}
+	if err := checkText(text, loc); err != nil {
+		return nil, err
 	}
 	p := parser{text: text}
 	p.f.lastYear = int32(clampYear(LastYear))
@@ -25,6 +22,17 @@ func Parse(text string, loc *time.Location) (*Quartz, error) {
 		return nil, err
 	}
 	return &Quartz{text: text, loc: loc, f: p.f, warnings: p.warnings}, nil
+}
+
+// checkText refuses what no dialect reads.
+func checkText(text string, loc *time.Location) error {
+	switch {
+	case loc == nil:
+		return &Error{Text: text, Reason: "has no time zone"}
+	case len(text) > maxText:
+		return &Error{Text: text[:64] + "...", Reason: fmt.Sprintf("has %d bytes, more than %d", len(text), maxText)}
+	}
+	return nil
 }
 
 // parser turns one text into fields.

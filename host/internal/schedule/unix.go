@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,11 +13,8 @@ import (
 // describes. Instants of @every are counted from 1 January 1970, so that they are
 // the same on every server.
 func ParseUnix(text string, loc *time.Location) (Schedule, error) {
-	if loc == nil {
-		return nil, &Error{Text: text, Reason: "has no time zone"}
-	}
-	if len(text) > maxText {
-		return nil, &Error{Text: text[:64] + "...", Reason: fmt.Sprintf("has %d bytes, more than %d", len(text), maxText)}
+	if err := checkText(text, loc); err != nil {
+		return nil, err
 	}
 	trimmed := strings.TrimSpace(text)
 	// robfig's parser would accept a zone here, and panics when nothing follows.
