@@ -31,7 +31,7 @@ func module(name string) []byte {
 
 func request(name, kind string) Request { return Guest{Module: module(name)}.request(kind, "") }
 
-// HostCases judge a host. Some need files: they are made in dir, which is the
+// HostCases check a host. Some need files: they are made in dir, which is the
 // caller's to remove.
 func HostCases(dir string) ([]Case, error) {
 	var cases []Case

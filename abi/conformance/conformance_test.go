@@ -29,7 +29,7 @@ func TestNoAnswerFitsAll(t *testing.T) {
 		{}, {Verdict: "ok"}, {Verdict: "failed"}, {Verdict: "ok", Result: []byte("denied")}, {Refused: "no"}, {Verdict: "deadline"},
 	} {
 		passed := 0
-		for _, v := range Judge(t.Context(), stub{a}, cases) {
+		for _, v := range Play(t.Context(), stub{a}, cases) {
 			if v.Err == nil {
 				passed++
 			}

@@ -10,21 +10,21 @@ import (
 	"github.com/wasmjob/wasmjob/abi"
 )
 
-// afterwards asks what the listener is told of a run that returned code, and
+// afterwards checks what a listener can read about a run that returned code, and
 // that the listener's own reason is not taken for the run's.
 func afterwards(add adder, rule string, code int, outcome int64) {
 	reason, length := "it ended", int32(8)
 	if code == 0 {
 		reason, length = "", abi.ErrNotFound
 	}
-	told := binary.LittleEndian.AppendUint64(nil, uint64(outcome))
-	told = append(binary.LittleEndian.AppendUint32(told, uint32(length)), reason...)
+	facts := binary.LittleEndian.AppendUint64(nil, uint64(outcome))
+	facts = append(binary.LittleEndian.AppendUint32(facts, uint32(length)), reason...)
 	verdict := map[int]string{0: "ok", 2: "retryable", 3: "skipped", 4: "deadline"}[code]
 	r := item(request("after", "simple"), code)
 	if code == 4 {
 		r.Limits = Limits{Timeout: 50, Grace: 10_000}
 	}
-	add("after: "+strconv.Itoa(code), rule, r, Want{Verdict: one(cmp.Or(verdict, "failed")), Result: new(string(told)), Check: func(a Answer) error {
+	add("after: "+strconv.Itoa(code), rule, r, Want{Verdict: one(cmp.Or(verdict, "failed")), Result: new(string(facts)), Check: func(a Answer) error {
 		if !strings.Contains(a.Reason, reason) || strings.Contains(a.Reason, "hear this") {
 			return fmt.Errorf("the reason is %q, wanted that of the entry", a.Reason)
 		}
@@ -32,7 +32,7 @@ func afterwards(add adder, rule string, code int, outcome int64) {
 	}})
 }
 
-// fires asks what the listener of a whole fire is told.
+// fires checks what the listener of a whole fire can read.
 func fires(add adder, rule string) {
 	const unknown = abi.NoInt
 	for name, tt := range sorted(map[string]struct {
@@ -43,12 +43,12 @@ func fires(add adder, rule string) {
 		"known":   {"completed", &Fire{Succeeded: 5, Failed: 1}, [3]int64{5, 1, 0}},
 		"unknown": {"completed", nil, [3]int64{unknown, unknown, unknown}},
 	}) {
-		var told []byte
+		var facts []byte
 		for _, n := range tt.want {
-			told = binary.LittleEndian.AppendUint64(told, uint64(n))
+			facts = binary.LittleEndian.AppendUint64(facts, uint64(n))
 		}
 		r := request("after", "simple")
 		r.Event, r.Fire = tt.event, tt.fire
-		add("completed: "+name, rule, r, Want{Verdict: one("ok"), Result: new(string(told))})
+		add("completed: "+name, rule, r, Want{Verdict: one("ok"), Result: new(string(facts))})
 	}
 }

@@ -41,7 +41,7 @@ func (g Guest) request(kind, param string) Request {
 func one(v string) []string    { return []string{v} }
 func flow(b, s, f int64) *Flow { return &Flow{b, s, f} }
 
-// GuestCases judge an SDK by the guest that it built.
+// GuestCases check an SDK by the guest that it built.
 func GuestCases(g Guest) []Case {
 	var cases []Case
 	add := func(name, rule string, r Request, w Want) {
@@ -53,7 +53,7 @@ func GuestCases(g Guest) []Case {
 	g.granted(add)
 	g.network(add)
 	g.flows(add)
-	g.deals(add)
+	g.assignments(add)
 	g.listeners(add)
 	g.scripts(add)
 	return cases
@@ -238,7 +238,7 @@ func (g Guest) flows(add adder) {
 	}, Want{Verdict: one("ok"), Result: new("7"), Values: map[string]string{"offset": "7"}, Flow: flow(1, 2, 0)})
 }
 
-func (g Guest) deals(add adder) {
+func (g Guest) assignments(add adder) {
 	const rule = "GUEST.md: shard"
 	three := []Instance{{ID: "10.0.0.3@-@1", Labels: map[string]string{"weight": "2"}}, {ID: "10.0.0.2@-@1", Labels: map[string]string{"weight": "10"}}, {ID: "10.0.0.1@-@1"}}
 	with := func(name, param string, total int, all []Instance, prev []int, w Want) {

@@ -139,7 +139,7 @@ type Answer struct {
 	Values  map[string]string  `json:"values,omitempty"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	Flow    Flow               `json:"flow"`
-	// Owners is what a strategy dealt: per item, the index of an instance.
+	// Owners is what a strategy assigned: per item, the index of an instance.
 	Owners []int `json:"owners,omitempty"`
 	Fuel   int64 `json:"fuel,omitempty"`
 	// Requests are what was sent, granted or not, as "METHOD URL".

@@ -41,7 +41,7 @@ type reply struct {
 // Command starts a program as a host; what it writes to stderr goes to ours.
 func Command(ctx context.Context, name string, args ...string) (*Process, error) {
 	p := &Process{start: func() (*program, error) {
-		cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // which host is judged is the caller's choice
+		cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // which host is checked is the caller's choice
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -84,7 +84,7 @@ func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
 	return a, err
 }
 
-// do asks the program once, and tells whether it may be asked again.
+// do asks the program once, and reports whether it may be asked again.
 func (p *program) do(ctx context.Context, r Request) (a Answer, lives bool, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {

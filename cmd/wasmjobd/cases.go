@@ -157,7 +157,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	verdicts := conformance.Judge(ctx, j, cases)
+	verdicts := conformance.Play(ctx, j, cases)
 	if err := ctx.Err(); err != nil {
 		return err // by a signal: what was left fails for that alone
 	}

@@ -93,7 +93,7 @@ func checkAll(ctx context.Context, term *terminal, checked conformance.Host, gue
 		if err != nil {
 			return err
 		}
-		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Judge(ctx, checked, cases)})
+		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Play(ctx, checked, cases)})
 	}
 	for _, file := range guests {
 		g := conformance.Guest{Name: strings.TrimSuffix(filepath.Base(file), ".wasm")}
@@ -108,7 +108,7 @@ func checkAll(ctx context.Context, term *terminal, checked conformance.Host, gue
 		if err != nil {
 			return err
 		}
-		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, checked, cases)})
+		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Play(ctx, checked, cases)})
 	}
 	if err := ctx.Err(); err != nil {
 		return err // by a signal: what was left fails for that alone

@@ -97,7 +97,7 @@ func (f *execFlags) members(c *job.ShardCall) error {
 		return usage("--previous has %d owners, --total is %d", len(f.previous), c.Total)
 	}
 	for item, id := range f.previous {
-		// Whoever is not there any more has lost what it had.
+		// An instance that is gone has lost its items.
 		c.Previous[item] = slices.IndexFunc(c.Instances, func(o job.ShardInstance) bool { return o.ID == instanceID(id) })
 	}
 	return nil

@@ -79,7 +79,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	// Whoever reads the log or the events may go without ending the jobs.
+	// A reader of the log or the events may go without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
 	said, readable := newLogger(term.err, f.Server)
 	queued := queue.NewHandler(said.Handler())

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range conformance.Judge(t.Context(), j, cases) {
+	for _, v := range conformance.Play(t.Context(), j, cases) {
 		if v.Err != nil {
 			t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)
 		}
@@ -49,7 +49,7 @@ func TestGuestConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = j.Close() }() // its errors came with the cases
-			for _, v := range conformance.Judge(t.Context(), j, conformance.GuestCases(g)) {
+			for _, v := range conformance.Play(t.Context(), j, conformance.GuestCases(g)) {
 				if v.Err != nil {
 					t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)
 				}

@@ -137,7 +137,7 @@ type HTTPRequest struct {
 // HTTPField is one line of a head.
 type HTTPField struct{ Name, Value string }
 
-// HTTPResponse is the answer to one. Whoever got it closes the body.
+// HTTPResponse is the answer to one. The caller closes the body.
 type HTTPResponse struct {
 	Status int
 	Header []HTTPField

@@ -134,7 +134,7 @@ func (c *cluster) sessions(after int64) map[int64]bool {
 	for _, x := range c.zk.Log() {
 		for _, change := range x.Changes {
 			below := change.Path == "/"+c.name || strings.HasPrefix(change.Path, "/"+c.name+"/")
-			if x.Zxid > after && below && change.Kind != zktest.SessionEnded && !x.Vouches() {
+			if x.Zxid > after && below && change.Kind != zktest.SessionEnded && !x.OnlyChecks() {
 				all[x.Session] = true
 			}
 		}

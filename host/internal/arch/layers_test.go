@@ -31,7 +31,7 @@ var layers = []layer{
 	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
 	{pkg: "internal/nearest", why: "names of anything; whose they are is not its business"},
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
-	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
+	{pkg: "abi/conformance", may: []string{"abi"}, why: "it checks any host, so it knows none"},
 	{pkg: "strategy", may: []string{"internal/nearest"}, why: "an algorithm over names and numbers; embedders call it on its own"},
 	{pkg: "host/job", may: []string{"host/reason"}, why: "the nouns that everything else shares import nothing, or cycles follow"},
 	{pkg: "host/job/recorded", why: "it opens files for tests"},

@@ -14,6 +14,7 @@ import (
 // worded are the packages whose identifiers no longer use retired words. A
 // package is added when its last one is gone, and stays.
 var worded = []string{
+	"abi/conformance",
 	"cmd/wasmjobd",
 	"host",
 	"host/admin",
@@ -90,7 +91,7 @@ var retiredWords = []retiredWord{
 	{forms: "trunk trunks", meaning: "session"},
 	{forms: "judge judges judged", meaning: "session health; what turns a result into an outcome; the adapter of the conformance kit"},
 	{forms: "crew crews", meaning: "workers of the pool, subtasks of a dataflow"},
-	{forms: "deal deals dealt dealing dealer", meaning: "which server has which item: assign, assignment"},
+	{forms: "deal deals dealt dealing dealer", meaning: "which server has which item: assign, assignment", stays: []string{"Deal"}}, // of the SDKs
 	{forms: "heed heeds heeded bars", meaning: "say what it is: stop reasons, generations"},
 	{forms: "bereft mourn mourns ripe puzzled unserved overlooked", meaning: "predicates that state the fact: ownerGone, retryDue"},
 	{forms: "vouch vouches vouched witness witnesses", meaning: "evidence, guarantee"},

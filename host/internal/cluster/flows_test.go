@@ -124,7 +124,7 @@ func (c *stage) of(member job.InstanceID, from, to int64) []string {
 	session := c.session(member)
 	var all []string
 	for _, x := range c.server.Log() {
-		if x.Session != session || x.Zxid <= from || x.Zxid >= to || x.Vouches() {
+		if x.Session != session || x.Zxid <= from || x.Zxid >= to || x.OnlyChecks() {
 			continue
 		}
 		counts := map[string]int{}

@@ -52,7 +52,7 @@ type claimQueue struct {
 	forOnlyGuests, forFurtherGuests reservation
 }
 
-// reservation tells when memory is reserved for the claims of one class: those of
+// reservation says when memory is reserved for the claims of one class: those of
 // only guests, or those of further guests.
 type reservation struct {
 	notBefore time.Time // no memory is reserved before this time

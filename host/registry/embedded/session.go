@@ -96,7 +96,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 	if r.journal != nil {
 		record := record{kind: recordCommit, revision: receipt.Revision, nowMS: now, owner: s.id, ops: ops}
 		if b, err = r.journal.append(record, when); err != nil {
-			// Nobody has seen the change: mu was not let go.
+			// No one has seen the change: mu is still held.
 			r.tree.Undo()
 			return registry.Receipt{}, nil, err
 		}

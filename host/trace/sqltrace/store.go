@@ -72,7 +72,7 @@ func (r *Reader) Close() error {
 type Store struct {
 	*Reader
 	// writing holds one token: SQLite knows one writer, and a queue here is
-	// fair and heeds contexts where that of the database does neither.
+	// fair and ends with a context, which that of the database is and does not.
 	writing chan struct{}
 }
 

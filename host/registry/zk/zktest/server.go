@@ -320,7 +320,7 @@ func (s *Server) Signal(sig os.Signal) {
 	}
 }
 
-// freePorts are ports that nobody listens on. Somebody else may take one
+// freePorts are ports on which no process listens. Another process may take one
 // before it is used; then the start is tried again.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()

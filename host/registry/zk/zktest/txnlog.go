@@ -27,9 +27,9 @@ type Transaction struct {
 	Changes []Change  // in their order
 }
 
-// Vouches tells whether the transaction checks and does nothing else: it is the
+// OnlyChecks reports whether the transaction checks and does nothing else: it is the
 // sign of life of a session.
-func (t Transaction) Vouches() bool {
+func (t Transaction) OnlyChecks() bool {
 	return !slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Kind != Checked })
 }
 
@@ -283,7 +283,7 @@ func (r *record) changes(kind int32) []Change {
 	case opError:
 		return []Change{{Kind: Refused, Code: r.int()}}
 	}
-	r.left = nil // nobody knows what it has
+	r.left = nil // its content is unknown
 	return []Change{{Kind: Other}}
 }
 
@@ -319,7 +319,7 @@ func (r *record) fail(err error) {
 	}
 }
 
-// end tells what was wrong, also bytes that are left, save so many.
+// end returns what was wrong, also bytes that are left, save so many.
 func (r *record) end(extra int) error {
 	if n := len(r.left); n != 0 && n != extra {
 		r.fail(fmt.Errorf("%d bytes are left", n))

@@ -68,7 +68,7 @@ func testLog(t *testing.T, release zktest.Release) {
 		var got [][]zktest.Change
 		zxid := int64(0)
 		for _, x := range server.Log() {
-			if x.Session != id || x.Vouches() {
+			if x.Session != id || x.OnlyChecks() {
 				continue
 			}
 			if x.Zxid <= zxid || time.Since(x.Time).Abs() > time.Hour {

@@ -50,16 +50,16 @@ type Verdict struct {
 	Err    error
 }
 
-// Judge plays cases on a host.
-func Judge(ctx context.Context, h Host, cases []Case) []Verdict {
+// Play plays cases on a host.
+func Play(ctx context.Context, h Host, cases []Case) []Verdict {
 	verdicts := make([]Verdict, 0, len(cases))
 	for _, c := range cases {
-		verdicts = append(verdicts, judge(ctx, h, c))
+		verdicts = append(verdicts, playOne(ctx, h, c))
 	}
 	return verdicts
 }
 
-func judge(ctx context.Context, h Host, c Case) (v Verdict) {
+func playOne(ctx context.Context, h Host, c Case) (v Verdict) {
 	began := time.Now()
 	limits := c.Request.Limits
 	ctx, cancel := context.WithTimeout(ctx, answerTime+time.Duration(limits.Timeout+limits.Grace)*time.Millisecond)
