@@ -26,7 +26,6 @@ type itemState struct {
 // says so.
 type stateValue []byte
 
-// MarshalJSON implements json.Marshaler.
 func (v stateValue) MarshalJSON() ([]byte, error) {
 	var is any = binaryValue{v}
 	if utf8.Valid(v) {
@@ -39,7 +38,6 @@ func (v stateValue) MarshalJSON() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (v *stateValue) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -83,7 +81,6 @@ func (s *itemState) open() error {
 	return nil
 }
 
-// Load implements job.State.
 func (s *itemState) Load(context.Context) (map[string][]byte, error) { return maps.Clone(s.now), nil }
 
 // Save implements job.State. A file is replaced as a whole.

@@ -64,7 +64,6 @@ func (h *historyVerb) load() (*config.File, error) {
 	return f, nil
 }
 
-// historyThere checks that a configuration's history exists.
 func historyThere(f *config.File) error {
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
 		return exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)

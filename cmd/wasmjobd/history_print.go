@@ -134,7 +134,6 @@ func tookOf(r trace.Row) (time.Duration, bool) {
 	return time.Duration(r.End-r.Start) * time.Millisecond, true
 }
 
-// zonesOf maps jobs to the time zones in which their times are shown.
 func zonesOf(jobs []job.Config) map[string]*time.Location {
 	zones := map[string]*time.Location{}
 	for _, j := range jobs {
@@ -165,7 +164,6 @@ func printRows(term *terminal, rows []foundRow, zone *time.Location) {
 	_ = w.Flush() // errors of a closed pipe are dropped
 }
 
-// serverOf is the address in an instance id.
 func serverOf(instance string) string {
 	address, _, _ := strings.Cut(instance, "@-@")
 	return address

@@ -100,7 +100,6 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 	return jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", cluster.Trigger)(o)
 }
 
-// jobSwitch is "disable" and "enable".
 func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command { return o.jobSwitch(name, done, short, disabled) }
 }

@@ -31,7 +31,6 @@ type dataWriter struct {
 	err error // the first
 }
 
-// Write implements io.Writer.
 func (w *dataWriter) Write(p []byte) (int, error) {
 	n, err := w.to.Write(p)
 	if err != nil && w.err == nil {
@@ -95,5 +94,4 @@ func (f *outputFormat) Set(s string) error {
 	return fmt.Errorf("write text or json")
 }
 
-// Type implements pflag.Value.
 func (f *outputFormat) Type() string { return "text|json" }

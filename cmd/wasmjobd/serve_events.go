@@ -119,7 +119,6 @@ func printEvents(to io.Writer) func(host.Event) {
 	}
 }
 
-// round rounds a duration for people.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:
@@ -172,10 +171,8 @@ func newLineHandler(to io.Writer, level slog.Level) *lineHandler {
 	return &lineHandler{to: to, level: level}
 }
 
-// Enabled is part of slog.Handler.
 func (h *lineHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
 
-// Handle is part of slog.Handler.
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString(r.Time.Format(time.TimeOnly))
@@ -218,7 +215,6 @@ func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
 	fmt.Fprintf(b, "  %s%s=%s", group, a.Key, text)
 }
 
-// WithAttrs is part of slog.Handler.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	n := *h
 	var b strings.Builder
@@ -230,7 +226,6 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &n
 }
 
-// WithGroup is part of slog.Handler.
 func (h *lineHandler) WithGroup(name string) slog.Handler {
 	n := *h
 	n.group += name + "."

@@ -33,7 +33,6 @@ func (s *byteSize) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (s *byteSize) Type() string { return "size" }
 
 // sizeText writes a size for a person.

@@ -63,7 +63,6 @@ func visibleJSON(b []byte) []byte {
 // jsonWriter makes visible what is written to it, whole texts of JSON at a time.
 type jsonWriter struct{ to io.Writer }
 
-// Write implements io.Writer.
 func (w jsonWriter) Write(p []byte) (int, error) {
 	if _, err := w.to.Write(visibleJSON(p)); err != nil {
 		return 0, err

@@ -221,7 +221,6 @@ func (b *builder) source(module, source string) string {
 	return b.resolve(b.values[module+".source"].at, rest)
 }
 
-// path is the value of a key that holds a path.
 func (b *builder) path(key, instead string) string {
 	path := get(b, "", key)
 	if path != "" {

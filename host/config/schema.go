@@ -127,7 +127,6 @@ func schema() []key {
 	return keys
 }
 
-// keyOf is the key of a setting.
 func keyOf(s *job.Setting) key {
 	k := key{
 		path: "jobs.*." + s.Name, takes: s.Type, words: s.Words, min: s.Min, max: s.Max, inherits: s.Inherits,

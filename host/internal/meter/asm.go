@@ -32,7 +32,6 @@ func (c *asm) getBalance(m *module, local int) {
 	}
 }
 
-// loadBalance copies the balance to a local.
 func (c *asm) loadBalance(m *module, local int) {
 	c.getBalance(m, noLocal)
 	c.setLocal(local)

@@ -64,7 +64,6 @@ func (g *graph) alwaysReachesLoop(f int) bool {
 	})
 }
 
-// inCycle reports whether a call is part of a cycle.
 func (g *graph) inCycle(f int, c callSite) bool { return g.component[g.callee(c)] == g.component[f] }
 
 // priceOfCall returns the most cost before a check of a call that is in no cycle.

@@ -61,7 +61,6 @@ func (c *loopState) addBackJump(from int, always bool) {
 	c.conditional = c.conditional || !always
 }
 
-// markRepeating marks the segments in loops that repeat.
 func (w *walk) markRepeating(segments []segment) {
 	for i := range w.loops {
 		c := &w.loops[i]

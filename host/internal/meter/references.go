@@ -32,7 +32,6 @@ func (w *walk) reference() {
 	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // after the balance
 }
 
-// addReferences adds the globals.
 func (m *module) addReferences() {
 	for _, f := range m.referenced {
 		m.globals.add(wasm.Funcref, 0)

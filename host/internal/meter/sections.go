@@ -118,7 +118,6 @@ func (m *module) shiftedSection(id int) entries {
 	return e
 }
 
-// keepOrDrop keeps or drops a custom section.
 func (m *module) keepOrDrop(c wasm.Custom) {
 	switch name := c.Name; {
 	case name == "name" && m.names == nil:

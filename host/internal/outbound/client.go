@@ -218,7 +218,6 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return conn, err //nolint:wrapcheck // Do adds the context
 }
 
-// mayDial reports whether the host at that port may have this address.
 func (c *Client) mayDial(h host, port uint16, addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if h.isAddress() && addr != h.addr {

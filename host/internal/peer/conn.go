@@ -15,7 +15,6 @@ type slotConn struct {
 	once  sync.Once
 }
 
-// Close implements net.Conn.
 func (c *slotConn) Close() error {
 	c.once.Do(func() { <-c.slots })
 	return c.Conn.Close() //nolint:wrapcheck // it behaves like the connection itself

@@ -53,7 +53,6 @@ type subtasks struct {
 	waiting bool // the run waits for them and does not count as active
 }
 
-// checkNeed returns an error if one guest can never have need bytes.
 func (b *budget) checkNeed(need uint64) error {
 	if need > b.limit {
 		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.limit)
@@ -106,7 +105,6 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	return fmt.Errorf("wait for %d bytes of memory, of the %d that all guests together may have: %w", need, b.limit, ctx.Err())
 }
 
-// endWait records the end of a wait.
 func (b *budget) endWait(r *run, err error) error {
 	r.active = r.active || err == nil
 	return err
@@ -159,7 +157,6 @@ func (b *budget) countGuests(job string, more int) {
 	}
 }
 
-// addClaim adds a claim of a run to the queue.
 func (b *budget) addClaim(r *run, need uint64) *claim {
 	c := &claim{job: r.job, hasMemory: r.active, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
@@ -265,7 +262,6 @@ func (b *budget) breakDeadlock() {
 	b.growing.removeAt(len(b.growing.claims) - 1).done <- errDeadlock
 }
 
-// returnMemory returns memory to the budget.
 func (b *budget) returnMemory(had uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -107,7 +107,6 @@ func glob(dir, pattern string) ([]string, error) {
 	return names, err
 }
 
-// cachedFiles returns all files of the cache.
 func cachedFiles(dir string) ([]string, error) {
 	files, err := glob(dir, "wazero-*/*")
 	if err != nil {
@@ -131,7 +130,6 @@ func sealOf(file string, key []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)) + "\n", err
 }
 
-// hasValidSeal reports whether a file matches its seal.
 func hasValidSeal(file string, key []byte) bool {
 	seal, err := os.ReadFile(file + sealSuffix)
 	if err != nil {

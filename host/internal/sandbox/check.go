@@ -83,7 +83,6 @@ func (m *decodedModule) checkLocals() error {
 	return nil
 }
 
-// maxTableEntries returns the number of entries that a table can have.
 func (m *decodedModule) maxTableEntries(i int) int {
 	t := m.Tables[i]
 	if m.cost.growsTable[i] {

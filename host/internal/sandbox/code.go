@@ -138,7 +138,6 @@ func (w *costWalk) countCall(t wasm.FuncType) {
 	w.moveStack(len(t.Params), len(t.Results))
 }
 
-// countPassed counts values that calls pass.
 func (w *costWalk) countPassed(values int) {
 	w.passed += values
 	if w.passed > maxPassed {

@@ -87,7 +87,6 @@ var makesNoValue = [wasm.Ops]bool{ // read only
 // passBytes returns the machine code for passing a local with a jump.
 func passBytes(kind byte) int { return byWidth(kind, codeMove, codeMoveWide) }
 
-// loopPassBytes is passBytes for a jump to the begin of a loop.
 func loopPassBytes(kind byte) int { return byWidth(kind, codeLoopInt, codeLoop) }
 
 // byWidth chooses between the figures of integers and of wider values.
@@ -131,7 +130,6 @@ func (p *compileCost) preambleBytes() (bytes uint64) {
 	return bytes
 }
 
-// addTypes adds the machine code of all types.
 func (p *compileCost) addTypes() error {
 	if p.machineCode = p.preambleBytes(); p.machineCode > maxMachineCode {
 		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)}
@@ -139,7 +137,6 @@ func (p *compileCost) addTypes() error {
 	return nil
 }
 
-// addBody adds the cost of the function that w has walked.
 func (p *compileCost) addBody(w *costWalk, body int) {
 	w.codeBytes += codeFunc + signatureBytes(p.Types[p.Funcs[p.Imported+body]])
 	if w.codeBytes > maxMachineCodeFunc {

@@ -173,7 +173,6 @@ func (w *costWalk) flowIntoPart() {
 	w.emit(codeKept * min(w.height, registers))
 }
 
-// moveStack pops and pushes values.
 func (w *costWalk) moveStack(pops, pushes int) {
 	top := &w.blocks[len(w.blocks)-1]
 	w.height = max(w.height-pops, top.base)
@@ -248,7 +247,6 @@ func (w *costWalk) noteJump(depth int) {
 	w.latestJumps = append(w.latestJumps, blockJump{depth, w.part})
 }
 
-// passValues adds the cost of the end of a part that passes values on.
 func (w *costWalk) passValues(values, each int) {
 	w.addCost(nsPath*w.pathLength+nsPass*values, bytesPassed*values)
 	w.emit(each * values)

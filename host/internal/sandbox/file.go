@@ -48,7 +48,6 @@ func (f *openFile) runEnded() bool { return f.root.ctx.Err() != nil }
 // IsDir implements wasi.File, as do the methods below.
 func (f *openFile) IsDir() (bool, wasi.Errno) { return f.dir, 0 }
 
-// IsAppend reports whether the file was opened for appending.
 func (f *openFile) IsAppend() bool { return f.append }
 
 // SetAppend cannot change the mode; the operating system has no function for it.
@@ -74,7 +73,6 @@ func (f *openFile) Dev() (uint64, wasi.Errno) {
 	return st.Dev, errno
 }
 
-// Ino returns the inode number of the file.
 func (f *openFile) Ino() (sys.Inode, wasi.Errno) {
 	st, errno := f.Stat()
 	return st.Ino, errno
@@ -170,7 +168,6 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	return out, 0
 }
 
-// Truncate sets the size of the file.
 func (f *openFile) Truncate(size int64) wasi.Errno {
 	switch {
 	case f.dir:
@@ -196,7 +193,6 @@ func (f *openFile) Sync() wasi.Errno {
 	return errnoOf(f.f.Sync())
 }
 
-// Datasync is Sync.
 func (f *openFile) Datasync() wasi.Errno { return f.Sync() }
 
 // Utimens sets the times by name, if the name still refers to this file.

@@ -122,7 +122,6 @@ func (d *rootDir) localNameToWrite(name string) (string, bool, wasi.Errno) {
 	return d.localName(name)
 }
 
-// OpenFile implements wasi.FS.
 func (d *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
 	name, dir, errno := d.localName(name)
 	if errno != 0 {
@@ -191,10 +190,8 @@ func hostFlag(flag wasi.Oflag) int {
 
 func isFileOrDir(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
 
-// Stat implements wasi.FS.
 func (d *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Stat) }
 
-// Lstat implements wasi.FS.
 func (d *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Lstat) }
 
 func (d *rootDir) stat(name string, statFunc func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
@@ -228,7 +225,6 @@ func guestMode(mode fs.FileMode) fs.FileMode {
 	return mode
 }
 
-// Mkdir implements wasi.FS.
 func (d *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
 	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {
@@ -237,10 +233,8 @@ func (d *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
 	return errnoOf(d.root.Mkdir(name, newDirMode))
 }
 
-// Rmdir implements wasi.FS.
 func (d *rootDir) Rmdir(name string) wasi.Errno { return d.remove(name, true) }
 
-// Unlink implements wasi.FS.
 func (d *rootDir) Unlink(name string) wasi.Errno { return d.remove(name, false) }
 
 func (d *rootDir) remove(name string, dir bool) wasi.Errno {
@@ -288,13 +282,10 @@ func (d *rootDir) Rename(from, to string) wasi.Errno {
 	return errnoOf(d.root.Rename(from, to))
 }
 
-// Link implements wasi.FS.
 func (*rootDir) Link(_, _ string) wasi.Errno { return wasi.EPERM }
 
-// Symlink implements wasi.FS.
 func (*rootDir) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
 
-// Utimens implements wasi.FS.
 func (d *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
 	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {

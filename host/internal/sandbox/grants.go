@@ -25,7 +25,6 @@ func grantCalls() map[string]body {
 	}
 }
 
-// clock returns the time of the granted clock.
 func (r *run) clock() time.Time {
 	if f := r.facts.call.Now; f != nil {
 		return f()

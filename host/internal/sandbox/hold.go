@@ -21,13 +21,11 @@ func (r *run) holdMemory(need uint64) bool {
 	return true
 }
 
-// dropMemory returns memory that was held.
 func (r *run) dropMemory(had uint64) {
 	r.heldBytes -= had
 	r.compiled.engine.budget.returnMemory(had)
 }
 
-// holdResult holds memory for a result of the given size.
 func (r *run) holdResult(size int) bool {
 	more := size - r.resultBytes
 	if more <= 0 {

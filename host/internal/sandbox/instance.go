@@ -72,7 +72,6 @@ func (f instanceContext) Value(key any) any           { return f.current().Value
 // randomSource is the guest's source of random numbers.
 type randomSource struct{ in *instance }
 
-// Read implements io.Reader.
 func (d randomSource) Read(p []byte) (int, error) {
 	if d.in.random == nil {
 		d.in.random = d.in.run.randomReader()
@@ -261,7 +260,6 @@ func (r *run) collectUsage() {
 	in.stderr.flush()
 }
 
-// addFuel adds the fuel of subtasks.
 func (r *run) addFuel(fuel int64) {
 	r.fuelGauge.tally.GrantSlice(0)
 	r.fuel = r.fuelGauge.tally.SettleBalance(-fuel)

@@ -71,7 +71,6 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 	return res, res.err == nil && res.code == abi.ResultOK
 }
 
-// callEntry calls an export.
 func (r *run) callEntry(name string, phase abi.Phase) callResult {
 	code, err := r.callExport(name, phase)
 	return callResult{entry: name, code: code, err: err}

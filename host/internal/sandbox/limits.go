@@ -52,7 +52,6 @@ const (
 	maxHeaders     = 100          // fields of a request
 )
 
-// orDefault returns limit if it is set, or the default.
 func orDefault[T ~int | ~int64](limit, otherwise T) T {
 	if limit > 0 {
 		return limit

@@ -85,10 +85,8 @@ func (m *mask) slack() int {
 	return m.longest * maxEscapeBytes
 }
 
-// contains reports whether s contains a secret.
 func (m *mask) contains(s string) bool { return m.covered(s) != nil }
 
-// hideAll masks the secrets in s.
 func (m *mask) hideAll(s string) string { return m.hide(s, 0, len(s)) }
 
 // hide returns s[lo:hi] with each stretch of secrets replaced by masked. It also

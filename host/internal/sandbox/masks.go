@@ -20,7 +20,6 @@ type madeMask struct {
 	mask    *mask
 }
 
-// maskFor returns the mask for a set of secrets.
 func (k *masks) maskFor(secrets map[string]string) *mask {
 	if len(secrets) == 0 {
 		return nil

@@ -30,7 +30,6 @@ func (m *linearMemory) open(moduleMax uint64) error {
 	return nil
 }
 
-// Allocate implements experimental.MemoryAllocator.
 func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
 
 // Reallocate implements experimental.LinearMemory. It returns nil to refuse.
@@ -49,7 +48,6 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	return m.arena[:size:size]
 }
 
-// Free implements experimental.LinearMemory.
 func (m *linearMemory) Free() { m.release() }
 
 func (m *linearMemory) release() {

@@ -298,7 +298,6 @@ func (c *compilation) removeUser() {
 	}
 }
 
-// free frees compiled code.
 func (e *Engine) free(code wazero.CompiledModule) {
 	// Close only removes the code from the runtime's table.
 	_ = code.Close(context.WithoutCancel(e.ctx))

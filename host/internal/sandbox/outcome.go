@@ -23,7 +23,6 @@ type callResult struct {
 	late  bool   // it ended after the deadline
 }
 
-// fillOutcome converts the result of a run to an outcome.
 func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	out.Code, out.Result, out.Shown = res.code, r.result, r.log.shownResult(r.result)
 	out.PeakBytes, out.HostCalls, out.Fuel = int64(r.peak), r.calls, r.fuel
@@ -152,7 +151,6 @@ func innermostCall(stack string) string {
 	return strings.Join(calls, ", called by ")
 }
 
-// explainTrapWithStack is explainTrap with the stack appended.
 func (r *run) explainTrapWithStack(err error) string {
 	text := r.explainTrap(err)
 	if _, stack := r.splitStack(err); stack != "" {

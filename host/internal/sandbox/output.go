@@ -141,7 +141,6 @@ func (l *guestLog) takeLine(ctx context.Context) bool {
 	return true
 }
 
-// shownResult returns the beginning of a result for the log.
 func (l *guestLog) shownResult(result []byte) string {
 	text := l.secrets.hide(string(result[:min(len(result), maxShownResult+1+l.secrets.slack())]), 0, maxShownResult+1)
 	return readableLines(strings.TrimSpace(text), maxShownResult)

@@ -85,7 +85,6 @@ func (q *compileQueue) tooBig(need uint64) *Refusal {
 	}
 }
 
-// laneOf returns the lane for a compilation that needs the given memory.
 func (q *compileQueue) laneOf(need uint64) lane {
 	if need > q.small {
 		return largeLane

@@ -60,7 +60,6 @@ type runContext struct {
 	r               *run
 }
 
-// Value implements context.Context.
 func (c runContext) Value(key any) any {
 	if key == (runKey{}) {
 		return c.r

@@ -112,7 +112,6 @@ func (f *runFacts) textField(field uint32) (string, int32) {
 	return "", abi.ErrUnknownField
 }
 
-// numberField returns the value of a number field.
 func (f *runFacts) numberField(field uint32) int64 {
 	c := &f.call
 	switch field {
@@ -166,7 +165,6 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// contextJSON returns the whole context as JSON.
 func (f *runFacts) contextJSON() []byte {
 	if f.contextText == nil {
 		f.contextText = f.call.JSON()

@@ -35,7 +35,6 @@ type stacks struct {
 	returned int
 }
 
-// takeStack returns a stack for a run.
 func (s *stacks) takeStack() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,6 @@ func (s *stacks) returnStack(stack []byte) {
 	}
 }
 
-// deepPart returns the part of a stack that is given back.
 func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStackBytes] }
 
 // evict gives back the memory of unused stacks.

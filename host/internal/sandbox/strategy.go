@@ -156,7 +156,6 @@ func shardSeed(sc *job.ShardCall) [32]byte {
 	return sha256.Sum256([]byte(sc.Config.Name + "\x00" + strconv.Itoa(sc.Total) + "\x00" + strings.Join(ids, "\x00")))
 }
 
-// shardFailed returns the error for a strategy that failed.
 func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	var out job.Outcome
 	// A guest may exit with the code that the engine uses for a deadline.

@@ -210,7 +210,6 @@ func (w *firstBytes) refusal() error {
 	return r
 }
 
-// Write implements io.Writer.
 func (w *firstBytes) Write(p []byte) (int, error) {
 	w.b.Write(p[:min(len(p), maxStderr-w.b.Len())])
 	return len(p), nil

@@ -78,7 +78,6 @@ func openTrials(cacheDir string, memory uint64) (trials, error) {
 	return t, nil
 }
 
-// versions returns the versions of this program and of the engine.
 func versions() (host, engine string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -82,14 +82,12 @@ func (q *claimQueue) add(c *claim) {
 	q.claims = slices.Insert(q.claims, at, c)
 }
 
-// removeAt removes the claim at a position.
 func (q *claimQueue) removeAt(at int) *claim {
 	c := q.claims[at]
 	q.claims = slices.Delete(q.claims, at, at+1)
 	return c
 }
 
-// removeClaim removes a claim if it is in the queue.
 func (q *claimQueue) removeClaim(c *claim) {
 	if at := slices.Index(q.claims, c); at >= 0 {
 		q.removeAt(at)

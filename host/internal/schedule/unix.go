@@ -88,7 +88,6 @@ func unixFields(s *cron.SpecSchedule, both bool) fields {
 // every fires at the multiples of a number of seconds since 1970.
 type every struct{ seconds int64 }
 
-// Next implements Schedule.
 func (e every) Next(t time.Time) time.Time {
 	now := t.Unix()
 	return time.Unix(now-now%e.seconds+e.seconds, 0).In(t.Location())

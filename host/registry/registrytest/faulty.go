@@ -183,7 +183,6 @@ type faultySession struct {
 	delayed   [][]registry.Op
 }
 
-// Timeout returns the granted time-out.
 func (s *faultySession) Timeout() time.Duration { return s.granted }
 
 func (s *faultySession) Acknowledged() time.Time {

@@ -111,7 +111,6 @@ func removeBelow(ctx context.Context, s registry.Session, path string) error {
 	return nil
 }
 
-// path is a path below the root.
 func (f *fixture) path(names ...string) string {
 	return strings.Join(append([]string{f.root}, names...), "/")
 }

@@ -77,7 +77,6 @@ func (s *session) restore(number int, conn net.Conn, paths []string) {
 	}
 }
 
-// followed reports whether the session follows path.
 func (s *session) followed(path string) bool {
 	s.mu.Lock()
 	follows := s.connection.follows

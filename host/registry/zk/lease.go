@@ -15,7 +15,6 @@ import (
 // yet answers a sync alone, as it answers reads and resumed connections. So the
 // keep-alive, and Sync, are a transaction that changes nothing.
 
-// Acknowledged implements registry.Session.
 func (s *session) Acknowledged() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Read implements registry.Session.
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if !registry.ValidPath(path) {
 		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)

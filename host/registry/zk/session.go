@@ -83,10 +83,8 @@ func (s *session) wrap(c net.Conn, address string, patience time.Duration) *wire
 	return w
 }
 
-// ID implements registry.Session.
 func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load()) }
 
-// Timeout implements registry.Session.
 func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
 // timeout returns the granted session time-out, or the requested one before.
