@@ -62,6 +62,7 @@ func (w *walk) function(i int) error {
 		gather(all.segments, f.segments)
 	}
 	f.to, f.needsLength, f.needsBalance = len(all.raw), w.needsLength, w.needsBalance
+	f.segmentsEnd, f.callsEnd, f.loopsEnd = len(all.segments), len(all.calls), len(all.loops)
 	all.funcInfos = append(all.funcInfos, f)
 	return nil
 }

@@ -57,14 +57,17 @@ type loop struct {
 	backJumps []int // segments that end with a jump back
 }
 
-// function is an analyzed function: its code in module.raw, and the first of its
-// entries in other lists.
+// function is an analyzed function: its code in module.raw, and the first and the end
+// of its entries in other lists.
 type function struct {
 	from, code, to         int // offsets of locals, instructions and end
 	segments, calls, loops int
-	groups, locals         int  // groups of locals; locals including parameters
-	needsLength            bool // needs a local for the length of a bulk operation
-	needsBalance           bool // needs a local for the balance
+
+	segmentsEnd, callsEnd, loopsEnd int
+
+	groups, locals int  // groups of locals; locals including parameters
+	needsLength    bool // needs a local for the length of a bulk operation
+	needsBalance   bool // needs a local for the balance
 }
 
 // analysis is the result of the walk through all functions.
@@ -76,25 +79,16 @@ type analysis struct {
 	funcInfos []function
 }
 
-// nextStart returns where the entries of the next function begin in a list that ends
-// at end.
-func nextStart(w *analysis, f, end int, begin func(*function) int) int {
-	if f+1 < len(w.funcInfos) {
-		return begin(&w.funcInfos[f+1])
-	}
-	return end
-}
-
 func (w *analysis) segmentsOf(f int) []segment {
-	return w.segments[w.funcInfos[f].segments:nextStart(w, f, len(w.segments), func(f *function) int { return f.segments })]
+	return w.segments[w.funcInfos[f].segments:w.funcInfos[f].segmentsEnd]
 }
 
 func (w *analysis) callsOf(f int) []callSite {
-	return w.calls[w.funcInfos[f].calls:nextStart(w, f, len(w.calls), func(f *function) int { return f.calls })]
+	return w.calls[w.funcInfos[f].calls:w.funcInfos[f].callsEnd]
 }
 
 func (w *analysis) loopsOf(f int) []loop {
-	return w.loops[w.funcInfos[f].loops:nextStart(w, f, len(w.loops), func(f *function) int { return f.loops })]
+	return w.loops[w.funcInfos[f].loops:w.funcInfos[f].loopsEnd]
 }
 
 // maxGathered is the maximum price of a segment that another one pays for.

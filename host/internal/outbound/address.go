@@ -1,35 +1,34 @@
 package outbound
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
-// reserved returns the ranges that no public host has, besides those for which
-// netip.Addr has a method.
-func reserved() []netip.Prefix {
-	return []netip.Prefix{
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), // "this network"
-		carrierGradeNAT(), // between a provider and its customers
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 0}), 24),    // protocol assignments
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2}), 24),    // documentation
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 88, 99}), 24),  // relays of 6to4
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15),      // benchmarks
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 51, 100}), 24), // documentation
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{203, 0, 113}), 24),  // documentation
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{240}), 4),           // unassigned, and broadcast
-		netip.PrefixFrom(v6(0x20, 0x01), 23),                         // protocol assignments, Teredo among them
-		netip.PrefixFrom(v6(0x20, 0x01, 0x0d, 0xb8), 32),             // documentation
-		netip.PrefixFrom(v6(0x3f, 0xff), 20),                         // documentation
-	}
+// reserved are the ranges that no public host has, besides those for which netip.Addr
+// has a method.
+var reserved = []netip.Prefix{ // read only
+	netip.MustParsePrefix("0.0.0.0/8"), // "this network"
+	carrierGradeNAT,
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),  // relays of 6to4
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
+	netip.MustParsePrefix("198.51.100.0/24"), // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
+	netip.MustParsePrefix("240.0.0.0/4"),     // unassigned, and broadcast
+	netip.MustParsePrefix("2001::/23"),       // protocol assignments, Teredo among them
+	netip.MustParsePrefix("2001:db8::/32"),   // documentation
+	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
-// carrierGradeNAT returns the range that providers use for their customers (RFC
-// 6598).
-func carrierGradeNAT() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) }
-
-func v6(first ...byte) netip.Addr {
-	var b [16]byte
-	copy(b[:], first)
-	return netip.AddrFrom16(b)
-}
+// read only
+var (
+	carrierGradeNAT = netip.MustParsePrefix("100.64.0.0/10") // between a provider and its customers (RFC 6598)
+	nat64           = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour       = netip.MustParsePrefix("2002::/16")
+	assigned        = netip.MustParsePrefix("2000::/3") // all other ranges of IPv6 are not
+)
 
 // isPublic reports whether an address belongs to the public internet. An address
 // that embeds an IPv4 address (NAT64, 6to4) is public if that one is.
@@ -38,28 +37,20 @@ func isPublic(addr netip.Addr) bool {
 	if addr.Is6() {
 		b := addr.As16()
 		switch {
-		case netip.PrefixFrom(v6(0x00, 0x64, 0xff, 0x9b), 96).Contains(addr): // NAT64
+		case nat64.Contains(addr):
 			return isPublic(netip.AddrFrom4([4]byte(b[12:16])))
-		case netip.PrefixFrom(v6(0x20, 0x02), 16).Contains(addr): // 6to4
+		case sixToFour.Contains(addr):
 			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
-		case !netip.PrefixFrom(v6(0x20), 3).Contains(addr): // all other ranges are unassigned
+		case !assigned.Contains(addr):
 			return false
 		}
 	}
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
-		return false
-	}
-	for _, p := range reserved() {
-		if p.Contains(addr) {
-			return false
-		}
-	}
-	return true
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // isPrivate reports whether a host on the list of private hosts may have this
 // address. Link-local addresses are excluded: clouds serve credentials there.
 func isPrivate(addr netip.Addr) bool {
 	addr = addr.Unmap()
-	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT().Contains(addr)
+	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT.Contains(addr)
 }

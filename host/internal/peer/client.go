@@ -206,10 +206,8 @@ func CheckAddress(address string) error {
 	if err != nil || len(address) > maxAddress || host == "" || strings.ContainsAny(host, "/@?#\\ ") {
 		return errors.New(`not an address: write it as "10.0.0.7:7071"`)
 	}
-	for _, r := range host {
-		if r <= ' ' || r >= 0x7f {
-			return errors.New("not an address: the host has invalid characters")
-		}
+	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return errors.New("not an address: the host has invalid characters")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return errors.New("not an address: the port must be a number from 1 to 65535")

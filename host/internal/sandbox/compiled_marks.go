@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -42,7 +40,7 @@ func (e *Engine) markCompiled(metered []byte) error {
 
 // forgetCompiled removes all marks, after files of the cache were lost.
 func forgetCompiled(cache string) error {
-	if err := os.RemoveAll(compiledMarkDir(cache)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(compiledMarkDir(cache)); err != nil {
 		return fmt.Errorf("remove the marks of compiled modules: %w", err)
 	}
 	return nil

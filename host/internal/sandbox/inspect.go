@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
@@ -96,19 +97,15 @@ func (m *decodedModule) report(digest string) Report {
 
 func (m *decodedModule) kinds() []string {
 	kinds := []string{}
-	for _, k := range []struct {
-		kind string
-		is   bool
-	}{
-		{"simple", m.exports(abi.ExportExecute)},
-		{"dataflow", m.exports(abi.ExportFetch) && m.exports(abi.ExportProcess)},
-		{"strategy", m.exports(abi.ExportShard)},
-		{"script", m.exports(abi.ExportStart)},
-	} {
-		if k.is {
-			kinds = append(kinds, k.kind)
+	add := func(kind string, exports ...string) {
+		if !slices.ContainsFunc(exports, func(name string) bool { return !m.exports(name) }) {
+			kinds = append(kinds, kind)
 		}
 	}
+	add("simple", abi.ExportExecute)
+	add("dataflow", abi.ExportFetch, abi.ExportProcess)
+	add("strategy", abi.ExportShard)
+	add("script", abi.ExportStart)
 	return kinds
 }
 

@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"bufio"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -104,19 +104,9 @@ func (h *hierarchy) least(root, path string) (limit uint64, ok bool) {
 }
 
 // lines returns the lines of a file, or none if it cannot be read.
-func lines(name string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		f, err := os.Open(name)
-		if err != nil {
-			return
-		}
-		defer func() { _ = f.Close() }() // only read
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if !yield(s.Text()) {
-				return
-			}
-		}
-	}
+func lines(name string) iter.Seq[string] {
+	text, _ := os.ReadFile(name)
+	return strings.SplitSeq(string(text), "\n")
 }
 
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }

@@ -88,10 +88,10 @@ func (f *runFacts) textField(field uint32) (string, int32) {
 	case abi.FieldJobParam:
 		return c.Config.Param, 0
 	case abi.FieldShardingParam:
-		if !c.HasItemParam {
-			return "", abi.ErrNotFound
+		if c.HasItemParam {
+			return c.ItemParam, 0
 		}
-		return c.ItemParam, 0
+		return "", abi.ErrNotFound
 	case abi.FieldInstanceID:
 		return string(c.Instance), 0
 	case abi.FieldNamespace:

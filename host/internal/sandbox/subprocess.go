@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -136,7 +135,7 @@ func removeSubprocessDirs(dir string) error {
 		return fmt.Errorf("look for interrupted compilations: %w", err)
 	}
 	for _, d := range left {
-		if err := os.RemoveAll(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(d); err != nil {
 			return fmt.Errorf("remove an interrupted compilation: %w", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -51,18 +52,7 @@ func hostFunctions() []hostFunction {
 
 // typesOf converts the short form of types in package abi to value types.
 func typesOf(short string) string {
-	var b []byte
-	for _, c := range short {
-		switch c {
-		case 'i':
-			b = append(b, valI32...)
-		case 'I':
-			b = append(b, valI64...)
-		case 'F':
-			b = append(b, valF64...)
-		}
-	}
-	return string(b)
+	return strings.NewReplacer("i", valI32, "I", valI64, "F", valF64).Replace(short)
 }
 
 // call handles a call of a guest. It counts the call, and returns an error code if

@@ -175,25 +175,14 @@ func (t FuncType) String() string {
 	return "(" + valueNames(t.Params) + ") -> (" + valueNames(t.Results) + ")"
 }
 
+var typeNames = map[byte]string{ // read only
+	I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", Funcref: "funcref", Externref: "externref",
+}
+
 func valueNames(s string) string {
 	names := make([]string, len(s))
 	for i := range len(s) {
-		switch s[i] {
-		case I32:
-			names[i] = "i32"
-		case I64:
-			names[i] = "i64"
-		case F32:
-			names[i] = "f32"
-		case F64:
-			names[i] = "f64"
-		case V128:
-			names[i] = "v128"
-		case Funcref:
-			names[i] = "funcref"
-		case Externref:
-			names[i] = "externref"
-		}
+		names[i] = typeNames[s[i]]
 	}
 	return strings.Join(names, " ")
 }
