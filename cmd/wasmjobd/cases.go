@@ -13,7 +13,6 @@ import (
 	"github.com/wasmjob/wasmjob/abi/conformance"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/guest"
-	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // caseResult is one case as JSON.
@@ -123,11 +122,7 @@ func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error)
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			hint := ""
-			if ask := nearest.Question(name, names); ask != "" {
-				hint = "; " + ask
-			}
-			return nil, exitf(exitNotFound, "there is no case %q%s", name, hint)
+			return nil, exitf(exitNotFound, "there is no case %q%s", name, andAsk(name, names))
 		}
 	}
 	return slices.DeleteFunc(cases, func(c conformance.Case) bool { return !slices.Contains(only, c.Name) }), nil

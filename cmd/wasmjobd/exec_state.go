@@ -127,13 +127,8 @@ type stateChange struct {
 }
 
 func (s *itemState) changes() []stateChange {
-	keys := map[string]bool{}
-	for key := range s.before {
-		keys[key] = true
-	}
-	for key := range s.now {
-		keys[key] = true
-	}
+	keys := maps.Clone(s.before)
+	maps.Copy(keys, s.now)
 	var changes []stateChange
 	value := func(all map[string][]byte, key string) *stateValue {
 		if v, ok := all[key]; ok {

@@ -12,7 +12,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
-	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 func historyList(h *historyVerb) *cobra.Command {
@@ -103,9 +102,5 @@ func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name 
 	if slices.Contains(names, name) {
 		return nil
 	}
-	hint := ""
-	if ask := nearest.Question(name, names); ask != "" {
-		hint = "; " + ask
-	}
-	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, hint)
+	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, andAsk(name, names))
 }

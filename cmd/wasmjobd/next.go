@@ -180,11 +180,20 @@ func jobNames(f *config.File) []string {
 	return names
 }
 
+// andAsk ends a message about a name with the question what was meant, if it is
+// known.
+func andAsk(name string, known []string) string {
+	if ask := nearest.Question(name, known); ask != "" {
+		return "; " + ask
+	}
+	return ""
+}
+
 // noSuchJob is the error for a name that the configuration does not have.
 func noSuchJob(f *config.File, name string) error {
 	names := jobNames(f)
-	if ask := nearest.Question(name, names); ask != "" {
-		return exitf(exitNotFound, "there is no job %q; %s", name, ask)
+	if ask := andAsk(name, names); ask != "" {
+		return exitf(exitNotFound, "there is no job %q%s", name, ask)
 	}
 	const most = 10 // names in a message
 	if len(names) > most {

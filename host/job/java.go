@@ -37,27 +37,21 @@ func ParseInt(s string) (int, error) {
 	if negative {
 		limit++
 	}
-	var n int64
+	n, ok := int64(0), digits != ""
 	for _, r := range digits {
 		d := digit(r)
-		if d < 0 {
-			return 0, notInteger(s)
-		}
-		if n = 10*n + d; n > limit {
-			return 0, notInteger(s)
+		if n = 10*n + d; d < 0 || n > limit {
+			ok = false
+			break
 		}
 	}
-	if digits == "" {
-		return 0, notInteger(s)
+	if !ok {
+		return 0, fmt.Errorf("%s is not a 32-bit integer", quote(s))
 	}
 	if negative {
 		n = -n
 	}
 	return int(n), nil
-}
-
-func notInteger(s string) error {
-	return fmt.Errorf("%s is not a 32-bit integer", quote(s))
 }
 
 // digit is the value of a decimal digit, or -1.

@@ -210,11 +210,12 @@ func (s *faultySession) quieten(deposed bool) (back func()) {
 	}
 }
 
-// stillReads: the server that was replaced answers what it can answer alone.
-func (s *faultySession) stillReads() bool {
+// state returns whether the session is cut off, and whether its server was replaced:
+// that answers what it can answer alone.
+func (s *faultySession) state() (suspended, deposed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.deposed && !s.suspended
+	return s.suspended, s.deposed
 }
 
 // reach waits out a silence; the error says that the session is cut off, or
@@ -241,7 +242,7 @@ func (s *faultySession) reach(ctx context.Context) error {
 func (s *faultySession) receive(e registry.Event) {
 	if e.Kind == registry.Ended {
 		s.faulty.forget(s)
-	} else if s.cutOff() {
+	} else if suspended, _ := s.state(); suspended {
 		return
 	}
 	s.speak(e)
@@ -267,12 +268,6 @@ func (s *faultySession) connect(suspended bool, kind registry.EventKind) {
 	if changed {
 		s.speak(registry.Event{Kind: kind})
 	}
-}
-
-func (s *faultySession) cutOff() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.suspended
 }
 
 func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
@@ -308,7 +303,7 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 }
 
 func (s *faultySession) Read(ctx context.Context, path string) (registry.Node, error) {
-	if !s.stillReads() {
+	if suspended, deposed := s.state(); suspended || !deposed {
 		if err := s.reach(ctx); err != nil {
 			return registry.Node{}, err
 		}

@@ -231,9 +231,7 @@ func testFollowLast(f *fixture) {
 func testFollowEnded(f *fixture) {
 	m := f.join()
 	f.follow(m, f.root)
-	if err := m.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
+	m.close()
 	if err := m.Follow(f.ctx, f.root); err == nil {
 		f.Error("an ended session follows")
 	}

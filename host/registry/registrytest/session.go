@@ -44,9 +44,7 @@ func testEphemerals(f *fixture) {
 		f.Errorf("owner %d, want %d", n.Stat.Owner, owner.ID())
 	}
 	f.main.commit(remove(gone)) // any session may delete it
-	if err := owner.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
+	owner.close()
 	f.main.awaitEvent(goneAt(e))
 	if f.main.read(e).Exists || !f.main.read(kept).Exists {
 		f.Error("not what should be left")
@@ -69,9 +67,7 @@ func testEndAtOnce(f *fixture) {
 	if len(n.Children) != 3 {
 		f.Fatalf("children %v", n.Children)
 	}
-	if err := owner.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
+	owner.close()
 	f.main.await(func(events []registry.Event) bool { return len(events) > 0 })
 	if n := f.main.read(p); len(n.Children) > 0 {
 		f.Errorf("the first event showed %v left", n.Children)
@@ -80,9 +76,7 @@ func testEndAtOnce(f *fixture) {
 
 func testUseAfterClose(f *fixture) {
 	m := f.join()
-	if err := m.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
+	m.close()
 	a := f.path("a")
 	_, commitErr := m.Commit(f.ctx, created(a))
 	_, readErr := m.Read(f.ctx, a)
@@ -109,9 +103,7 @@ func testEndedLast(f *fixture) {
 	m.commit(ephemeral(e))
 	f.follow(m, f.root)
 	f.follow(f.main, f.root)
-	if err := m.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
+	m.close()
 	ended := registry.Event{Kind: registry.Ended}
 	m.awaitEvent(ended)
 	// The fixture's session receives this event after the other one would.

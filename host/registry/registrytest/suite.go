@@ -218,6 +218,13 @@ func (m *member) sync() {
 	}
 }
 
+func (m *member) close() {
+	m.f.Helper()
+	if err := m.Close(); err != nil {
+		m.f.Fatalf("close: %v", err)
+	}
+}
+
 // goneAt is the event of a node that was deleted, with no earlier unreported
 // change.
 func goneAt(path string) registry.Event {
