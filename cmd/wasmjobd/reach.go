@@ -23,41 +23,29 @@ import (
 
 // cluster is what verbs talk to: the registry of a cluster, or the one server in
 // which the registry is embedded.
+//
+//nolint:interfacebloat // it is what all verbs together ask for
 type cluster interface {
-	reports
-	wishes
-	modules
-}
-
-type reports interface {
 	Dump(context.Context, string, io.Writer) error
 	Names(context.Context) ([]string, error)
 	Jobs(context.Context) ([]operator.JobReport, error)
 	Job(context.Context, string) (*operator.JobReport, error)
-}
 
-type wishes interface {
-	switches
+	SetJob(ctx context.Context, name string, disabled bool) error
+	SetItem(ctx context.Context, name string, item int, disabled bool) error
+	SetServer(ctx context.Context, name, ip string, disabled bool) error
+	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
 	Trigger(context.Context, string) error
 	Pause(context.Context, string) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error
 	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
-}
 
-type modules interface {
 	NextModule(context.Context, string, operator.ModuleRef) error
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error
 	AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error
-}
-
-type switches interface {
-	SetJob(ctx context.Context, name string, disabled bool) error
-	SetItem(ctx context.Context, name string, item int, disabled bool) error
-	SetServer(ctx context.Context, name, ip string, disabled bool) error
-	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
 }
 
 var (

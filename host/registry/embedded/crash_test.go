@@ -136,7 +136,7 @@ func (rec *recording) checkRecovered(found recovered, acked int64) error {
 	want.Advance(1 << epochShift)
 	for i := 0; ; i++ {
 		if want.Revision() >= acked && want.Revision()+int64(len(want.Owners())) == found.tree.Revision() {
-			ended, err := tree.Decode(want.Encode(nil, tree.Everything))
+			ended, err := tree.Decode(want.Encode(nil))
 			if err != nil {
 				return err
 			}

@@ -87,7 +87,7 @@ func versionOf(log []byte) uint32 { return binary.LittleEndian.Uint32(log[8:]) }
 
 // encodeSnapshot is the whole snapshot file.
 func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {
-	b := t.Encode(make([]byte, snapshotHeader, 4096), tree.Everything)
+	b := t.Encode(make([]byte, snapshotHeader, 4096))
 	body := b[snapshotHeader:]
 	copy(b, snapshotMagic)
 	binary.LittleEndian.PutUint32(b[8:], formatVersion)

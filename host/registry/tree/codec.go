@@ -10,16 +10,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Content says which nodes Encode writes.
-type Content uint8
-
-const (
-	// Everything is every node.
-	Everything Content = iota
-	// Persistent leaves ephemeral nodes out, as if their sessions had ended.
-	Persistent
-)
-
 // codecVersion is the first byte of an encoded tree.
 const codecVersion = 1
 
@@ -28,21 +18,16 @@ var errTruncated = errors.New("input ends within a value")
 
 // Encode appends the tree in its binary form to dst: equal trees give equal bytes.
 // It adds no checksum; the code that stores the bytes does.
-func (t *Tree) Encode(dst []byte, which Content) []byte {
+func (t *Tree) Encode(dst []byte) []byte {
 	dst = append(dst, codecVersion)
 	dst = binary.AppendVarint(dst, t.revision)
-	return t.encode(dst, t.nodes["/"], which)
+	return t.encode(dst, t.nodes["/"])
 }
 
 // encode writes n and all below it. Each node carries the number of its
 // children, so that neither a count of nodes nor an end mark is needed.
-func (t *Tree) encode(dst []byte, n *node, which Content) []byte {
+func (t *Tree) encode(dst []byte, n *node) []byte {
 	kids := t.children(n)
-	if which == Persistent {
-		kids = slices.DeleteFunc(slices.Clone(kids), func(name string) bool {
-			return t.nodes[join(n.path, name)].owner != 0
-		})
-	}
 	_, name := split(n.path)
 	dst = binary.AppendUvarint(dst, uint64(len(name)))
 	dst = append(dst, name...)
@@ -56,7 +41,7 @@ func (t *Tree) encode(dst []byte, n *node, which Content) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(kids)))
 	for _, kid := range kids {
-		dst = t.encode(dst, t.nodes[join(n.path, kid)], which)
+		dst = t.encode(dst, t.nodes[join(n.path, kid)])
 	}
 	return dst
 }

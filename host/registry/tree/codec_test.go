@@ -28,7 +28,7 @@ func sample(t testing.TB) *tree.Tree {
 func TestDecode_gives_back_what_was_encoded(t *testing.T) {
 	t.Parallel()
 	tr := sample(t)
-	got, err := tree.Decode(tr.Encode(nil, tree.Everything))
+	got, err := tree.Decode(tr.Encode(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,29 +40,9 @@ func TestDecode_gives_back_what_was_encoded(t *testing.T) {
 	}
 }
 
-func TestEncode_persistent_is_the_tree_after_its_sessions(t *testing.T) {
-	t.Parallel()
-	tr := sample(t)
-	got, err := tree.Decode(tr.Encode(nil, tree.Persistent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Owners()) > 0 || got.Get("/f").Exists {
-		t.Errorf("ephemeral nodes left: %v", got.Owners())
-	}
-	a := got.Get("/a")
-	if !slices.Equal(a.Children, []string{"b", "s-0000000002"}) || a.Stat.ChildVersion != 4 {
-		t.Errorf("%+v", a)
-	}
-	receipt, _ := must(t, got, sequential("/a/s-"))
-	if name := receipt.Results[0].Path; name != "/a/s-0000000003" {
-		t.Errorf("next sequential node %s", name)
-	}
-}
-
 func TestDecode_refuses_every_prefix(t *testing.T) {
 	t.Parallel()
-	b := sample(t).Encode(nil, tree.Everything)
+	b := sample(t).Encode(nil)
 	for i := range b {
 		if _, err := tree.Decode(b[:i]); err == nil {
 			t.Errorf("accepted the first %d of %d bytes", i, len(b))
@@ -76,30 +56,21 @@ func TestDecode_refuses_every_prefix(t *testing.T) {
 // FuzzDecode wants that what is accepted is a tree: it encodes to bytes that
 // decode to the same, and takes transactions.
 func FuzzDecode(f *testing.F) {
-	f.Add(sample(f).Encode(nil, tree.Everything))
-	f.Add(sample(f).Encode(nil, tree.Persistent))
-	f.Add(tree.New().Encode(nil, tree.Everything))
+	f.Add(sample(f).Encode(nil))
+	f.Add(tree.New().Encode(nil))
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tr, err := tree.Decode(b)
 		if err != nil {
 			return
 		}
-		once := tr.Encode(nil, tree.Everything)
+		once := tr.Encode(nil)
 		again, err := tree.Decode(once)
 		if err != nil {
 			t.Fatalf("decode of own encoding: %v", err)
 		}
-		if !bytes.Equal(once, again.Encode(nil, tree.Everything)) {
+		if !bytes.Equal(once, again.Encode(nil)) {
 			t.Fatal("encoding changes")
-		}
-		for _, owner := range again.Owners() {
-			again.EndSession(owner, 0)
-		}
-		if !bytes.Equal(encodeBody(again, tree.Everything), encodeBody(again, tree.Persistent)) {
-			t.Fatal("ephemeral nodes outlive their sessions")
 		}
 	})
 }
-
-func encodeBody(tr *tree.Tree, which tree.Content) []byte { return tr.Encode(nil, which) }

@@ -369,7 +369,7 @@ func TestRandom_against_a_plain_model(t *testing.T) {
 				}
 			}
 			if rng.IntN(20) == 0 {
-				again, err := tree.Decode(tr.Encode(nil, tree.Everything))
+				again, err := tree.Decode(tr.Encode(nil))
 				if err != nil {
 					t.Fatalf("seed %d step %d: %v", seed, step, err)
 				}

@@ -31,24 +31,6 @@ func unpack(archive string) ([]file, error) {
 	return files, nil
 }
 
-// pack writes an archive. It refuses what unpack would not give back.
-func pack(comment string, files []file) (string, error) {
-	var b strings.Builder
-	b.WriteString(comment)
-	for _, f := range files {
-		for line := range strings.Lines(f.text) {
-			if _, ok := marker(line); ok {
-				return "", fmt.Errorf("%s has a line that begins a file: %s", f.name, line)
-			}
-		}
-		if !strings.HasSuffix(f.text, "\n") {
-			return "", fmt.Errorf("%s does not end with a line end", f.name)
-		}
-		b.WriteString("-- " + f.name + " --\n" + f.text)
-	}
-	return b.String(), nil
-}
-
 func marker(line string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")
 	if !ok {

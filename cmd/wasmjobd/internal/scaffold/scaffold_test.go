@@ -3,6 +3,7 @@ package scaffold
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"go/format"
 	"io/fs"
 	"maps"
@@ -190,4 +191,22 @@ func TestArchive(t *testing.T) {
 	if _, err := unpack("-- a --\n-- a --\n"); err == nil {
 		t.Error("the same file twice was unpacked")
 	}
+}
+
+// pack writes an archive. It refuses what unpack would not give back.
+func pack(comment string, files []file) (string, error) {
+	var b strings.Builder
+	b.WriteString(comment)
+	for _, f := range files {
+		for line := range strings.Lines(f.text) {
+			if _, ok := marker(line); ok {
+				return "", fmt.Errorf("%s has a line that begins a file: %s", f.name, line)
+			}
+		}
+		if !strings.HasSuffix(f.text, "\n") {
+			return "", fmt.Errorf("%s does not end with a line end", f.name)
+		}
+		b.WriteString("-- " + f.name + " --\n" + f.text)
+	}
+	return b.String(), nil
 }
