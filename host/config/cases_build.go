@@ -29,30 +29,19 @@ func (b *caseBuilder) has(key string) bool {
 	return v.at.file != "" && !v.refused
 }
 
-func (b *caseBuilder) text(key, instead string) string {
-	return get(b.builder, instead, b.table+"."+key)
-}
-func (b *caseBuilder) flag(key string) bool { return get(b.builder, false, b.table+"."+key) }
-func (b *caseBuilder) list(key string) []string {
-	return get(b.builder, []string(nil), b.table+"."+key)
-}
-
-func (b *caseBuilder) number(key string, instead int64) int64 {
+// of is the value of a key of the case, or what to take instead.
+func of[T any](b *caseBuilder, key string, instead T) T {
 	return get(b.builder, instead, b.table+"."+key)
 }
 
-func (b *caseBuilder) texts(key string) map[string]string {
-	return get(b.builder, map[string]string(nil), b.table+"."+key)
-}
-
-func (b *caseBuilder) moment(key string, instead time.Time) time.Time {
-	return get(b.builder, instead, b.table+"."+key)
-}
-
-func (b *caseBuilder) millis(key string, instead time.Duration) int64 {
-	// What is less than a millisecond is not nothing.
-	return max(1, get(b.builder, instead, b.table+"."+key).Milliseconds())
-}
+func (b *caseBuilder) text(key, instead string) string        { return of(b, key, instead) }
+func (b *caseBuilder) flag(key string) bool                   { return of(b, key, false) }
+func (b *caseBuilder) list(key string) []string               { return of[[]string](b, key, nil) }
+func (b *caseBuilder) number(key string, instead int64) int64 { return of(b, key, instead) }
+func (b *caseBuilder) texts(key string) map[string]string     { return of[map[string]string](b, key, nil) }
+func (b *caseBuilder) millis(key string, d time.Duration) int64 {
+	return max(1, of(b, key, d).Milliseconds())
+} // less is not nothing
 
 // wrong reports a problem of a key's value, or of what is inside of it.
 func (b *caseBuilder) wrong(key, sub string, why reason.Reason) {
@@ -82,7 +71,7 @@ func (b *caseBuilder) request() {
 		}
 		b.wrong(key, "", reason.Of(reason.CaseItem, strconv.FormatInt(item, 10), strconv.FormatInt(total, 10), strconv.FormatInt(item+1, 10)))
 	}
-	name, scheduled := b.text("job", "job"), b.moment("scheduled", caseScheduled()).UnixMilli()
+	name, scheduled := b.text("job", "job"), of(b, "scheduled", caseScheduled()).UnixMilli()
 	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
 	// The name is all that could be wrong with it.
 	task, _ := job.NewTaskID(name, []int{int(item)}, caseInstance)
@@ -151,7 +140,7 @@ func (b *caseBuilder) allow() {
 	a.Random, a.Env, a.Secrets = b.flag("random"), b.texts("env"), b.texts("secrets")
 	a.State, a.Values = b.has("state"), b.texts("state")
 	if b.has("clock") {
-		at := b.moment("clock", time.Time{}).UnixMilli()
+		at := of(b, "clock", time.Time{}).UnixMilli()
 		a.Clock = &at
 	}
 	for i, entry := range b.list("dirs") {
@@ -253,7 +242,7 @@ func (b *caseBuilder) want() {
 		}
 	}
 	w.Values = b.texts("want.state")
-	w.Metrics = get(b.builder, map[string]float64(nil), b.table+".want.metrics")
+	w.Metrics = of[map[string]float64](b, "want.metrics", nil)
 	flow, owners := b.flow(), b.owners()
 	w.Check = func(a conformance.Answer) error { return errors.Join(flow(a), owners(a)) }
 }

@@ -37,7 +37,6 @@ type Ticker struct {
 	buckets map[int64]*bucket
 	overdue *bucket // entries that came after the bucket of their second was taken
 	cursor  int64   // the last second whose bucket was taken
-	spare   *bucket // an emptied one, for its memory
 }
 
 // entry is one schedule. While it waits it belongs to its bucket; while it is
@@ -200,7 +199,8 @@ func (t *Ticker) queue(e *entry) {
 	b := t.overdue
 	if second > t.cursor {
 		if b = t.buckets[second]; b == nil {
-			b = t.newBucket(second)
+			b = &bucket{second: second}
+			t.buckets[second] = b
 		}
 	} else {
 		select {
@@ -210,16 +210,6 @@ func (t *Ticker) queue(e *entry) {
 	}
 	e.home, e.index = b, len(b.list)
 	b.list = append(b.list, e)
-}
-
-func (t *Ticker) newBucket(second int64) *bucket {
-	b := t.spare
-	if t.spare = nil; b == nil {
-		b = &bucket{}
-	}
-	b.second = second
-	t.buckets[second] = b
-	return b
 }
 
 // take hands out all entries due at now, in a bucket of their own.

@@ -88,18 +88,7 @@ func (t *Ticker) fire(ctx context.Context, c *workers, now time.Time) bool {
 		}
 		t.mu.Unlock()
 	})
-	t.recycle(due)
 	return true
-}
-
-// recycle keeps the memory of a bucket that is not in use any more.
-func (t *Ticker) recycle(b *bucket) {
-	clear(b.list)
-	t.mu.Lock()
-	if t.spare == nil {
-		t.spare = &bucket{list: b.list[:0]}
-	}
-	t.mu.Unlock()
 }
 
 // deliverDue delivers the instant that the entry waits for. It leaves the entry to
