@@ -54,6 +54,7 @@ var worded = []string{
 	"host/reason",
 	"host/registry",
 	"host/registry/embedded",
+	"host/registry/internal/events",
 	"host/registry/registrytest",
 	"host/registry/tree",
 	"host/registry/zk",

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/internal/events"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
@@ -181,10 +182,10 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	s := &session{
 		registry: r,
 		id:       r.lastSession,
-		events:   newQueue(on),
+		events:   events.New(on),
 	}
 	r.sessions[s.id] = s
-	r.work.Go(s.events.run)
+	r.work.Go(s.events.Run)
 	return s, nil
 }
 
@@ -256,8 +257,7 @@ func (r *Registry) end(s *session) {
 		}
 		r.notify(changes)
 	}
-	s.events.put(registry.Event{Kind: registry.Ended})
-	s.events.close()
+	s.events.Put(registry.Event{Kind: registry.Ended})
 }
 
 // notify queues changes for the sessions that follow the nodes. The caller holds
@@ -272,7 +272,7 @@ func (r *Registry) notify(changes []tree.Change) {
 			// Whose queue comes first does not matter: no order is promised
 			// between sessions.
 			if s.followed(path) {
-				s.events.put(registry.Event{Kind: registry.Changed, Path: path, Changes: times, Gone: changes[i].Kind == tree.Deleted})
+				s.events.Put(registry.Event{Kind: registry.Changed, Path: path, Changes: times, Gone: changes[i].Kind == tree.Deleted})
 			}
 		}
 	}

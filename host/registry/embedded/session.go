@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/internal/events"
 )
 
 // session implements registry.Session.
 type session struct {
 	registry *Registry
 	id       registry.SessionID
-	events   *queue
+	events   *events.Queue
 
 	// Guarded by registry.mu.
 	ended   bool
@@ -59,7 +60,7 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 
 	r.mu.Lock()
 	receipt, batch, err := s.apply(ops, when)
-	mark := s.events.mark()
+	mark := s.events.Mark()
 	r.mu.Unlock()
 	if err != nil {
 		return registry.Receipt{}, err
@@ -67,7 +68,7 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	if err := batch.wait(ctx); err != nil {
 		return registry.Receipt{}, fmt.Errorf("%w: %w", registry.ErrUnknown, err)
 	}
-	s.events.settle(mark)
+	s.events.Settle(mark)
 	return receipt, nil
 }
 
@@ -158,12 +159,12 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 		return registry.Node{}, err
 	}
 	n := s.registry.tree.Get(path)
-	mark := s.events.mark()
+	mark := s.events.Mark()
 	s.registry.mu.Unlock()
 
 	n.Data = bytes.Clone(n.Data)
 	n.Children = slices.Clone(n.Children)
-	s.events.settle(mark)
+	s.events.Settle(mark)
 	return n, nil
 }
 
@@ -205,13 +206,13 @@ func (s *session) Sync(ctx context.Context) error {
 	if r.journal != nil {
 		b = r.journal.flush()
 	}
-	mark := s.events.mark()
+	mark := s.events.Mark()
 	r.mu.Unlock()
 
 	if err := b.wait(ctx); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
-	s.events.settle(mark)
+	s.events.Settle(mark)
 	return nil
 }
 

@@ -45,7 +45,9 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	}()
 	select {
 	case a := <-answers:
-		s.events.settle()
+		// The service sends the event that makes a reply stale before the reply, and the
+		// goroutine that receives replies also puts events.
+		s.events.Settle(s.events.Mark())
 		return a.value, a.err
 	case <-ctx.Done():
 		err = context.Cause(ctx)

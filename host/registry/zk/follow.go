@@ -96,8 +96,8 @@ func (s *session) changed(e client.Event) {
 	if e.Type == client.EventNotWatching || !s.followed(e.Path) {
 		return
 	}
-	s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1, Gone: e.Type == client.EventNodeDeleted})
+	s.events.Put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1, Gone: e.Type == client.EventNodeDeleted})
 	if parent := parentOf(e.Path); e.Type != client.EventNodeDataChanged && s.followed(parent) {
-		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
+		s.events.Put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
 	}
 }

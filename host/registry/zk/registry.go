@@ -13,7 +13,7 @@
 // lacks. What a gained or lost connection means for the session is decided by
 // connection, and carried out by session. Commit becomes one multi; Read becomes a
 // get and a list of one moment, and the gets of many reads become one request. The
-// client's callback puts events into queue; replies wait there until the callback
+// client's callback puts events into a queue; replies wait there until the callback
 // has received the events before them.
 package zk
 
@@ -200,7 +200,7 @@ func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	}
 	s.conn = conn
 	r.sessions[s] = struct{}{}
-	r.work.Go(s.events.run)
+	r.work.Go(s.events.Run)
 	r.work.Go(s.beat)
 	r.work.Go(func() { s.live(loop) })
 	return s, nil

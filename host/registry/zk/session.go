@@ -13,6 +13,7 @@ import (
 	client "github.com/go-zookeeper/zk"
 
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/internal/events"
 )
 
 const (
@@ -29,7 +30,7 @@ type session struct {
 	registry *Registry
 	conn     *client.Conn
 	link     *link
-	events   *queue
+	events   *events.Queue
 	slots    chan struct{} // one is taken by each operation under way
 	lists    lists
 
@@ -57,7 +58,7 @@ type operation struct{ done chan struct{} }
 func newSession(r *Registry, on func(registry.Event)) *session {
 	s := &session{
 		registry: r,
-		events:   newQueue(on),
+		events:   events.New(on),
 		slots:    make(chan struct{}, maxInFlight),
 		gone:     make(chan struct{}),
 		up:       make(chan struct{}),
@@ -168,7 +169,7 @@ func (s *session) emit(kind registry.EventKind) {
 	case registry.Resumed:
 		s.registry.options.Logger.Debug("connected again", "session", s.ID(), "after", time.Since(s.lost).String())
 	}
-	s.events.put(registry.Event{Kind: kind})
+	s.events.Put(registry.Event{Kind: kind})
 }
 
 // state is the number of the newest connection, and what is closed while there

@@ -1,9 +1,7 @@
 package zk
 
 import (
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,24 +62,6 @@ func TestValidPath(t *testing.T) {
 		if got := registry.ValidPath(path); got != want {
 			t.Errorf("%q: %v", path, got)
 		}
-	}
-}
-
-func TestQueue(t *testing.T) {
-	t.Parallel()
-	var received []registry.Event
-	q := newQueue(func(e registry.Event) { received = append(received, e) })
-	a, b := registry.Event{Kind: registry.Changed, Path: "/a"}, registry.Event{Kind: registry.Changed, Path: "/b"}
-	suspended, ended := registry.Event{Kind: registry.Suspended}, registry.Event{Kind: registry.Ended}
-	for _, e := range []registry.Event{a, b, a, suspended, a, ended, b, ended} {
-		q.put(e)
-	}
-	var work sync.WaitGroup
-	work.Go(q.run)
-	q.settle()
-	work.Wait()
-	if want := []registry.Event{a, b, suspended, a, ended}; !slices.Equal(received, want) {
-		t.Errorf("heard %v, want %v", received, want)
 	}
 }
 

@@ -1,4 +1,11 @@
-package zk
+// Package events delivers the events of a session to its callback, for adapters of the
+// registry port. It knows no service and no session: it does not make events, and
+// decides nothing about them.
+//
+// Flow: the adapter calls Put for each event; Run, on a goroutine of its own, calls
+// the callback; before a reply reaches the caller, Settle waits until the callback has
+// received the events that the reply must not overtake.
+package events
 
 import (
 	"sync"
@@ -6,14 +13,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// queue hands the events of one session to its callback, in order, from the
-// one goroutine that runs run, so that a slow callback never holds up the
-// goroutine that reads replies and heartbeats. A path that waits in it is not
+// Queue passes the events of one session to its callback, in order, so that a slow
+// callback never holds up the goroutine that puts them. A path that waits in it is not
 // put in again, only counted, so it is not longer than twice the number of paths.
-type queue struct {
+type Queue struct {
 	on func(registry.Event)
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the rest; locked within the locks of adapters
 	changed  sync.Cond  // on mu: there is something to deliver, or it was delivered
 	waiting  []registry.Event
 	at       map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
@@ -28,18 +34,19 @@ type pathEvent struct {
 	node bool // the node itself changed, and that is counted
 }
 
-func newQueue(on func(registry.Event)) *queue {
+// New returns a queue for a callback; nil receives nothing.
+func New(on func(registry.Event)) *Queue {
 	if on == nil {
 		on = func(registry.Event) {}
 	}
-	q := &queue{on: on, at: make(map[pathEvent]int)}
+	q := &Queue{on: on, at: make(map[pathEvent]int)}
 	q.changed.L = &q.mu
 	return q
 }
 
-// put adds an event, unless one of the same path waits or the queue is closed.
-// It never blocks.
-func (q *queue) put(e registry.Event) {
+// Put adds an event, unless one of the same path waits or the queue has Ended. It never
+// blocks.
+func (q *Queue) Put(e registry.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -59,25 +66,30 @@ func (q *queue) put(e registry.Event) {
 	q.waiting = append(q.waiting, e)
 	q.count++
 	q.closed = e.Kind == registry.Ended
-	if len(q.waiting) == 1 { // else run knows already that there are some
+	if len(q.waiting) == 1 { // else Run knows already that there are some
 		q.changed.Broadcast()
 	}
 }
 
-// settle waits until the callback has received all events put before. Every reply
-// must pass through here: otherwise it could reach the caller before the event that
-// makes it stale. The service sends that event first, and the goroutine that
-// receives replies also calls put.
-func (q *queue) settle() {
+// Mark names the events put so far, for Settle.
+func (q *Queue) Mark() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for mark := q.count; q.received < mark; {
+	return q.count
+}
+
+// Settle waits until the callback has received the events up to a mark. Without it a
+// reply could reach the caller before the event that makes it stale.
+func (q *Queue) Settle(mark uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.received < mark {
 		q.changed.Wait()
 	}
 }
 
-// run delivers up to Ended, which is the last.
-func (q *queue) run() {
+// Run delivers up to Ended, which is the last.
+func (q *Queue) Run() {
 	var taken []registry.Event
 	for {
 		taken = q.take(taken[:0])
@@ -96,7 +108,7 @@ func (q *queue) run() {
 }
 
 // take waits for events and moves them to into.
-func (q *queue) take(into []registry.Event) []registry.Event {
+func (q *Queue) take(into []registry.Event) []registry.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) == 0 {
