@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
-	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -253,13 +251,9 @@ func (p *replay) readState(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultPatience)
 	defer cancel()
 	var values map[string][]byte
-	err := o.withRegistry(p.file, func(r registry.Registry) error {
-		op, err := operator.Open(ctx, r, p.file.Registry.Namespace)
-		if err != nil {
-			return err
-		}
+	err := o.withOperator(ctx, p.file, func(op *operator.Operator) (err error) {
 		values, err = op.ItemState(ctx, p.job.Name, p.row.Item)
-		return errors.Join(err, op.Close())
+		return err
 	})
 	if err := p.state.open(); err != nil {
 		return err

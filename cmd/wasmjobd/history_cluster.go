@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
-	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // registryPatience is how long the registry is waited for where it only adds to what
@@ -41,13 +39,9 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	defer cancel()
 	var rows []operator.KeptRow
 	var reports []operator.JobReport
-	err := o.withRegistry(f, func(r registry.Registry) error {
-		op, err := operator.Open(ctx, r, f.Registry.Namespace)
-		if err != nil {
-			return err
-		}
+	err := o.withOperator(ctx, f, func(op *operator.Operator) (err error) {
 		rows, reports, err = op.Kept(ctx, name)
-		return errors.Join(err, op.Close())
+		return err
 	})
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")

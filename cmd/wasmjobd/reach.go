@@ -105,20 +105,26 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 
 // onRegistry runs a verb on the registry itself.
 func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*operator.Operator) error) error {
+	return o.withOperator(ctx, f, func(op *operator.Operator) error {
+		op.Compare(f.Jobs)
+		if !o.records || f.Registry.Kind == config.ZooKeeper {
+			return verb(op)
+		}
+		return withHistory(ctx, f, func(rows *sqltrace.Store) error {
+			op.Record(rows)
+			return verb(op)
+		})
+	})
+}
+
+// withOperator calls do with an Operator on the registry of a configuration.
+func (o *operatorVerb) withOperator(ctx context.Context, f *config.File, do func(*operator.Operator) error) error {
 	return o.withRegistry(f, func(r registry.Registry) error {
 		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err != nil {
 			return err
 		}
-		op.Compare(f.Jobs)
-		if !o.records || f.Registry.Kind == config.ZooKeeper {
-			return errors.Join(verb(op), op.Close())
-		}
-		err = withHistory(ctx, f, func(rows *sqltrace.Store) error {
-			op.Record(rows)
-			return verb(op)
-		})
-		return errors.Join(err, op.Close())
+		return errors.Join(do(op), op.Close())
 	})
 }
 

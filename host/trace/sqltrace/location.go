@@ -3,30 +3,21 @@ package sqltrace
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 )
 
-// Dialect is the SQL that a database speaks.
-type Dialect string
-
-// SQLite is the dialect of a history in one local file. Its driver is
-// modernc.org/sqlite.
-const SQLite Dialect = "sqlite"
-
-// Location is where a history is.
-type Location struct {
-	Dialect Dialect
-	File    string
-}
+// Location is where a history is. Its driver is modernc.org/sqlite.
+type Location struct{ File string }
 
 // File is the history in the SQLite file at path.
 func File(path string) Location {
 	if full, err := filepath.Abs(path); err == nil {
 		path = full // messages should name it wholly, and a file: URL must
 	}
-	return Location{Dialect: SQLite, File: path}
+	return Location{path}
 }
 
 // writer is the data source name of a Store. It makes the file.
@@ -59,10 +50,10 @@ func (l Location) source(mode, key, value string) string {
 
 // connect opens the database under source and lets ready see to it.
 func (l Location) connect(ctx context.Context, source string, ready func(context.Context, *Reader) error) (*Reader, error) {
-	if l.Dialect != SQLite {
-		return nil, fmt.Errorf("history: SQL dialect %q is not supported", l.Dialect)
+	if l.File == "" { // SQLite would make a temporary one
+		return nil, errors.New("history: its location names no file")
 	}
-	db, err := sql.Open(string(l.Dialect), source)
+	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, fmt.Errorf("open history %s: %w", l.File, err)
 	}
