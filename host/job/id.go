@@ -106,10 +106,7 @@ func NewTaskID(job string, items []int, by InstanceID) (TaskID, error) {
 	if job == "" {
 		return TaskID{}, errors.New("task id: the name of the job is empty")
 	}
-	if by == "" {
-		by = NewInstanceID("127.0.0.1", "1")
-	}
-	return TaskID{Meta{job, items}, Ready, by}, nil
+	return TaskID{Meta{job, items}, Ready, cmp.Or(by, NewInstanceID("127.0.0.1", "1"))}, nil
 }
 
 // String is the text of the id: job, items, type and instance.

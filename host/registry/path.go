@@ -26,3 +26,8 @@ func ValidPath(path string) bool {
 }
 
 func validName(name string) bool { return name != "" && name != "." && name != ".." }
+
+// Within reports whether path is root or lies below it.
+func Within(path, root string) bool {
+	return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
+}

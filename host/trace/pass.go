@@ -22,10 +22,7 @@ func (c *checker) open(from int64) {
 // follow switches to the schedule of the row, if it is another one: runs that began
 // under the earlier one are checked against that.
 func (c *checker) follow(row Row) {
-	name := row.Schedule
-	if name == "" {
-		name = c.in.Schedule
-	}
+	name := cmp.Or(row.Schedule, c.in.Schedule)
 	scheduled := row.Count != 0 || row.Run == strconv.FormatInt(row.Instant, 10)
 	if !scheduled || name == c.schedule {
 		return

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -66,11 +67,8 @@ const (
 )
 
 func newModule(in *wasm.Module, o Options, how mode) *module {
-	if o.MaxTable == 0 {
-		o.MaxTable = DefaultTable
-	}
 	return &module{
-		Module: in, maxTable: o.MaxTable, mode: how,
+		Module: in, maxTable: cmp.Or(o.MaxTable, DefaultTable), mode: how,
 		helperOf: map[bulkOp]uint32{}, payWrapperOf: map[uint32]uint32{}, globalOf: map[uint32]int{},
 	}
 }

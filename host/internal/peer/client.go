@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"errors"
@@ -54,9 +55,7 @@ type Client struct {
 
 // NewClient returns a Client. The caller must close it.
 func NewClient(o ClientOptions) *Client {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Client{o: o, transport: &http.Transport{
 		// The servers of a cluster connect directly, without a proxy.
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,

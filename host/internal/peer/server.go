@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,7 @@ type Server struct {
 
 // NewServer returns a Server. It is idle until Serve is called.
 func NewServer(o ServerOptions) *Server {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Server{o: o, transfers: make(chan struct{}, maxTransfers)}
 }
 

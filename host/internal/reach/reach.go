@@ -152,19 +152,9 @@ func directories(path string) []fs.FileInfo {
 }
 
 func same(one fs.FileInfo, others []fs.FileInfo) bool {
-	for _, other := range others {
-		if os.SameFile(one, other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(other fs.FileInfo) bool { return os.SameFile(one, other) })
 }
 
 func meets(some, others []fs.FileInfo) bool {
-	for _, one := range some {
-		if same(one, others) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(some, func(one fs.FileInfo) bool { return same(one, others) })
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,12 +87,10 @@ type Engine struct {
 
 // New returns an Engine. It creates the cache directory if Options name one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), maxModule: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, compiling: map[string]chan struct{}{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
-	if e.maxModule <= 0 {
-		e.maxModule = defaultModule
+	e := &Engine{
+		dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), maxModule: orDefault(o.MaxModule, defaultModule),
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), modules: map[string]*compilation{}, compiling: map[string]chan struct{}{},
+		refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused,
 	}
 	var heap uint64
 	e.budget.limit, heap = Shares(o.Budget)
@@ -126,14 +125,10 @@ func New(o Options) (*Engine, error) {
 // exportHostFunctions adds the functions that guests may import to the runtime, and
 // records their types.
 func (e *Engine) exportHostFunctions() error {
-	if err := exportYield(e.ctx, e.rt); err != nil {
-		return err
-	}
-	if err := exportABI(e.ctx, e.rt); err != nil {
-		return err
-	}
-	if err := exportAssembly(e.ctx, e.rt); err != nil {
-		return err
+	for _, export := range []func(context.Context, wazero.Runtime) error{exportYield, exportABI, exportAssembly} {
+		if err := export(e.ctx, e.rt); err != nil {
+			return err
+		}
 	}
 	wasi, err := compileWASI(e.ctx, e.rt)
 	if err != nil {

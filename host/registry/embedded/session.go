@@ -182,12 +182,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 }
 
 func (s *session) followed(path string) bool {
-	for _, root := range s.follows {
-		if root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.follows, func(root string) bool { return registry.Within(path, root) })
 }
 
 // Sync waits, beyond what the port requires, until all earlier commits are on the

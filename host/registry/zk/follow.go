@@ -81,10 +81,7 @@ func (s *session) followed(path string) bool {
 	s.mu.Lock()
 	follows := s.connection.follows
 	s.mu.Unlock()
-	return slices.ContainsFunc(follows, func(f follow) bool {
-		root := f.path
-		return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
-	})
+	return slices.ContainsFunc(follows, func(f follow) bool { return registry.Within(path, f.path) })
 }
 
 // changed takes an event of the service. The client library calls it before it

@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -176,9 +177,7 @@ func (l *link) connect(ctx context.Context, at endpoint, patience time.Duration)
 		return c, err
 	}
 	config := l.options.TLS.Clone()
-	if config.ServerName == "" {
-		config.ServerName = at.host
-	}
+	config.ServerName = cmp.Or(config.ServerName, at.host)
 	t := tls.Client(c, config)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("TLS with %s: %w", at.address, err), c.Close())

@@ -18,6 +18,7 @@
 package zk
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -124,15 +125,11 @@ func New(o Options) (*Registry, error) {
 		// The service puts the user in place of this.
 		acl = client.AuthACL(client.PermAll)
 	}
-	if o.SessionTimeout == 0 {
-		o.SessionTimeout = defaultSession
-	}
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, defaultSession)
 	if o.SessionTimeout < minSession || o.SessionTimeout > maxSession {
 		return nil, fmt.Errorf("zookeeper: session time-out %v is not between %v and %v", o.SessionTimeout, minSession, maxSession)
 	}
-	if o.MaxRequest == 0 {
-		o.MaxRequest = defaultRequest
-	}
+	o.MaxRequest = cmp.Or(o.MaxRequest, defaultRequest)
 	if o.MaxRequest < 0 || o.MaxRequest > maxRequest {
 		return nil, fmt.Errorf("zookeeper: bound of requests %d is not between 1 and %d", o.MaxRequest, maxRequest)
 	}
@@ -142,9 +139,7 @@ func New(o Options) (*Registry, error) {
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &Registry{options: o, acl: acl, sessions: make(map[*session]struct{})}, nil
 }
 

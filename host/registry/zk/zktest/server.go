@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -140,9 +141,7 @@ func loopback() Host { return Host{IP: "127.0.0.1"} }
 
 func newServer(t testing.TB, r Release, o Options, h Host, port int, lines []string) *Server {
 	t.Helper()
-	if o.Tick == 0 {
-		o.Tick = 500 * time.Millisecond
-	}
+	o.Tick = cmp.Or(o.Tick, 500*time.Millisecond)
 	s := &Server{t: t, release: r, java: o.Java, host: h, dir: t.TempDir(), address: fmt.Sprintf("%s:%d", h.IP, port)}
 	config := append([]string{
 		"tickTime=" + strconv.FormatInt(o.Tick.Milliseconds(), 10),
