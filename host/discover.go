@@ -31,8 +31,6 @@ type discoverer struct {
 	mu         sync.Mutex // guards the fields below
 	state      *discovery.State
 	candidates map[string]*candidate
-	looked     bool            // for jobs that no server runs
-	dropped    map[string]bool // own jobs that were removed since looked
 	session    *session.Job
 	lost       bool // session has ended
 	retry      *time.Timer
@@ -54,7 +52,7 @@ func newDiscoverer(ctx context.Context, h *Host) *discoverer {
 	h.mu.Unlock()
 	return &discoverer{
 		h: h, ctx: ctx, root: root, looks: make(chan struct{}, maxLooks), opened: make(chan struct{}), listed: make(chan struct{}),
-		state: discovery.New(own...), candidates: map[string]*candidate{}, dropped: map[string]bool{},
+		state: discovery.New(own...), candidates: map[string]*candidate{},
 	}
 }
 
@@ -175,9 +173,6 @@ func (d *discoverer) alongside(do func()) {
 // fileLost gives discovery the name of one of the host's own jobs that was removed and has
 // left. The job may be found in the registry, or no server may run it now.
 func (d *discoverer) fileLost(name string) {
-	d.mu.Lock()
-	d.dropped[name] = true
-	d.mu.Unlock()
 	d.step(discovery.FileLost{Name: name})
 }
 

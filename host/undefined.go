@@ -3,9 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/discovery"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/missed"
@@ -21,9 +20,9 @@ import (
 // It looks at all jobs once after the start, and later at each job that a reload drops.
 func (d *discoverer) undefined(line *session.Job) error {
 	d.mu.Lock()
-	looked, dropped := d.looked, maps.Clone(d.dropped)
+	lost, due := d.state.UndefinedDue()
 	d.mu.Unlock()
-	if looked && len(dropped) == 0 {
+	if !due {
 		return nil
 	}
 	all, err := line.Read(d.ctx, d.root)
@@ -31,12 +30,10 @@ func (d *discoverer) undefined(line *session.Job) error {
 		return err
 	}
 	d.mu.Lock()
-	unknown := slices.DeleteFunc(slices.Clone(all.Children), func(name string) bool {
-		return looked && !dropped[name] || d.state.InFile(name)
-	})
+	undefined := d.state.Undefined(all.Children, lost)
 	d.mu.Unlock()
 	var alone []string
-	for _, name := range unknown {
+	for _, name := range undefined {
 		config, _, members := layout.NewJob(d.h.o.Namespace, name).Nodes()
 		there, err := line.Read(d.ctx, config)
 		if err != nil {
@@ -57,12 +54,7 @@ func (d *discoverer) undefined(line *session.Job) error {
 		d.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.looked = true
-	for name := range dropped {
-		delete(d.dropped, name)
-	}
+	d.step(discovery.Reported{Lost: lost})
 	return nil
 }
 

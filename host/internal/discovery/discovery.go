@@ -32,11 +32,14 @@ type State struct {
 	listAgain bool     // the list changed meanwhile
 	listed    bool     // it was read once
 	failures  int      // of reading it, in a row
+
+	reported bool            // jobs that no file defines were reported once
+	lost     map[string]bool // jobs that FileLost has named since
 }
 
 // New is the state of a server whose own file has these jobs.
 func New(own ...string) *State {
-	s := &State{own: map[string]bool{}, candidates: map[string]*candidate{}}
+	s := &State{own: map[string]bool{}, candidates: map[string]*candidate{}, lost: map[string]bool{}}
 	for _, name := range own {
 		s.own[name] = true
 	}
@@ -66,7 +69,10 @@ func (s *State) Step(in Input) []Effect {
 		}
 	case FileLost:
 		delete(s.own, in.Name)
+		s.lost[in.Name] = true
 		s.list(&p)
+	case Reported:
+		s.undefinedReported(in.Lost)
 	case CandidateInput:
 		if c := s.candidates[in.candidate()]; c != nil {
 			c.step(s, in, &p)
@@ -120,9 +126,6 @@ func (s *State) seeList(names []string, p *plan) {
 	}
 	s.listOnceMore(p)
 }
-
-// InFile tells whether the server's own file has a job of that name.
-func (s *State) InFile(name string) bool { return s.own[name] }
 
 // Stopped tells whether the server stops.
 func (s *State) Stopped() bool { return s.closed }

@@ -22,6 +22,9 @@ type (
 	FileHas struct{ Name string }
 	// FileLost: the file has it no more, and it has left the server.
 	FileLost struct{ Name string }
+	// Reported: what Undefined returned was reported. Lost is what UndefinedDue returned
+	// before.
+	Reported struct{ Lost []string }
 	// Stop: the server stops. What is under way is still answered.
 	Stop struct{}
 )
@@ -82,6 +85,7 @@ func (Listed) input()       {}
 func (ListFailed) input()   {}
 func (FileHas) input()      {}
 func (FileLost) input()     {}
+func (Reported) input()     {}
 func (Stop) input()         {}
 func (Touched) input()      {}
 func (SessionEnded) input() {}

@@ -3,6 +3,7 @@ package overlay
 // discoveryMutants leave out what candidates depend on. Each is noticed by stories that
 // chance has made.
 func discoveryMutants() []mutant {
+	undefined := notice{"../discovery", "^TestUndefined$"}
 	by := notice{"../discovery", "^TestWhateverHappens$"}
 	return []mutant{
 		{"discovery: two at once", "nothing of a candidate begins while something else of it is under way", in("discovery.candidate.look", "c.phase != resting", "false"), by},
@@ -15,6 +16,9 @@ func discoveryMutants() []mutant {
 		{"discovery: gone unseen", "a candidate that the list has no more is looked at", in("discovery.State.seeList", "!there[name]", "false"), by},
 		{"discovery: given up", "what may run after a while is tried again", in("discovery.candidate.refused", "again && !s.closed", "false"), by},
 		{"discovery: shut for ever", "what was shut down is another job when its configuration was made anew", in("discovery.candidate.looked", "c.created != in.Created", "false"), by},
+		{"undefined: reported again", "a job that no file defines is reported once", without("discovery.State.undefinedReported", "s.reported = true"), undefined},
+		{"undefined: lost again", "and once after the file has lost it", without("discovery.State.undefinedReported", "delete(s.lost, name)"), undefined},
+		{"undefined: in the file", "but not while the file has it", in("discovery.State.Undefined", "s.own[name]", "false"), undefined},
 		{"discovery: list changes", "what changes while the list is read has it read again", in("discovery.State.listOnceMore", "s.listAgain", "false"), by},
 	}
 }
