@@ -21,7 +21,7 @@ func toolMutants() []mutant {
 		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.beginDrain(m.DrainTimeout, _)", "m.beginDrain(0, e.Why)"), runner("TestShutDownDrains")},
 		{"shutdown: no drain", "the core says that what runs may finish", without("protocol.State.observe", "p.add(Drain{Why: _})"), script("removed_instance")},
 		{"retry: whatever was cancelled", "what was cancelled, and not since its member leaves, is not tried again", in("protocol.State.finished", "s.session.leaving && e.State == Cancelled", "e.State == Cancelled"), script("retry_not")},
-		{"shutdown: comes back", "who was shut down does not come back with the next session", in("runner.member.event", "!m.drain.begun()", "true"), runner("TestShutDownOutlivesTheSession")},
+		{"shutdown: comes back", "who was shut down does not come back with the next session", in("runner.member.handleEvent", "!m.drain.begun()", "true"), runner("TestShutDownOutlivesTheSession")},
 		{"removed: defined anew", "who finds its nodes gone does not define the job", in("protocol.State.seeNodesGone", "Stop{Rejoin: _, Removed: true}", "Stop{Rejoin: !s.session.leaving || s.session.barred}"), script("removed_job")},
 		{"removed: brought back", "nor does its server, from its file", slices.Concat(in("runner.generations.initial", "l.removed", "false"), in("protocol.State.removed", "s.o.Removed", "false")), runner("TestARemovedJobStaysAway")},
 		{"removed: in the way", "nobody makes a node anew while a job is removed node by node", in("protocol.State.removing", "s.session.nodesGoneSince != 0", "false"), script("removed_slowly")},

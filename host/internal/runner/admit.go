@@ -57,15 +57,15 @@ func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 	}
 }
 
-// lookAgain is how often a waiting guest checks whether the session is trusted.
-const lookAgain = 100 * time.Millisecond
+// trustCheckTime is how often a waiting guest checks whether the session is trusted.
+const trustCheckTime = 100 * time.Millisecond
 
 // awaitTrusted waits until the session is trusted. The core begins no run otherwise,
 // but the wait for a place can outlast the session, and a job that lets its guests
 // finish does not end those that wait.
 func (g *guest) awaitTrusted(ctx context.Context) bool {
 	for g.member.session.Health() != session.Trusted {
-		again := time.NewTimer(lookAgain)
+		again := time.NewTimer(trustCheckTime)
 		select {
 		case <-again.C:
 		case <-g.asked:
@@ -81,9 +81,9 @@ func (g *guest) awaitTrusted(ctx context.Context) bool {
 
 // awaitPlace waits for a place among the guests of the job, and for a worker.
 func (g *guest) awaitPlace(ctx context.Context) (leave func(), ok bool) {
-	if g.parallel != nil {
+	if g.places != nil {
 		select {
-		case g.parallel <- struct{}{}:
+		case g.places <- struct{}{}:
 		case <-g.asked:
 			return nil, false
 		case <-ctx.Done():
@@ -94,8 +94,8 @@ func (g *guest) awaitPlace(ctx context.Context) (leave func(), ok bool) {
 		if g.worker != nil {
 			g.worker.Release()
 		}
-		if g.parallel != nil {
-			<-g.parallel
+		if g.places != nil {
+			<-g.places
 		}
 	}
 	if g.worker != nil && !g.worker.AcquireFirst(ctx, g.asked) || ctx.Err() != nil || g.stopReason() != job.Continue {

@@ -13,8 +13,8 @@ type freshAsks struct {
 	synced  []protocol.Asked
 }
 
-// asked handles an ask that came.
-func (m *member) asked(a protocol.Asked) {
+// handleAsk handles an ask that came.
+func (m *member) handleAsk(a protocol.Asked) {
 	m.asks.came = append(m.requests.waiting(m.asks.came), a)
 	m.syncAsks()
 }
@@ -23,7 +23,7 @@ func (m *member) asked(a protocol.Asked) {
 func (m *member) syncAsks() {
 	if a := &m.asks; !a.syncing && len(a.came) > 0 {
 		a.syncing = true
-		m.sync(0, asksSyncedMessage{a.came})
+		m.syncAfter(0, asksSyncedMessage{a.came})
 		a.came = nil
 	}
 }

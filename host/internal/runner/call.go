@@ -24,14 +24,14 @@ func (f *fire) is(items []int) bool {
 	return n > 0 && len(f.items) == n && &f.items[0] == &items[0]
 }
 
-// call makes the call of a run.
-func (m *member) call(e protocol.Run) job.Call {
+// callOf makes the call of a run.
+func (m *member) callOf(e protocol.Run) job.Call {
 	c := *m.effective.job
 	f := m.fireOf(e.Items)
 	call := job.Call{
 		Config: c, Instance: m.loop.State().Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
 		Items: f.items, Params: f.params,
-		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
+		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runIDOf(e.Entry),
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
 		Log: f.log,

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// commit sends the transaction of a plan.
-func (m *member) commit(p follow.Plan) {
+// sendCommit sends the transaction of a plan.
+func (m *member) sendCommit(p follow.Plan) {
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(p.Ops))
 	m.session.Submit(m.life.ctx, p.Ops, func(receipt registry.Receipt, err error) {
 		m.inbox.put(commitMessage{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
@@ -20,11 +20,11 @@ func (m *member) commit(p follow.Plan) {
 }
 
 // commitAnswered handles the answer to a transaction.
-func (m *member) commitAnswered(l commitMessage) {
-	in, outcome := m.loop.Answered(l.plan, l.receipt, m.session.ID(), l.err)
-	m.report.commit(outcome, l.name, l.err)
+func (m *member) commitAnswered(answer commitMessage) {
+	in, outcome := m.loop.Answered(answer.plan, answer.receipt, m.session.ID(), answer.err)
+	m.report.commit(outcome, answer.name, answer.err)
 	if outcome == follow.ReadOnly {
-		m.readOnly(l.err)
+		m.readOnly(answer.err)
 	}
 	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly {
 		m.markJoined()
@@ -39,8 +39,8 @@ func (m *member) readOnly(cause error) {
 	m.report.readOnly(cause)
 }
 
-// sync syncs the session after a pause, and retries until that succeeds. Then it puts the message.
-func (m *member) sync(pause time.Duration, then message) {
+// syncAfter syncs the session after a pause, and retries until that succeeds. Then it puts the message.
+func (m *member) syncAfter(pause time.Duration, then message) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
 			return

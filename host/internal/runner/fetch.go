@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fetch sends the reads that are due. Each answer goes into the inbox.
-func (m *member) fetch() {
+// sendReads sends the reads that are due. Each answer goes into the inbox.
+func (m *member) sendReads() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
 		time.AfterFunc(wait, func() { m.inbox.put(marksDueMessage{}) })
@@ -21,18 +21,18 @@ func (m *member) fetch() {
 }
 
 // readAnswered handles the answer to a read.
-func (m *member) readAnswered(l replyMessage) {
-	if l.err == nil {
-		m.report.readAllowed(l.read.Path)
-		m.loop.Reply(l.read, l.node)
+func (m *member) readAnswered(reply replyMessage) {
+	if reply.err == nil {
+		m.report.readAllowed(reply.read.Path)
+		m.loop.Reply(reply.read, reply.node)
 		return
 	}
-	if errors.Is(l.err, registry.ErrDenied) {
-		m.report.readDenied(l.read.Path, l.err)
+	if errors.Is(reply.err, registry.ErrDenied) {
+		m.report.readDenied(reply.read.Path, reply.err)
 	}
-	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
+	m.Log.Debug("a read failed", "path", reply.read.Path, "error", reply.err)
 	m.initialRead.release() // the next attempt may be long in coming
-	if pause := m.loop.Failed(l.read); pause > 0 {
+	if pause := m.loop.Failed(reply.read); pause > 0 {
 		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}
 }

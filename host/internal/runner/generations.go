@@ -54,7 +54,7 @@ func (l *generations) startNext() {
 	for {
 		m, err := l.openMember()
 		if err == nil {
-			m.begin(l.stop)
+			m.start(l.stop)
 			return
 		}
 		if !l.awaitNext(memberEnd{again: !errors.Is(err, errConfig), err: err}) {

@@ -35,8 +35,8 @@ type guest struct {
 	reason atomic.Int32  // a job.StopReason
 	asked  chan struct{} // closed when it was asked to stop
 
-	parallel Slots           // of the job, when it began
-	worker   *workers.Worker // nil: nothing bounds how many run
+	places Slots           // of the job, when it began
+	worker *workers.Worker // nil: nothing bounds how many run
 
 	// mu guards the fields up to watch: loop, deadline and guest use them.
 	mu       sync.Mutex
@@ -83,12 +83,12 @@ func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Loa
 
 // startGuest starts the guest of an entry in a goroutine of its own.
 func (m *member) startGuest(e protocol.Run) {
-	call := m.call(e)
-	if m.parallel == nil {
-		m.parallel = NewSlots(m.maxBegun(&call.Config))
+	call := m.callOf(e)
+	if m.places == nil {
+		m.places = NewSlots(m.maxBegun(&call.Config))
 	}
 	ctx, end := context.WithCancel(m.life.ctx)
-	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, asked: make(chan struct{}), parallel: m.parallel}
+	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, asked: make(chan struct{}), places: m.places}
 	if g.worker = m.newWorker(&call.Config); g.worker != nil {
 		g.call.Worker = g.worker
 	}
@@ -101,7 +101,7 @@ func (m *member) startGuest(e protocol.Run) {
 	leave := m.fenceGuest(g)
 	m.life.start(func() {
 		defer end()
-		how := m.attempt(ctx, g)
+		how := m.runAttempt(ctx, g)
 		g.markReturned()
 		leave()
 		m.inbox.ended(how)
@@ -128,9 +128,9 @@ func stopReasonOf(in protocol.Input) job.StopReason {
 	return job.StopShutdown
 }
 
-// attempt waits until the guest may begin, runs it, reports start and end to Observe,
+// runAttempt waits until the guest may begin, runs it, reports start and end to Observe,
 // and puts the texts for the row into results.
-func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
+func (m *member) runAttempt(ctx context.Context, g *guest) protocol.End {
 	in := protocol.End{Entry: g.entry}
 	leave, ok := g.admit(ctx)
 	if !ok {
@@ -142,16 +142,16 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	stretch() // not before: very many guests may be waiting
 	began := time.Now()
 	g.lines.began = began
-	m.observe(g, began, nil, nil)
+	m.reportEvent(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
 		deadline := time.AfterFunc(limit, func() { g.askToStop(job.StopDeadline, reason.Reason{}) })
 		defer deadline.Stop()
 	}
-	out := m.guarded(ctx, &g.call)
+	out := m.callGuest(ctx, &g.call)
 	leave()
 	stop, why := g.finish()
 	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
-	in.State, in.Asked = stateOf(out.Verdict, stop), out.Verdict == job.Retryable
+	in.State, in.Asked = rowStateOf(out.Verdict, stop), out.Verdict == job.Retryable
 	if in.State == protocol.Cancelled {
 		in.Why = why
 	}
@@ -161,12 +161,12 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
 		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics), log: g.lines.kept(),
 	})
-	m.observe(g, ended, &in, &out)
+	m.reportEvent(g, ended, &in, &out)
 	return in
 }
 
-// guarded runs a guest. A panic of a job written in Go becomes its outcome.
-func (m *member) guarded(ctx context.Context, c *job.Call) (out job.Outcome) {
+// callGuest runs a guest. A panic of a job written in Go becomes its outcome.
+func (m *member) callGuest(ctx context.Context, c *job.Call) (out job.Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = job.Outcome{Verdict: job.Failure, Error: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
@@ -175,9 +175,9 @@ func (m *member) guarded(ctx context.Context, c *job.Call) (out job.Outcome) {
 	return m.Guests.Run(ctx, *c)
 }
 
-// stateOf returns the state of a row. A guest that was asked to stop and did not
+// rowStateOf returns the state of a row. A guest that was asked to stop and did not
 // succeed counts as stopped, whatever its verdict.
-func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
+func rowStateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	switch {
 	case v == job.Deadline, asked == job.StopDeadline:
 		return protocol.TimedOut
@@ -191,9 +191,9 @@ func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	return protocol.Failed
 }
 
-// observe reports to Observe that the guest starts, or, with how and out, that it has
+// reportEvent reports to Observe that the guest starts, or, with how and out, that it has
 // ended.
-func (m *member) observe(g *guest, at time.Time, how *protocol.End, out *job.Outcome) {
+func (m *member) reportEvent(g *guest, at time.Time, how *protocol.End, out *job.Outcome) {
 	if m.Observe == nil {
 		return
 	}

@@ -33,8 +33,8 @@ type history struct {
 	writing bool
 }
 
-// maxBatch is the largest number of rows that the sink gets at once.
-const maxBatch = 1_000
+// maxRowsAtOnce is the largest number of rows that the sink gets at once.
+const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
 	h.mu.Lock()
@@ -42,7 +42,7 @@ func (h *history) add(b batch) {
 	h.waiting = append(h.waiting, b)
 	if !h.writing {
 		h.writing = true
-		h.member.life.start(func() { h.run(h.member.life.ctx) })
+		h.member.life.start(func() { h.writeWaiting(h.member.life.ctx) })
 	}
 }
 
@@ -70,12 +70,12 @@ func (h *history) takeWaiting() []batch {
 	return b
 }
 
-func (h *history) run(ctx context.Context) {
+func (h *history) writeWaiting(ctx context.Context) {
 	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
 		for _, b := range batches {
 			h.member.logRows(b.rows, b.schedules)
 			for len(b.rows) > 0 {
-				n := min(len(b.rows), maxBatch)
+				n := min(len(b.rows), maxRowsAtOnce)
 				if !h.store(ctx, b.rows[:n], b.schedules) {
 					return // the member has ended
 				}
@@ -170,7 +170,7 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
-	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
+	row.Run, row.Instant, row.Attempt, row.Start = runIDOf(r.Entry), r.Instant, r.Attempt, r.Begun
 	if t, ok := l.results.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Code, row.HasCode = t.code, t.hasCode
@@ -208,8 +208,8 @@ func (l *generations) countInstants(row *trace.Row, r *protocol.Row, schedules [
 	}
 }
 
-// runOf returns the id of an entry's run within job and item.
-func runOf(e protocol.Entry) string {
+// runIDOf returns the id of an entry's run within job and item.
+func runIDOf(e protocol.Entry) string {
 	if e.Trigger != "" {
 		return e.Trigger
 	}

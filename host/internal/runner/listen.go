@@ -9,9 +9,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// listen calls the listener of a fire. One server of all does that, and the call is no
+// callListener calls the listener of a fire. One server of all does that, and the call is no
 // run of an item, so it takes no place. A failure is logged and changes nothing.
-func (m *member) listen(e protocol.Listen) {
+func (m *member) callListener(e protocol.Listen) {
 	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{
 		Config: c, Instance: self, TaskID: m.taskID(c.Name, nil), Total: c.Shards, Event: job.Event(e.Event),
@@ -34,7 +34,7 @@ func (m *member) listen(e protocol.Listen) {
 	m.life.start(func() {
 		defer end()
 		defer leave()
-		out := m.guarded(ctx, &call)
+		out := m.callGuest(ctx, &call)
 		if out.Verdict != job.OK && out.Verdict != job.Nothing {
 			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)
 		}

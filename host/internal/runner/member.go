@@ -68,29 +68,29 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := r.coreSettings(r.file)
+	settings := r.coreSettings(r.file)
 	m := &member{
 		generations: l, inbox: inbox, session: js, report: reporter{log: r.Log, troubles: &r.troubles},
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(js.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: spelling.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: spelling.Contender(int64(js.ID())),
-			Knows: r.Knows, Reads: r.readsCron, Zoneless: rules.Zoneless, Lost: l.sessionLost, Removed: l.removed,
-			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
-			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry, CatchUp: rules.CatchUp,
+			Knows: r.Knows, Reads: r.readsCron, Zoneless: settings.Zoneless, Lost: l.sessionLost, Removed: l.removed,
+			Slots: settings.Slots, Queue: settings.Queue, Finish: settings.Finish, Replace: settings.Replace,
+			Started: settings.Started, Completed: settings.Completed, Retry: settings.Retry, CatchUp: settings.CatchUp,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
-	m.effective, m.sent.settings = &effective{job: r.file}, rules
-	inbox.fence.setFinish(rules.Finish)
+	m.effective, m.sent.settings = &effective{job: r.file}, settings
+	inbox.fence.setFinish(settings.Finish)
 	r.Clock.Use(*r.file)
 	m.history.member = m
 	return m, nil
 }
 
-// begin starts the member's loop, which handles messages until the member ends. When
+// start starts the member's loop, which handles messages until the member ends. When
 // stop ends, the server shuts down, and the member leaves.
-func (m *member) begin(stop context.Context) {
+func (m *member) start(stop context.Context) {
 	m.life.begin(stop, func() { m.inbox.put(shutdownMessage{context.Cause(stop)}) })
 	m.requests.attach(m.inbox, m.file)
 	m.inbox.put(checkMessage{}) // the first turn sends the first reads
@@ -108,8 +108,8 @@ func (m *member) turn() {
 		if messages, tick, more = m.inbox.takeAll(messages); !more {
 			return
 		}
-		for _, l := range messages {
-			m.handle(l)
+		for _, msg := range messages {
+			m.handle(msg)
 		}
 		if tick.At != 0 && !m.drain.begun() {
 			m.step(tick)
@@ -118,7 +118,7 @@ func (m *member) turn() {
 		m.handleViews()
 		m.passAsks()
 		if !m.exit.due {
-			m.fetch()
+			m.sendReads()
 		}
 	}
 	m.finish()
@@ -154,51 +154,51 @@ func (m *member) recordOpen() bool {
 }
 
 // handle handles one message.
-func (m *member) handle(l message) {
-	switch l := l.(type) {
+func (m *member) handle(msg message) {
+	switch msg := msg.(type) {
 	case eventMessage:
-		m.event(l.Event)
+		m.handleEvent(msg.Event)
 	case replyMessage:
-		m.readAnswered(l)
+		m.readAnswered(msg)
 	case retryReadsMessage:
 		m.loop.Repeat()
 	case commitMessage:
-		m.commitAnswered(l)
+		m.commitAnswered(msg)
 	case syncedMessage:
 		m.loop.Synced()
 	case askMessage:
-		m.asked(l.Asked)
+		m.handleAsk(msg.Asked)
 	case asksSyncedMessage:
-		m.asksSynced(l.asks)
+		m.asksSynced(msg.asks)
 	case wakeMessage:
 		m.alarm.rang()
 		m.step(protocol.Elapsed{})
 	case drainTimeoutMessage:
 		m.drainTimeout()
 	case shutdownMessage:
-		m.shutDown(l.cause)
+		m.shutDown(msg.cause)
 	case redefineMessage:
 		m.redefine()
 	case marksDueMessage:
 		m.loop.Waited()
 	case *endsMessage:
-		for _, e := range l.ends {
+		for _, e := range msg.ends {
 			m.guests.remove(e.Entry)
 		}
-		m.step(l.ends)
+		m.step(msg.ends)
 	case checkMessage:
 		m.step(protocol.Elapsed{}) // a clock may have been set
 	case inputMessage:
-		if p, ok := l.Input.(protocol.Prepared); ok {
+		if p, ok := msg.Input.(protocol.Prepared); ok {
 			m.report.module(p.Ready)
 		}
-		m.step(l.Input)
+		m.step(msg.Input)
 	}
 }
 
-// event handles an event of the job session. The server's session logs those that
+// handleEvent handles an event of the job session. The server's session logs those that
 // concern all jobs.
-func (m *member) event(e registry.Event) {
+func (m *member) handleEvent(e registry.Event) {
 	m.loop.Event(e)
 	if e.Kind == registry.Ended {
 		m.step(protocol.SessionLost{})
@@ -282,10 +282,10 @@ func (m *member) checkHealth() {
 func (m *member) advance(in protocol.Input) {
 	plan := m.loop.Step(time.Now().UnixMilli(), in)
 	if plan.Commit != nil {
-		m.commit(plan)
+		m.sendCommit(plan)
 	}
 	if plan.Sync {
-		m.sync(plan.Pause, syncedMessage{})
+		m.syncAfter(plan.Pause, syncedMessage{})
 	}
 	for _, e := range plan.Effects {
 		m.effect(in, e)
@@ -302,13 +302,13 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Drain:
 		m.beginDrain(m.DrainTimeout, e.Why)
 	case protocol.Prepare:
-		m.prepare(e)
+		m.prepareModule(e)
 	case protocol.Listen:
-		m.listen(e)
+		m.callListener(e)
 	case protocol.EndCall:
 		m.calls.listener.end()
 	case protocol.Assign:
-		m.assign(e.Request)
+		m.askStrategy(e.Request)
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Recall:

@@ -21,7 +21,7 @@ import (
 func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	waiting := func(places Slots, w *workers.Worker) *guest {
-		return &guest{asked: make(chan struct{}), parallel: places, worker: w, grace: time.Second, end: func() {}}
+		return &guest{asked: make(chan struct{}), places: places, worker: w, grace: time.Second, end: func() {}}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 { // which of two that are ready is taken is a matter of chance

@@ -20,8 +20,8 @@ type Preparer interface {
 // maxFault bounds the text in the registry that says why a module is not ready.
 const maxFault = 500
 
-// prepare gets the next module ready. A newer call ends the one before.
-func (m *member) prepare(e protocol.Prepare) {
+// prepareModule gets the next module ready. A newer call ends the one before.
+func (m *member) prepareModule(e protocol.Prepare) {
 	ctx, end := m.calls.preparation.begin(m.life.ctx)
 	c := *m.effective.job
 	c.ModuleDigest = e.Digest

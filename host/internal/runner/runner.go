@@ -216,7 +216,7 @@ type Runner struct {
 	serverLog *slog.Logger // of the server
 	results   resultTexts
 	sink      sink
-	parallel  Slots // of the job's guests that have begun; nil until one does; the loop's
+	places    Slots // of the job's guests that have begun; nil until one does; the loop's
 	shares    poolShares
 	file      *job.Config // the server's own configuration that is in use; the loop's
 	defining  defining    // the loop's

@@ -363,7 +363,7 @@ func TestRowStates(t *testing.T) {
 		{job.Stopped, job.Continue, protocol.Cancelled},
 		{"nonsense", job.Continue, protocol.Failed},
 	} {
-		if got := stateOf(c.verdict, c.asked); got != c.want {
+		if got := rowStateOf(c.verdict, c.asked); got != c.want {
 			t.Errorf("%s, asked %d: %s, want %s", c.verdict, c.asked, got, c.want)
 		}
 	}

@@ -75,7 +75,7 @@ func (r *Runner) intern(c job.Config) *job.Config {
 func (m *member) applySettings(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
-		m.parallel = nil // the next guest makes new ones; guests that run give theirs back to the old ones
+		m.places = nil // the next guest makes new ones; guests that run give theirs back to the old ones
 	}
 	m.sendSettings()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {

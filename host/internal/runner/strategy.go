@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// assign asks the strategy. A newer question ends the one before.
-func (m *member) assign(r protocol.AssignRequest) {
+// askStrategy asks the strategy. A newer question ends the one before.
+func (m *member) askStrategy(r protocol.AssignRequest) {
 	ctx, end := m.calls.strategy.begin(m.life.ctx)
 	c, self := *m.effective.job, m.loop.State().Self()
 	if r.Shared {

@@ -87,10 +87,10 @@ func (m *monitor) health() (health Health, silent, again time.Duration) {
 	return Trusted, silent, min(half-silent, granted/checksPerTimeout)
 }
 
-// healthForJob returns the health to a job, which may begin something now. The watcher checks
-// seldom: if this health were over before its next check, the jobs would not learn so,
-// since they were notified of the doubt before. So a better health than that wakes
-// the watcher.
+// healthForJob returns the health to a job, which may begin something now. The watcher
+// checks seldom. If this health were over before its next check, the jobs would not
+// learn of it, since the doubt is what they were notified of last. So a better health
+// than that wakes the watcher.
 func (m *monitor) healthForJob() Health {
 	health, _, _ := m.health()
 	m.mu.Lock()
@@ -105,8 +105,8 @@ func (m *monitor) healthForJob() Health {
 	return health
 }
 
-// healthForWatcher returns the health to the watcher, which notifies the jobs, and whether a job has
-// seen a better one since the check before.
+// healthForWatcher returns the health to the watcher, which notifies the jobs, and
+// whether a job has seen a better one since the check before.
 func (m *monitor) healthForWatcher() (health Health, silent, again time.Duration, regained bool) {
 	health, silent, again = m.health()
 	m.mu.Lock()
