@@ -31,6 +31,7 @@ type plan struct {
 	brieflyFirst           bool
 	changed                map[string]bool // jobs that operators keep from running, or that are another later
 	versions               []job.Config    // of the job that changes in files; none: there is no such job
+	finds                  []bool          // by server: it has the last job from the registry alone; nil: there is no such job
 }
 
 // planned is something that happens to a world.
@@ -56,6 +57,7 @@ func newPlan(seed uint64) *plan {
 		p.scene(rng)
 	}
 	p.files(seed)
+	p.found(seed)
 	slices.SortStableFunc(p.events, func(a, b planned) int { return int(a.at - b.at) })
 	return p
 }
@@ -162,7 +164,7 @@ func (p *plan) operation(rng *rand.Rand) {
 			w.servers[server].define(name, func(c *v21.Config) { c.ShardingTotalCount, c.Cron = int32(shards), cron })
 		})
 	default:
-		p.add(at, "remove "+name, func(w *faultyWorld) { w.remove(name) })
+		p.add(at, "remove "+name, func(w *faultyWorld) { w.remove(name, 300*time.Millisecond) })
 	}
 }
 

@@ -160,7 +160,12 @@ func (w *faultyWorld) checkCalm() {
 	defer w.mu.Unlock()
 	for _, c := range w.jobs {
 		for _, s := range w.servers {
-			status := s.runner(c.Name).Status()
+			r := s.runner(c.Name)
+			if r == nil {
+				w.breach("%s has not found %s", s.ip, c.Name)
+				continue
+			}
+			status := r.Status()
 			if len(status.Troubles) > 0 || status.Instance == "" || len(status.Instances) != len(w.servers) {
 				w.breach("%s on %s: %q is one of %q, troubles %q", c.Name, s.ip, status.Instance, status.Instances, status.Troubles)
 			}
@@ -214,8 +219,8 @@ func (w *faultyWorld) below(path string) (all []string) {
 }
 
 // remove takes a job out of the registry while none of its items runs, as
-// operator.Operator does, and makes it anew, as a server does that starts.
-func (w *faultyWorld) remove(name string) {
+// operator.Operator does, and makes it anew after a while, as a server does that starts.
+func (w *faultyWorld) remove(name string, away time.Duration) {
 	l := layout.NewJob("test", name)
 	for range 20 {
 		decoder, ops, whole := l.NewDecoder(nil), []registry.Op(nil), true
@@ -232,7 +237,7 @@ func (w *faultyWorld) remove(name string) {
 				w.mu.Lock()
 				clear(w.strange) // those of the job are gone
 				w.mu.Unlock()
-				w.pass(300 * time.Millisecond)
+				w.pass(away)
 				v := decoder.View()
 				setup := l.Encode(protocol.Setup{Definition: v.Definition}, l.NewDecoder(nil).View())
 				if _, err := w.operator.Commit(w.t.Context(), setup...); err != nil {

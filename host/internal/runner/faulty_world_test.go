@@ -69,7 +69,6 @@ type faultyServer struct {
 	// control holds one, which guards what follows. It is no mutex, because virtual
 	// time stands still while a goroutine waits for a mutex.
 	control chan struct{}
-	runners map[string]*Runner
 	end     func() // stops it, and waits for that; nil: it has ended
 
 	mu      sync.Mutex                       // guards what follows
@@ -124,40 +123,57 @@ func (s *faultyServer) start() {
 			s.t.Errorf("the session: %v", err)
 		}
 	})
-	s.runners = map[string]*Runner{}
+	s.mu.Lock()
+	s.loops = map[string]*Runner{}
+	s.mu.Unlock()
 	var jobs sync.WaitGroup
 	jobs.Go(func() { s.observeSessions(ctx, sessions) })
 	for _, c := range s.jobs {
-		s.gates[c.Name].renew()
-		o := Options{
-			Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
-			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Assigner: assignAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
-			Define: layout.NewJob("test", "").Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
+		if s.findsIn(c.Name) {
+			continue
 		}
+		o := s.options(sessions, log, &c)
+		o.Define = layout.NewJob("test", "").Define
 		s.goesByFile(&o)
-		r := New(o)
-		s.runners[c.Name] = r
 		jobs.Add(1)
-		r.Start(ctx, func(err error) {
-			if err != nil && !errors.Is(err, ErrUnsafe) {
-				s.t.Errorf("%s on %s: %v", c.Name, s.ip, err)
-			}
-			s.left(c.Name)
-			jobs.Done()
-		})
+		s.begin(ctx, o, jobs.Done)
 	}
-	s.mu.Lock()
-	s.loops = s.runners
-	s.mu.Unlock()
+	endFinding := s.find(ctx, sessions, log)
 	s.end = func() {
 		s.mu.Lock()
 		s.stopped = time.Now()
 		s.mu.Unlock()
 		cancel(job.ErrStopNow)
 		jobs.Wait()
+		endFinding()
 		stopBelow()
 		work.Wait()
 	}
+}
+
+// options are those of a job's runner.
+func (s *faultyServer) options(sessions *session.Server, log *slog.Logger, c *job.Config) Options {
+	return Options{
+		Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: c, Instance: job.NewInstanceID(s.ip, "1"),
+		Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Assigner: assignAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
+		Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
+	}
+}
+
+// begin lets a job run until ctx ends. When it has ended, ended is called.
+func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) {
+	name, r := o.Config.Name, New(o)
+	s.gates[name].renew()
+	s.mu.Lock()
+	s.loops[name] = r
+	s.mu.Unlock()
+	r.Start(ctx, func(err error) {
+		if err != nil && !errors.Is(err, ErrUnsafe) {
+			s.t.Errorf("%s on %s: %v", name, s.ip, err)
+		}
+		s.left(name)
+		ended()
+	})
 }
 
 // stop stops the server, if it has not ended.
@@ -171,14 +187,16 @@ func (s *faultyServer) stop() {
 	}
 }
 
-// runner is that of a job; nil while the server is stopped.
+// runner is that of a job; nil while the server is stopped, or has not found it.
 func (s *faultyServer) runner(name string) *Runner {
 	s.control <- struct{}{}
 	defer func() { <-s.control }()
 	if s.end == nil {
 		return nil
 	}
-	return s.runners[name]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loops[name]
 }
 
 // ask asks for something, for a while.
