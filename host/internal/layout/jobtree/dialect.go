@@ -7,8 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Dialect is what one layout names and writes in its own way. All else of a job's nodes
-// is alike. Operations have the versions that their nodes must have; which fences those
+// Dialect is what one layout names and writes in its own way; layouts 2.1 and 3 differ in
+// that, and in nodes that 3 has beside (trigger, failovering), which no dialect adds yet.
+// Layouts 2.0 and 1 know members by their addresses: where a member registers, what it
+// owns, and the marks of an item stand elsewhere there, and no dialect is asked for that
+// yet either. Operations have the versions that their nodes must have; which fences those
 // are is not the dialect's business.
 type Dialect interface {
 	// Name is the layout's, as a job's configuration has it.
