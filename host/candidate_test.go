@@ -193,7 +193,7 @@ func TestASecondRunnerOfAJobIsRefused(t *testing.T) {
 	})
 }
 
-// What an operator shuts down on a server stays so as long as it is the same job.
+// A job that an operator shut down on a server stays down there until it is another job.
 func TestAShutDownEndsWithItsJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		shut()
 		config, _, _ := layout.NewJob("n", "j").Nodes()
 		made := define21(t, c)
-		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // nobody sees that it was gone
+		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // no server sees that it was gone
 		shut()
 		_, modulePath, _ := layout.NewJob("n", "j").Nodes()
 		o.commit(deletions([]string{config, modulePath})...) // and something else of it stays
@@ -237,7 +237,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 	})
 }
 
-// Whoever offers a module and does not give it keeps no other job from running.
+// A server that offers a module and never sends it does not keep other jobs from running.
 func TestPeersThatDoNotAnswerHoldUpNoOtherJob(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

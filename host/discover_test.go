@@ -38,7 +38,7 @@ func newTool(t *testing.T, reg registry.Registry) *tool {
 	s, err := reg.Open(t.Context(), func(e registry.Event) {
 		select {
 		case news <- e:
-		default: // whoever waits reads anew anyway
+		default: // the waiting test reads again anyway
 		}
 	})
 	if err != nil {
@@ -218,7 +218,8 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	if err := stopFirst(); err != nil {
 		t.Error(err)
 	}
-	// Both have changed the same: the registry is followed, and the key is told.
+	// File and registry have changed the same key: the registry wins, and the key is
+	// logged.
 	a.Jobs[0].Shards = 5
 	first, stopFirst = start(t, a)
 	until(t, first, "a dispute", func(all []job.Status) bool {
@@ -291,7 +292,7 @@ func digestOfKit(t *testing.T, name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// What a server may not or cannot run it does not join, says why, and tries
+// A server does not join a job that it may not or cannot run. It says why, and tries
 // again when something changes.
 func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	t.Parallel()
@@ -370,7 +371,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	}
 }
 
-// A module that nobody offers comes when somebody does.
+// A module that no server offers yet is loaded as soon as one does.
 func TestAModuleComesWithANewPeer(t *testing.T) {
 	t.Parallel()
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
@@ -512,7 +513,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// Nobody has the one after that: it is told, and nothing changes.
+	// No server has the module after that: this is reported, and nothing changes.
 	swap("none", strings.Repeat("0", 64))
 	waits := func(all []job.Status) bool {
 		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "10.0.0.1@-@1 (") &&

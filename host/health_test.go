@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// ailing is a registry whose disk may have failed.
+// ailing is a registry whose disk can be made to fail.
 type ailing struct {
 	registry.Registry
 	why error
@@ -74,7 +74,7 @@ func TestLargeJobInMemory(t *testing.T) {
 	})
 }
 
-// choosy is a Sink that never takes some rows.
+// choosy is a Sink that never takes some of the rows.
 type choosy struct{ pile }
 
 func (c *choosy) Write(ctx context.Context, batch []trace.Row) error {

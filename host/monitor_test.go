@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// callBox is a listener whose connections have a given address.
+// callBox is a listener that accepts connections with a given address.
 type callBox struct{ calls chan net.Conn }
 
 func (b callBox) Accept() (net.Conn, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// kit are modules of the conformance kit.
+// kit has the modules of the conformance kit.
 func kit(names ...string) map[string]Module {
 	modules := map[string]Module{}
 	for _, name := range names {

@@ -64,7 +64,7 @@ func TestModulesAreKeptByTheirDigest(t *testing.T) {
 	}
 }
 
-// Of a module that does not come to its end nothing is kept.
+// An incomplete upload stores nothing.
 func TestModuleThatStops(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -224,7 +224,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 			held = append(held, p.call())
 		}
 		at := time.Now()
-		c := p.call() // when the first of those who say nothing is cut off
+		c := p.call() // answered when the first silent client is cut off
 		if took := time.Since(at); took != headTimeout {
 			t.Errorf("it had its turn after %s", took)
 		}

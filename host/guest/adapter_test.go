@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// It passes them with the guest of each SDK that was built, too.
+// The sandbox passes the cases with the guest of each SDK that was built.
 func TestGuestConformance(t *testing.T) {
 	t.Parallel()
 	for _, sdk := range []string{"go", "tinygo", "rust", "assemblyscript", "c"} {

@@ -48,8 +48,8 @@ func fine(_ context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK, Result: []byte(c.ItemParam)}
 }
 
-// start runs a host until the returned function is called, which gives the
-// error of Run.
+// start runs a host until the returned function is called, which returns the error of
+// Run.
 func start(t *testing.T, o host.Options) (h *host.Host, stop func() error) {
 	t.Helper()
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -66,7 +66,7 @@ func start(t *testing.T, o host.Options) (h *host.Host, stop func() error) {
 	}
 }
 
-// server are options of one server of a cluster in this process.
+// server returns the options of one server of a cluster in this process.
 func server(t *testing.T, reg registry.Registry, ip string) host.Options {
 	t.Helper()
 	return host.Options{
@@ -75,7 +75,7 @@ func server(t *testing.T, reg registry.Registry, ip string) host.Options {
 	}
 }
 
-// until waits for what a host says of its jobs.
+// until waits until the status of a host's jobs satisfies is.
 func until(t *testing.T, h *host.Host, what string, is func([]job.Status) bool) {
 	t.Helper()
 	again := time.NewTicker(5 * time.Millisecond) // there is no event for it
@@ -101,7 +101,7 @@ func joined(name string, instances int) func([]job.Status) bool {
 
 func none(all []job.Status) bool { return len(all) == 0 }
 
-// kit are modules of the conformance kit.
+// kit has the modules of the conformance kit.
 func kit(name string) map[string]host.Module {
 	return map[string]host.Module{name: {Path: filepath.Join("..", "..", "abi", "conformance", "wat", name+".wasm")}}
 }

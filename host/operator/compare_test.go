@@ -66,7 +66,7 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 	}
 }
 
-// So does one on a job of a layout before 2.1.
+// So does a report on a job of a layout before 2.1.
 func TestReportsNameOlderLayouts(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

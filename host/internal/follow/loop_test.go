@@ -164,8 +164,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// What a transaction of unknown outcome wrote is known only after a sync and
-// another read: neither earlier reads nor events alone show it.
+// The writes of a transaction of unknown outcome are known only after a sync and another
+// read. Neither earlier reads nor events alone show them.
 func TestUnknownIsReadAgainAfterASync(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

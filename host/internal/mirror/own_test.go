@@ -179,7 +179,7 @@ func differs(copied, moment map[string]registry.Node) string {
 		got := copied[path]
 		parent := path[:strings.LastIndexByte(path, '/')]
 		if path != "/l" && path != "/m" && (parent == "/l/a" || !moment[parent].Exists) {
-			continue // nobody follows it
+			continue // not mirrored
 		}
 		want.Stat.ModifiedAt, want.Stat.ChildVersion = got.Stat.ModifiedAt, got.Stat.ChildVersion
 		if len(want.Data) == 0 && len(got.Data) == 0 {
@@ -313,7 +313,7 @@ func TestOwnChildrenAreNotRead(t *testing.T) {
 		m.Event(e)
 	}
 	m.Answered(&registry.Receipt{Revision: 9, Results: make([]registry.Result, 2)}, session)
-	m.Event(registry.Event{Kind: registry.Changed, Path: "/d/b", Changes: 1}) // somebody else
+	m.Event(registry.Event{Kind: registry.Changed, Path: "/d/b", Changes: 1}) // another member's change
 	reads := m.Wanted()
 	if got := paths(reads); !slices.Equal(got, []string{"/d"}) {
 		t.Fatalf("wanted %v", got)

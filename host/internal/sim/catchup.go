@@ -84,7 +84,7 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	case !joins:
 	case len(old.Members)+len(old.Instances) == 0:
 		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended, j.ID})
-	case j.Unattended != 0 && n > 0: // of items that whoever came first gets, it goes by its own join
+	case j.Unattended != 0 && n > 0: // for items of the first member, its own join counts
 		l.unattended = append(l.unattended, attendance{l.w.registryTime(), l.unattended[n-1].said, j.ID})
 	}
 }

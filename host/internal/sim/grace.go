@@ -20,7 +20,7 @@ func (l *ledger) lostForeign(m protocol.ReclaimForeign, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		switch {
-		case p.Dead == "": // nobody knows whose it was
+		case p.Dead == "": // its owner is unknown
 			if k := slices.IndexFunc(by.view.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }); k >= 0 {
 				since, gone = l.left[leftRun{p.Item, by.view.Pending[k].Modified}]
 			}

@@ -5,7 +5,7 @@ func leaseMutants() []mutant {
 	return []mutant{
 		{"lease: reads", "a read does not prove that the session lives", []change{
 			in("sim.member.fetch", "life := m.life", "life, sent := m.life, m.w.now"),
-			in("sim.member.fetch", "m.loop.Reply(r, n)", "m.vouched(sent)\nm.loop.Reply(r, n)"),
+			in("sim.member.fetch", "m.loop.Reply(r, n)", "m.acknowledged(sent)\nm.loop.Reply(r, n)"),
 		}},
 		{"lease: no majority", "a sign of life needs a majority", []change{in("sim.member.heartbeat", "m.s.decide(func() { m.s.client(message{reply: func() { m.acknowledged(at) }}) })", "m.s.client(message{reply: func() { m.acknowledged(at) }})")}},
 		{"lease: from the answer", "a transaction counts from when it was sent", []change{in("sim.member.acknowledged", "m.acked = max(m.acked, sent)", "m.acked = m.w.now")}},

@@ -32,6 +32,7 @@ type recorder struct {
 	kept   recording
 }
 
+// recorded returns the draws of a seed, and the recording that they fill.
 func recorded(seed uint64) (*draws, recording) {
 	d, kept := drawn(seed), recording{}
 	d.tape = &recorder{rng: d.rng, places: places{}, kept: kept}

@@ -176,6 +176,7 @@ func (c *cluster) write(m *member, ops ...registry.Op) (registry.Receipt, error)
 	return receipt, err
 }
 
+// note notifies the mirrors of a transaction, and adds it to the log if the job has its nodes.
 func (c *cluster) note(e entry, changes []tree.Change) {
 	e.at, e.z = c.now, c.tree.Revision()
 	for _, ch := range changes {
