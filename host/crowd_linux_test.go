@@ -97,7 +97,7 @@ func (c *crowd) settle() {
 	}
 }
 
-// registries are the registries that crowds are measured on.
+// registries calls do for each registry that crowds are measured on.
 func registries(b *testing.B, do func(b *testing.B, open func() registry.Registry)) {
 	b.Run("zookeeper", func(b *testing.B) {
 		server := zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: 2 * time.Second})

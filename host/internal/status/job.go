@@ -122,7 +122,7 @@ func (j *Job) faults(v *protocol.View) []reason.Reason {
 		r := &v.Runs[i]
 		owes := len(r.Open)+len(r.Retries)+len(r.Triggers) > 0
 		if alone := len(j.Members) == 0; (owes || !alone) && !present(v, r.ID) && !member(v, r.ID) {
-			add(reason.NotTakenOver, string(r.ID)) // the last one leaves a record when it has nothing to be taken over, too
+			add(reason.NotTakenOver, string(r.ID)) // without members, a record with nothing to take is normal: the last member leaves one
 		}
 	}
 	return faults
