@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,12 @@ func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *c
 	})
 }
 
+// exitCodes are those of errors of the host; others are exitFailure.
+var exitCodes = map[host.Code]int{ // read only
+	host.Invalid: exitInvalid, host.NotFound: exitNotFound, host.Refused: exitConflict, host.Denied: exitForbidden,
+	host.Unavailable: exitUnreachable, host.Unknown: exitUnreachable,
+}
+
 // coded adds the exit code to an error of the host.
 func coded(err error) error {
 	var e *host.Error
@@ -85,21 +92,7 @@ func coded(err error) error {
 	if err == nil || errors.As(err, &known) || !errors.As(err, &e) {
 		return err
 	}
-	code := exitFailure
-	switch e.Code {
-	case host.Invalid:
-		code = exitInvalid
-	case host.NotFound:
-		code = exitNotFound
-	case host.Refused:
-		code = exitConflict
-	case host.Denied:
-		code = exitForbidden
-	case host.Unavailable, host.Unknown:
-		code = exitUnreachable
-	case host.Internal:
-	}
-	return &exitError{code: code, err: err}
+	return &exitError{code: cmp.Or(exitCodes[e.Code], exitFailure), err: err}
 }
 
 // each calls do for several jobs. It reports the failure of one and goes on with

@@ -125,19 +125,10 @@ func (m *decodedModule) listeners() []string {
 // others always import most of WASI, so an import does not mean that the grant is
 // needed.
 func grantFor(module, name string) string {
-	switch module {
-	case wasiModule:
-		switch name {
-		case "environ_get":
-			return "env"
-		case "clock_time_get":
-			return "clock"
-		case "random_get":
-			return "random"
-		case "path_open":
-			return "dirs"
-		}
-	case abi.Module:
+	if module == wasiModule {
+		return wasiGrants[name]
+	}
+	if module == abi.Module {
 		for _, f := range abi.Functions() {
 			if f.Name == name {
 				return string(f.Grant)
@@ -145,6 +136,10 @@ func grantFor(module, name string) string {
 		}
 	}
 	return ""
+}
+
+var wasiGrants = map[string]string{ // read only
+	"environ_get": "env", "clock_time_get": "clock", "random_get": "random", "path_open": "dirs",
 }
 
 // String returns name and signature for messages.

@@ -40,27 +40,21 @@ func (r *Refusal) Error() string {
 	return r.Problem + "; " + r.Hint
 }
 
+// usualHints are for refusals that have no better hint of their own.
+var usualHints = map[Reason]string{ // read only
+	Damaged:     "the file was truncated or changed in transfer; copy it or build it again",
+	TooBig:      "build it optimised for size, or as several smaller parts",
+	Unsupported: "build a core module of WebAssembly 2.0, without later features",
+	NotWasm:     "give the .wasm file that the compiler wrote, a core module",
+	IsComponent: "build for wasip1 or wasm32-unknown-unknown, not for wasip2",
+}
+
 // withHint adds the usual hint for a kind of refusal if there is no better one.
 func withHint(err error) error {
-	r, ok := err.(*Refusal) //nolint:errorlint // made here, never wrapped
-	if !ok || r.Hint != "" {
-		return err
+	if r, ok := err.(*Refusal); ok && r.Hint == "" { //nolint:errorlint // made here, never wrapped
+		r.Hint = usualHints[r.Reason]
 	}
-	switch r.Reason {
-	case Damaged:
-		r.Hint = "the file was truncated or changed in transfer; copy it or build it again"
-	case TooBig:
-		r.Hint = "build it optimised for size, or as several smaller parts"
-	case Unsupported:
-		r.Hint = "build a core module of WebAssembly 2.0, without later features"
-	case NotWasm:
-		r.Hint = "give the .wasm file that the compiler wrote, a core module"
-	case IsComponent:
-		r.Hint = "build for wasip1 or wasm32-unknown-unknown, not for wasip2"
-	case NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory, CompileDied:
-		// These have their own hints.
-	}
-	return r
+	return err
 }
 
 const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Rust as cdylib, AssemblyScript with --exportStart _initialize"

@@ -23,18 +23,12 @@ import (
 // allow a few minutes on a slow machine.
 const subprocessTimeout = 15 * time.Minute
 
-// exitFault is the exit code if the subprocess has compiled nothing and has reported
-// the reason, such as a full disk. Any other code besides 0 and those below means
-// that it died.
-const exitFault = 3
-
-// exitNoMemory is the exit code if the system refuses memory and the subprocess can
-// still report that.
-const exitNoMemory = 4
-
-// exitRefused is the exit code if the subprocess refuses the module. It writes the
-// Refusal as JSON.
-const exitRefused = 5
+// Exit codes of the subprocess besides 0. Any other means that it died.
+const (
+	exitFault    = 3 // it has compiled nothing and reported the reason, such as a full disk
+	exitNoMemory = 4 // the system refused memory, and it could still report that
+	exitRefused  = 5 // it refuses the module; it has written the Refusal as JSON
+)
 
 // serverPipeFD is open in the subprocess as long as the server lives.
 const serverPipeFD = 3

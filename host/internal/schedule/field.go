@@ -33,14 +33,15 @@ var kinds = [7]struct {
 	min, max, wrap int
 	maxStep        int
 	names          string
+	sample         string // see kind.sample
 }{
-	{"second", 0, 59, 60, 59, ""},
-	{"minute", 0, 59, 60, 59, ""},
-	{"hour", 0, 23, 24, 23, ""},
-	{"day-of-month", 1, 31, 31, 31, ""},
-	{"month", 1, 12, 12, 12, "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
-	{"day-of-week", 1, 7, 7, 7, "SUNMONTUEWEDTHUFRISAT"},
-	{"year", firstYear, 0, 0, math.MaxInt32, ""},
+	{"second", 0, 59, 60, 59, "", ""},
+	{"minute", 0, 59, 60, 59, "", ""},
+	{"hour", 0, 23, 24, 23, "", ""},
+	{"day-of-month", 1, 31, 31, 31, "", "1-31, a list, a range, */n, L, LW, 15W or ?"},
+	{"month", 1, 12, 12, 12, "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC", "1-12 or JAN-DEC, a list, a range, */n or *"},
+	{"day-of-week", 1, 7, 7, 7, "SUNMONTUEWEDTHUFRISAT", "1-7 or SUN-SAT, a list, a range, FRIL, 6#3 or ?"},
+	{"year", firstYear, 0, 0, math.MaxInt32, "", "years such as 2030, a list, a range, */n or *"},
 }
 
 // Quartz keeps * and ? as the numbers 99 and 98 among the values, so those

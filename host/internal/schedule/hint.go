@@ -10,15 +10,8 @@ import (
 
 // sample says what a field may hold, for errors.
 func (k kind) sample() string {
-	switch k {
-	case dayOfMonth:
-		return "1-31, a list, a range, */n, L, LW, 15W or ?"
-	case month:
-		return "1-12 or JAN-DEC, a list, a range, */n or *"
-	case dayOfWeek:
-		return "1-7 or SUN-SAT, a list, a range, FRIL, 6#3 or ?"
-	case year:
-		return "years such as 2030, a list, a range, */n or *"
+	if s := kinds[k].sample; s != "" {
+		return s
 	}
 	return fmt.Sprintf("%d-%d, a list, a range, */n or *", kinds[k].min, kinds[k].max)
 }
