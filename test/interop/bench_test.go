@@ -21,19 +21,18 @@ const (
 // rounds is how many reshards of either kind are measured.
 const rounds = 5
 
-// dealing is a job of a thousand items that only triggers run.
-var dealing = definition{cron: never, items: 1000, session: 6 * time.Second, ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
+// assigning is a job of a thousand items that only triggers run.
+var assigning = definition{cron: never, items: 1000, session: 6 * time.Second, ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
 
-// TestReshard: a leader of ours and one of ElasticJob's each deal a thousand
-// items anew among the same kinds of members, in turns. How long that took is in
-// ZooKeeper's own log: from the mark of the beginning to the transaction that
-// takes the wish away.
+// TestReshard: a leader of ours and one of ElasticJob's in turn assign a thousand
+// items anew to members of the same kinds. ZooKeeper's log shows how long that takes:
+// from the mark of the beginning to the transaction that removes the request.
 func TestReshard(t *testing.T) {
 	if !*enabled {
 		return // see TestInterop
 	}
 	s := newSetting(t)
-	java, ours := newCluster(t, s, "java", dealing), newCluster(t, s, "ours", dealing)
+	java, ours := newCluster(t, s, "java", assigning), newCluster(t, s, "ours", assigning)
 	java.pair(true)
 	ours.pair(false)
 	took := map[*cluster][]time.Duration{}
@@ -45,7 +44,7 @@ func TestReshard(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("1,000 items dealt to 2 or 3 instances by a leader of ElasticJob: %v", took[java])
+	t.Logf("1,000 items assigned to 2 or 3 instances by a leader of ElasticJob: %v", took[java])
 	t.Logf("by one of ours: %v", took[ours])
 	times := float64(median(took[java])) / float64(median(took[ours]))
 	t.Logf("medians %v and %v: %.1f times as fast; wanted %.0f", median(took[java]), median(took[ours]), times, fasterReshard)
@@ -54,28 +53,28 @@ func TestReshard(t *testing.T) {
 	}
 }
 
-// stranger is an instance that runs nothing; items move when it comes and goes.
-const stranger = "10.0.3.31"
+// foreignAddress is an instance that runs nothing; items move when it comes and goes.
+const foreignAddress = "10.0.3.31"
 
-// reshard lets a third instance come or go, and tells how long the leader took
-// to deal the items anew.
+// reshard adds or removes a third instance and returns how long the leader took to
+// assign the items anew.
 func (c *cluster) reshard(comes bool) time.Duration {
 	c.Helper()
 	before := c.lastZxid()
 	begun := time.Now().UnixMilli()
-	id := c.path("instances/" + stranger + "@-@1")
+	id := c.path("instances/" + foreignAddress + "@-@1")
 	runs := c.job.items
 	if comes {
 		runs -= (c.job.items + 2) / 3 // it has the first, larger part
 		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: id}}
-		if !c.node("servers/" + stranger).Exists {
-			ops = append([]registry.Op{{Kind: registry.Create, Path: c.path("servers/" + stranger)}}, ops...)
+		if !c.node("servers/" + foreignAddress).Exists {
+			ops = append([]registry.Op{{Kind: registry.Create, Path: c.path("servers/" + foreignAddress)}}, ops...)
 		}
 		c.commit(ops...)
 	} else {
 		c.commit(registry.Op{Kind: registry.Delete, Path: id, Version: registry.AnyVersion})
 	}
-	triggered := c.leader().java // which deals when it is about to run something
+	triggered := c.leader().java // a Java leader assigns when it is about to run something
 	if triggered {
 		c.await("the wish", func() bool { return c.node("leader/sharding/necessary").Exists })
 		c.java("trigger")
@@ -85,7 +84,7 @@ func (c *cluster) reshard(comes bool) time.Duration {
 		if c.node("leader/sharding/necessary").Exists {
 			return false
 		}
-		took = c.dealtWithin(before)
+		took = c.assignedWithin(before)
 		return took != 0
 	})
 	if triggered {
@@ -109,9 +108,9 @@ func (c *cluster) commit(ops ...registry.Op) {
 	}
 }
 
-// dealtWithin is the time from one mark to the other after a transaction; 0: the
+// assignedWithin is the time from one mark to the other after a transaction; 0: the
 // log does not have both yet.
-func (c *cluster) dealtWithin(after int64) time.Duration {
+func (c *cluster) assignedWithin(after int64) time.Duration {
 	c.Helper()
 	var begun, ended time.Time
 	for _, t := range c.zk.Log() {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 const (
@@ -44,10 +44,10 @@ type cluster struct {
 	job      definition
 	members  []*member
 	lives    int // of Java members that there have been
-	spans    []judge.Span
-	wants    map[int]judge.Want // of items, as it is or is about to be
-	frozen   []judge.Frozen
-	rows     []judge.Row // of what a scenario has judged by itself
+	spans    []check.Span
+	wants    map[int]check.Want // of items, as it is or is about to be
+	frozen   []check.Frozen
+	rows     []check.Row // of what a scenario checked by itself
 	registry registry.Session
 }
 
@@ -56,7 +56,7 @@ func newCluster(t *testing.T, s setting, name string, d definition) *cluster {
 	if d.session == 0 {
 		d.session = session
 	}
-	c := &cluster{T: t, setting: s, name: name, dir: filepath.Join(s.dir, name), job: d, wants: map[int]judge.Want{}}
+	c := &cluster{T: t, setting: s, name: name, dir: filepath.Join(s.dir, name), job: d, wants: map[int]check.Want{}}
 	c.evidence = filepath.Join(c.dir, "evidence")
 	if err := os.MkdirAll(c.evidence, 0o700); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func (c *cluster) node(below string) registry.Node {
 	return n
 }
 
-// leader is who leads; nil: nobody.
+// leader is the member that leads; nil: there is none.
 func (c *cluster) leader() *member {
 	c.Helper()
 	ip, _, _ := strings.Cut(string(c.node("leader/election/instance").Data), "@")
@@ -149,28 +149,29 @@ const (
 	oursRole = "wasmjobd leads"
 )
 
-// runs is what all members have told up to now.
-func (c *cluster) runs() []judge.Run {
+// runs are the runs that all members have reported so far.
+func (c *cluster) runs() []check.Run {
 	c.Helper()
-	runs, _ := c.told()
+	runs, _ := c.output()
 	return runs
 }
 
-func (c *cluster) told() ([]judge.Run, []judge.Told) {
+// output has the runs of all members, and the other lines that Java members printed.
+func (c *cluster) output() ([]check.Run, []check.JavaLine) {
 	c.Helper()
-	var runs []judge.Run
-	var told []judge.Told
+	var runs []check.Run
+	var javaLines []check.JavaLine
 	for _, m := range c.members {
 		for _, name := range m.outputs {
 			f, err := os.Open(name)
 			if err != nil {
 				c.Fatal(err)
 			}
-			some, more, err := judge.ReadJava(f, m.ip)
+			some, more, err := check.ReadJava(f, m.ip)
 			if err := errors.Join(err, f.Close()); err != nil {
 				c.Fatal(err)
 			}
-			runs, told = append(runs, some...), append(told, more...)
+			runs, javaLines = append(runs, some...), append(javaLines, more...)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(c.evidence, "lines"))
@@ -181,9 +182,9 @@ func (c *cluster) told() ([]judge.Run, []judge.Told) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	runs = append(runs, judge.Ours(lines)...)
-	judge.Sort(runs)
-	return runs, told
+	runs = append(runs, check.Ours(lines)...)
+	check.Sort(runs)
+	return runs, javaLines
 }
 
 // await looks until ok.
@@ -206,7 +207,7 @@ func (c *cluster) await(what string, ok func() bool) {
 	}
 }
 
-// alive sees that no process has ended that nobody has ended.
+// alive checks that no process ended by itself.
 func (c *cluster) alive() {
 	c.Helper()
 	for _, m := range c.members {
@@ -225,10 +226,10 @@ func (c *cluster) pass(d time.Duration) {
 
 // event notes what is about to happen to a member, or to none. The job and what
 // is wanted of its items is as it will be.
-func (c *cluster) event(name string, rule judge.Rule, hit *member) {
+func (c *cluster) event(name string, rule check.Rule, hit *member) {
 	c.Helper()
 	now := time.Now().UnixMilli()
-	s := judge.Span{Role: c.role(), Event: name, Every: c.job.every.Milliseconds(), Items: c.job.items, Rule: rule, Wants: map[int]judge.Want{}}
+	s := check.Span{Role: c.role(), Event: name, Every: c.job.every.Milliseconds(), Items: c.job.items, Rule: rule, Wants: map[int]check.Want{}}
 	before := s
 	if len(c.spans) > 0 {
 		before = *c.last()
@@ -239,7 +240,7 @@ func (c *cluster) event(name string, rule judge.Rule, hit *member) {
 	for item := range s.Items {
 		want := c.want(item)
 		if len(c.spans) > 0 && want != wanted(before, item) {
-			want = judge.Maybe
+			want = check.Maybe
 		}
 		s.Wants[item] = want
 	}
@@ -254,23 +255,23 @@ func (c *cluster) event(name string, rule judge.Rule, hit *member) {
 }
 
 // want is how often an item runs when what happens has happened.
-func (c *cluster) want(item int) judge.Want {
+func (c *cluster) want(item int) check.Want {
 	if item >= c.job.items {
-		return judge.Never
+		return check.Never
 	}
 	return c.wants[item]
 }
 
 // wanted is how often it ran before.
-func wanted(s judge.Span, item int) judge.Want {
+func wanted(s check.Span, item int) check.Want {
 	if item >= s.Items {
-		return judge.Never
+		return check.Never
 	}
 	return s.Wants[item]
 }
 
 // last is the newest span.
-func (c *cluster) last() *judge.Span { return &c.spans[len(c.spans)-1] }
+func (c *cluster) last() *check.Span { return &c.spans[len(c.spans)-1] }
 
 // settle waits for a tick after the event in which every item that is wanted ran
 // once and to its end, on members that include some and no others of a list; it
@@ -286,7 +287,7 @@ func (c *cluster) settle(with []*member, without ...*member) {
 		return tick != 0
 	})
 	c.Logf("settled after %v", time.Since(begun).Round(time.Millisecond))
-	next := judge.Span{Role: c.role(), Event: "steady", From: tick + every, Every: every, Items: s.Items, Wants: map[int]judge.Want{}}
+	next := check.Span{Role: c.role(), Event: "steady", From: tick + every, Every: every, Items: s.Items, Wants: map[int]check.Want{}}
 	for item := range s.Items {
 		next.Wants[item] = c.want(item)
 	}
@@ -316,7 +317,7 @@ func (c *cluster) settled(from, upTo int64, with, without []*member) int64 {
 		ok := true
 		for item := range c.last().Items {
 			want := c.want(item)
-			ok = ok && (want != judge.Once || ran[t][item] == 1) && (want != judge.Never || ran[t][item] == 0)
+			ok = ok && (want != check.Once || ran[t][item] == 1) && (want != check.Never || ran[t][item] == 0)
 		}
 		ok = ok && !slices.ContainsFunc(with, func(m *member) bool { return !by[t][m.ip] }) && !slices.ContainsFunc(without, func(m *member) bool { return by[t][m.ip] })
 		if good++; !ok {
@@ -333,7 +334,7 @@ func (c *cluster) settled(from, upTo int64, with, without []*member) int64 {
 // before counts.
 func (c *cluster) begin(with ...*member) {
 	c.Helper()
-	c.event("start", judge.Exact, nil)
+	c.event("start", check.Exact, nil)
 	c.settle(with)
 	c.spans = c.spans[len(c.spans)-1:]
 }
@@ -345,7 +346,7 @@ func (c *cluster) quiet() {
 	c.await("a quiet moment", func() bool {
 		now := time.Now().UnixMilli()
 		since := now % every
-		return since >= every/3 && since < every/3+200 && !slices.ContainsFunc(c.runs(), func(r judge.Run) bool {
+		return since >= every/3 && since < every/3+200 && !slices.ContainsFunc(c.runs(), func(r check.Run) bool {
 			return r.End == 0 && r.Start > now-every
 		})
 	})
@@ -360,10 +361,10 @@ func (c *cluster) steady(ticks int) {
 	}
 }
 
-// check is a line of the table for what no tick tells.
+// check adds a line to the table for a fact that no tick shows.
 func (c *cluster) check(event string, ok bool, format string, args ...any) {
 	c.Helper()
-	r := judge.Row{Role: c.role(), Event: event, Ticks: 1, Exact: 1}
+	r := check.Row{Role: c.role(), Event: event, Ticks: 1, Exact: 1}
 	if !ok {
 		r.Exact, r.Faults = 0, 1
 		c.Errorf(event+": "+format, args...)

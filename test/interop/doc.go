@@ -8,7 +8,7 @@
 // Flow: the Java program in the folder java is built once → each scenario
 // starts its members in a namespace of its own and notes on a timeline what
 // happens to them → Java members print what their schedulers fire and what they
-// run, guests (those of test/faults) append it to a file → package judge
+// run, guests (those of test/faults) append it to a file → package check
 // compares both with the timeline, finds out by ZooKeeper's log what ElasticJob
 // itself did, and prints a line for each role and event. A failed scenario is
 // not repeated.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // hazards are what can go wrong between the two kinds of members in layout 2.1,
@@ -45,12 +45,12 @@ var hazards = []scenario{
 	{"17-shutdown-by-java", usual, shutdownByJava},
 	{"19-misfire-of-java", overdueJava, misfireOfJava},
 	{"19-misfire-of-ours", overdueOurs, misfireOfOurs},
-	{"19-death-of-java", orphanJava, deathOfJava},
-	{"19-pending-of-java", orphanPair, pendingOfJava},
-	{"19-death-of-ours", orphanOurs, deathOfOurs},
+	{"19-death-of-java", marksJava, deathOfJava},
+	{"19-pending-of-java", marksPair, pendingOfJava},
+	{"19-death-of-ours", marksOurs, deathOfOurs},
 	{"22-no-time-zone", zoneless, staysOut},
 	{"24-frozen-holder-of-the-latch", usual, frozenHolder},
-	{"24-frozen-taker", orphanJava, sleepingTaker},
+	{"24-frozen-taker", marksJava, sleepingTaker},
 }
 
 var (
@@ -70,11 +70,11 @@ func TestHazards(t *testing.T) {
 		return // see TestInterop
 	}
 	t.Parallel()
-	printTable(t, tell(t, hazards))
+	printTable(t, play(t, hazards))
 }
 
 // configBytes: of a configuration that ElasticJob wrote, a server of ours
-// changes the value that it is told to, and nothing else.
+// changes the value that it is asked to change, and nothing else.
 func configBytes(c *cluster) {
 	c.job.java, c.job.ours = "parameter=a<b>&'c'=d", usualOurs+`param = "a<b>&'c'=d"`
 	java := c.javaMember(javaA)
@@ -88,7 +88,7 @@ func configBytes(c *cluster) {
 	c.check("wasmjobd joins a strange config", bytes.Equal(c.node("config").Data, odd), "it is %s, not %s", c.node("config").Data, odd)
 	c.leaves(ours)
 	c.job.items = 5
-	c.event("wasmjobd changes a value", judge.Join, ours)
+	c.event("wasmjobd changes a value", check.Join, ours)
 	c.starts(ours)
 	c.mustRun(java)
 	want := strings.Replace(string(odd), `"shardingTotalCount":6`, `"shardingTotalCount":5`, 1)
@@ -105,19 +105,19 @@ func overwrite(c *cluster) {
 	module := c.node("wasm/module").Data
 	c.job.items = 4
 	second := c.place(javaB, true)
-	c.event("Java overwrites", judge.Join, second)
+	c.event("Java overwrites", check.Join, second)
 	c.starts(second, "overwrite=true")
 	c.mustRun(first, ours)
 	c.check("what is ours survives", bytes.Equal(module, c.node("wasm/module").Data), "wasm/module is %s, not %s", c.node("wasm/module").Data, module)
 }
 
 // staysOut: a server that must not be in a job of ElasticJob's writes nothing,
-// says why, and disturbs nobody.
+// says why, and disturbs no member.
 func staysOut(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
 	config := c.node("config").Data
-	c.event("wasmjobd stays out", judge.Exact, nil)
+	c.event("wasmjobd stays out", check.Exact, nil)
 	ours := c.ours(oursA)
 	c.await("a line in its log", func() bool {
 		return strings.Contains(ours.allLog(), `"level":"WARN"`) || strings.Contains(ours.allLog(), `"level":"ERROR"`)
@@ -142,7 +142,7 @@ func cleanStop(c *cluster) {
 	ours := c.joins(c.place(javaA[:len(javaA)-1], false))
 	stop := func() {
 		c.quiet()
-		c.event(c.lead(ours)+" stops in order", judge.Exact, ours)
+		c.event(c.lead(ours)+" stops in order", check.Exact, ours)
 		ours.stop()
 		c.settle(nil, ours)
 		c.steady(1)
@@ -156,8 +156,8 @@ func cleanStop(c *cluster) {
 	c.mustRun(java)
 }
 
-// unknownStrategy: a server of ours does not lead where it could not deal the
-// items out as others would, but owns what it is dealt.
+// unknownStrategy: a server of ours does not lead a job whose strategy it does not
+// know, but owns the items that it is assigned.
 func unknownStrategy(c *cluster) {
 	first := c.javaMember(javaA)
 	c.begin(first)
@@ -169,30 +169,30 @@ func unknownStrategy(c *cluster) {
 	c.mustRun(ours, second)
 }
 
-// order: whoever leads, the items go to the instances as ElasticJob would deal
-// them.
+// order: under any leader the instances get the items that ElasticJob would assign
+// to them.
 func order(c *cluster) {
 	a := c.javaMember(javaA)
 	c.begin(a)
 	c.joins(c.place(oursA, false))
 	c.joins(c.place(javaB, true))
-	c.dealt()
+	c.assignedAsElasticJob()
 	c.joins(c.place(oursB, false))
-	c.dealt()
+	c.assignedAsElasticJob()
 	c.leaves(a)
-	c.dealt()
+	c.assignedAsElasticJob()
 	for _, m := range []*member{c.leader(), a} { // until the other kind leads
 		if m == a {
 			c.joins(a)
 		} else {
 			c.leaves(m)
 		}
-		c.dealt()
+		c.assignedAsElasticJob()
 	}
 }
 
-// dealt compares the owners of all items with what average allocation gives.
-func (c *cluster) dealt() {
+// assignedAsElasticJob compares the owners of all items with what average allocation gives.
+func (c *cluster) assignedAsElasticJob() {
 	c.Helper()
 	members := c.node("instances").Children
 	slices.Sort(members)
@@ -208,22 +208,22 @@ func (c *cluster) dealt() {
 	for i := range c.job.items {
 		got = append(got, string(c.node(fmt.Sprintf("sharding/%d/instance", i)).Data))
 	}
-	c.check("items as ElasticJob deals them", slices.Equal(got, want), "%v, not %v", got, want)
+	c.check("items as ElasticJob assigns them", slices.Equal(got, want), "%v, not %v", got, want)
 }
 
-// reshardAtEveryTick: our leader deals a thousand items anew just before each
-// tick, to other members each time, while a member of ElasticJob reads from its
-// cache whose they are.
+// reshardAtEveryTick: our leader assigns a thousand items anew just before each
+// tick, to other members each time, while a member of ElasticJob reads the owners
+// from its cache.
 func reshardAtEveryTick(c *cluster) {
 	java, ours := c.pair(false)
 	other := c.ours(oursB)
 	c.begin(java, ours, other)
 	for i := range 4 {
-		// Members of ElasticJob look at the tick whether to wait; who asks for a
-		// reshard in the same milliseconds has items run twice, among them alone,
-		// too.
+		// At the tick Java members look whether they must wait for a reshard. If it is
+		// asked for in the same milliseconds, items run twice, even among Java members
+		// alone.
 		c.before(time.Duration(400+200*i) * time.Millisecond)
-		c.event("1000 items are dealt anew", judge.Exact, nil)
+		c.event("1000 items are assigned anew", check.Exact, nil)
 		c.last().From += c.job.every.Milliseconds()
 		c.sides()[1].server(i%2 == 1, oursB)
 	}
@@ -261,7 +261,7 @@ func ourReconnect(c *cluster) {
 	id := "instances/" + c.instance(ours)
 	before := c.node(id).Stat
 	c.quiet()
-	c.event("wasmjobd is cut off for a moment", judge.Exact, nil)
+	c.event("wasmjobd is cut off for a moment", check.Exact, nil)
 	p.Set(zktest.Refuse)
 	c.pass(300 * time.Millisecond)
 	p.Set(zktest.Pass)
@@ -294,7 +294,7 @@ func javaReconnect(c *cluster) {
 	for range 2 {
 		before := c.node(id).Stat
 		c.quiet()
-		c.event("Java is cut off for a moment", judge.Kill, java)
+		c.event("Java is cut off for a moment", check.Kill, java)
 		p.Set(zktest.Refuse)
 		c.pass(300 * time.Millisecond)
 		p.Set(zktest.Pass)
@@ -309,7 +309,7 @@ func shutdownByJava(c *cluster) {
 	c.begin(java)
 	ours := c.joins(c.place(oursA, false))
 	c.quiet()
-	c.event("Java shuts wasmjobd's job down", judge.Leave, ours)
+	c.event("Java shuts wasmjobd's job down", check.Leave, ours)
 	c.java("shutdown", oursA)
 	c.settle([]*member{java}, ours)
 	c.steady(3)
@@ -323,7 +323,7 @@ func frozenHolder(c *cluster) {
 	c.begin(java)
 	ours := c.joins(c.place(oursA, false))
 	holder := java.holder(c.path("leader/election/latch"))
-	c.event("the latch's holder sleeps, Java's leader is killed", judge.Kill, java)
+	c.event("the latch's holder sleeps, Java's leader is killed", check.Kill, java)
 	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
 		c.Fatal(err)
 	}

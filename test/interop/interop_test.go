@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 var (
@@ -21,11 +21,11 @@ var (
 	program = flag.String("program", "../../build/wasmjobd", "the server, as make builds it")
 )
 
-// scenario is a story of a job and its members.
+// scenario is what happens to a job and its members, in order.
 type scenario struct {
 	name string
 	job  definition
-	tell func(*cluster)
+	play func(*cluster)
 }
 
 // every is the time between the instants of most jobs here. A member of
@@ -66,8 +66,8 @@ var secret = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 
 // before the next.
 var longRuns = definition{cron: "0/10 * * * * ?", every: 10 * time.Second, items: 8, work: time.Second, failover: true}
 
-// waiting is one whose members of ElasticJob wait for each other at start and end,
-// and for so long that they miss instants if somebody does not come.
+// waiting is a job whose Java members wait for each other at start and end, so long
+// that they miss instants if one of them does not come.
 var waiting = definition{cron: "0/4 * * * * ?", every: 4 * time.Second, items: 4, work: 50 * time.Millisecond, once: 3 * time.Second}
 
 // TestInterop is what make interop runs, with TestHazards.
@@ -76,14 +76,14 @@ func TestInterop(t *testing.T) {
 		return // it needs Java, minutes and the built programs: make interop
 	}
 	t.Parallel()
-	reports := tell(t, scenarios)
-	all := judge.Together(reports)
-	printTable(t, []judge.Named{all})
-	if slices.ContainsFunc(reports, func(n judge.Named) bool { return n.Name == "" }) {
+	reports := play(t, scenarios)
+	all := check.Together(reports)
+	printTable(t, []check.Named{all})
+	if slices.ContainsFunc(reports, func(n check.Named) bool { return n.Name == "" }) {
 		return // only some were asked for
 	}
 	for _, role := range []string{javaRole, oursRole} {
-		if !slices.ContainsFunc(all.Rows, func(r judge.Row) bool {
+		if !slices.ContainsFunc(all.Rows, func(r check.Row) bool {
 			return r.Role == role && r.Event == "steady" && r.Ticks >= enoughTicks
 		}) {
 			t.Errorf("fewer than %d steady ticks while %s", enoughTicks, role)
@@ -92,27 +92,27 @@ func TestInterop(t *testing.T) {
 }
 
 // printTable logs it.
-func printTable(t *testing.T, reports []judge.Named) {
+func printTable(t *testing.T, reports []check.Named) {
 	t.Helper()
 	var out strings.Builder
-	if err := judge.Table(&out, reports); err != nil {
+	if err := check.Table(&out, reports); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + out.String())
 }
 
-// tell runs scenarios side by side.
-func tell(t *testing.T, scenarios []scenario) []judge.Named {
+// play runs scenarios side by side.
+func play(t *testing.T, scenarios []scenario) []check.Named {
 	t.Helper()
 	s := newSetting(t)
-	table := make([]judge.Named, len(scenarios))
+	table := make([]check.Named, len(scenarios))
 	t.Run("all", func(t *testing.T) {
 		for i, sc := range scenarios {
 			t.Run(sc.name, func(t *testing.T) {
 				t.Parallel()
 				c := newCluster(t, s, sc.name, sc.job)
-				defer func() { // also when the story breaks off: it may tell why
-					table[i] = judge.Named{Name: sc.name, Report: c.report()}
+				defer func() { // also when the scenario breaks off: the report may show why
+					table[i] = check.Named{Name: sc.name, Report: c.report()}
 					for _, f := range table[i].Findings[:min(len(table[i].Findings), 20)] {
 						t.Error(f)
 					}
@@ -120,7 +120,7 @@ func tell(t *testing.T, scenarios []scenario) []judge.Named {
 						c.keep()
 					}
 				}()
-				sc.tell(c)
+				sc.play(c)
 			})
 		}
 	})

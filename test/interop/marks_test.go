@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // Jobs whose items say how long they work. Items go to members in the descending
@@ -18,15 +18,15 @@ import (
 var (
 	overdueJava = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=100,1=7500", misfire: true}
 	overdueOurs = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=7500,1=100", misfire: true}
-	orphanJava  = definition{cron: never, items: 2, params: "0=100,1=6000", failover: true}
-	orphanPair  = definition{cron: never, items: 3, params: "0=100,1=9000,2=9000", failover: true}
-	orphanOurs  = definition{cron: never, items: 3, params: "0=9000,1=12000,2=7000", failover: true, ours: usualOurs + "parallel = 1\n"}
+	marksJava   = definition{cron: never, items: 2, params: "0=100,1=6000", failover: true}
+	marksPair   = definition{cron: never, items: 3, params: "0=100,1=9000,2=9000", failover: true}
+	marksOurs   = definition{cron: never, items: 3, params: "0=9000,1=12000,2=7000", failover: true, ours: usualOurs + "parallel = 1\n"}
 )
 
 // ran waits for a run of an item by a member that started after a time.
-func (c *cluster) ran(item int, by *member, after int64) judge.Run {
+func (c *cluster) ran(item int, by *member, after int64) check.Run {
 	c.Helper()
-	var found judge.Run
+	var found check.Run
 	c.await(fmt.Sprintf("%s to run item %d", by.ip, item), func() bool {
 		for _, r := range c.runs() {
 			if r.Item == item && r.Member == by.ip && r.Start > after {
@@ -65,7 +65,7 @@ func (c *cluster) pair(javaLeads bool) (java, ours *member) {
 // before it made up for it.
 func misfireOfJava(c *cluster) {
 	java, ours := c.pair(false)
-	var run judge.Run
+	var run check.Run
 	c.await("its mark", func() bool {
 		for _, r := range c.runs() {
 			if r.Item == 1 && r.Member == java.ip {
@@ -75,7 +75,7 @@ func misfireOfJava(c *cluster) {
 		n := c.node("sharding/1/misfire")
 		return n.Exists && run.End != 0 && n.Stat.ModifiedAt.UnixMilli() >= run.End
 	})
-	c.pass(1500 * time.Millisecond) // of what ends just before its member nobody can tell that it ran
+	c.pass(1500 * time.Millisecond) // a run that ends just before its member leaves no trace
 	java.stop()
 	again := c.ran(1, ours, run.End)
 	c.gone("sharding/1/misfire")
@@ -120,7 +120,8 @@ func (c *cluster) triggered(members ...*member) (at int64) {
 	return at
 }
 
-// deathOfJava: who has no leader and no neighbour any more leaves a run behind.
+// deathOfJava: a member dies that has no leader and no neighbour, and leaves a run
+// behind.
 func deathOfJava(c *cluster) {
 	java, ours := c.pair(false)
 	at := c.triggered(java, ours)
@@ -133,7 +134,7 @@ func deathOfJava(c *cluster) {
 }
 
 // sleepingTaker: the same, while a client with ElasticJob's own recipe holds the
-// latch of those who take over, and sleeps.
+// failover latch and sleeps.
 func sleepingTaker(c *cluster) {
 	java, ours := c.pair(false)
 	holder := ours.holder(c.path("leader/failover/latch"))
@@ -177,9 +178,9 @@ func pendingOfJava(c *cluster) {
 }
 
 // since are the runs that started at a time or later.
-func (c *cluster) since(at int64) []judge.Run {
+func (c *cluster) since(at int64) []check.Run {
 	c.Helper()
-	var some []judge.Run
+	var some []check.Run
 	for _, r := range c.runs() {
 		if r.Start >= at {
 			some = append(some, r)
@@ -212,16 +213,16 @@ func deathOfOurs(c *cluster) {
 // another one. ElasticJob may run what had ended once more.
 func failovers(c *cluster, javaLeads bool) {
 	java, ours := c.pair(javaLeads)
-	// Who joins while ElasticJob's leader deals the items out is left out of it.
+	// A member that joins while ElasticJob's leader assigns the items gets none.
 	c.before(c.job.every - 2*time.Second)
 	all := []*member{java, ours, c.javaMember(javaB), c.ours(oursB)}
 	c.begin(all...)
 	for _, m := range all[2:] {
 		c.await("its items to run", func() bool {
 			now := time.Now().UnixMilli()
-			return slices.ContainsFunc(c.runs(), func(r judge.Run) bool { return r.Member == m.ip && r.End == 0 && r.Start > now-300 })
+			return slices.ContainsFunc(c.runs(), func(r check.Run) bool { return r.Member == m.ip && r.End == 0 && r.Start > now-300 })
 		})
-		c.event(m.kind()+" is killed in execution", judge.Kill, m)
+		c.event(m.kind()+" is killed in execution", check.Kill, m)
 		m.kill()
 		c.settle(c.present(), m)
 		c.check("its runs come to their ends", len(c.unended(m)) == 0, "items %v", c.unended(m))
@@ -229,8 +230,8 @@ func failovers(c *cluster, javaLeads bool) {
 	}
 }
 
-// unended are the items that a dead member was at in the newest event, and that
-// nobody ran to their end before the next instant.
+// unended are the items that a member ran when it died in the newest event, and that
+// no member ran to the end before the next instant.
 func (c *cluster) unended(m *member) []int {
 	c.Helper()
 	died := c.spans[len(c.spans)-2].From // before what is steady again
@@ -253,7 +254,7 @@ func (c *cluster) unended(m *member) []int {
 func listeners(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	c.heard("Java's listener is called", 0)
+	c.called("Java's listener is called", 0)
 	ours := c.joins(c.place(oursA, false))
 	c.steady(5)
 	c.mustRun(java, ours)
@@ -267,24 +268,24 @@ func listenersOfTwo(c *cluster) {
 	ours := c.joins(c.place(oursA, false))
 	joined := time.Now().UnixMilli()
 	c.steady(3)
-	c.heard("a listener of two is called", joined)
+	c.called("a listener of two is called", joined)
 	c.leaves(first)
 	c.leaves(second)
 	c.joins(first)
 	c.joins(second)
 	joined = time.Now().UnixMilli()
 	c.steady(3)
-	c.heard("a listener of two is called", joined)
+	c.called("a listener of two is called", joined)
 	c.mustRun(first, second, ours)
 }
 
-// heard sees that listeners of members of ElasticJob were called in each round
-// that one of them has ended after a time. Whoever is the last ends it and calls
-// its own, and that may be ours, as ZooKeeper's log tells.
-func (c *cluster) heard(what string, after int64) {
+// called checks that the listeners of ElasticJob's members were called in each round that
+// one of them ended after a time. The last member of a round ends it and calls its own
+// listener. ZooKeeper's log shows which member that was; it may be one of ours.
+func (c *cluster) called(what string, after int64) {
 	c.Helper()
 	log := c.changes()
-	_, told := c.told() // later than the log: a call comes before the end of its round
+	_, lines := c.output() // later than the log: a call comes before the end of its round
 	sessions := map[int64]string{}
 	for _, ch := range log {
 		if id, ok := strings.CutPrefix(ch.Path, "instances/"); ok {
@@ -299,7 +300,7 @@ func (c *cluster) heard(what string, after int64) {
 		}
 		by := sessions[ch.Session]
 		rounds[word+" by "+by]++
-		called := slices.ContainsFunc(told, func(t judge.Told) bool {
+		called := slices.ContainsFunc(lines, func(t check.JavaLine) bool {
 			return t.Word == word && t.Member == by && t.At <= ch.At && t.At > ch.At-c.job.every.Milliseconds()
 		})
 		if java := slices.ContainsFunc(c.members, func(m *member) bool { return m.java && m.ip == by }); java && !called {

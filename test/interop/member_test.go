@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // member is the place of one: an address, and the lives of its processes.
@@ -114,7 +114,7 @@ func (m *member) stop() {
 	}
 }
 
-// up tells whether there is a life.
+// up reports whether the member's process runs.
 func (m *member) up() bool {
 	if m.running == nil {
 		return false
@@ -169,10 +169,10 @@ func (m *member) log() string {
 }
 
 // gaps are the rows of a server of ours about what did not run to its end.
-func (m *member) gaps() []judge.Gap {
+func (m *member) gaps() []check.Gap {
 	c := m.cluster
 	c.Helper()
-	var gaps []judge.Gap
+	var gaps []check.Gap
 	for cursor := ""; ; {
 		out, err := m.command("history", "list", "-o", "json", "--limit", "1000", "--cursor", cursor).Output()
 		if err != nil {
@@ -194,7 +194,7 @@ func (m *member) gaps() []judge.Gap {
 		}
 		for _, r := range page.Rows {
 			if r.State != "succeeded" {
-				gaps = append(gaps, judge.Gap{Item: r.Item, First: r.Instant, Last: max(r.Instant, r.Last)})
+				gaps = append(gaps, check.Gap{Item: r.Item, First: r.Instant, Last: max(r.Instant, r.Last)})
 			}
 		}
 		if cursor = page.Next; cursor == "" {
@@ -203,7 +203,7 @@ func (m *member) gaps() []judge.Gap {
 	}
 }
 
-// definition is a job as both sides are told of it.
+// definition is a job as both sides define it.
 type definition struct {
 	cron     string
 	every    time.Duration // between its instants; 0: only triggers run it
@@ -227,7 +227,7 @@ timezone = "UTC"
 // jobName is that of every job here; the namespaces differ.
 const jobName = "mixed"
 
-// never is a cron whose instants nobody will see.
+// never is a cron whose instants lie far in the future.
 const never = "0 0 0 1 1 ? 2090"
 
 func (d definition) parameters() string {

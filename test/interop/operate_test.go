@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // operate: operators of either side disable servers and items and change the
-// job, whoever leads.
+// job, under any leader.
 func operate(c *cluster, javaLeads bool) {
 	var java, ours *member
 	if javaLeads {
@@ -29,17 +29,17 @@ func operate(c *cluster, javaLeads bool) {
 	for _, side := range c.sides() {
 		for _, m := range []*member{follower, third} {
 			c.between()
-			c.event(side.name+" disables a server of "+m.kind(), judge.Exact, nil)
+			c.event(side.name+" disables a server of "+m.kind(), check.Exact, nil)
 			side.server(false, m.ip)
 			c.settle(nil, m)
 			c.between()
-			c.event(side.name+" enables a server of "+m.kind(), judge.Exact, nil)
+			c.event(side.name+" enables a server of "+m.kind(), check.Exact, nil)
 			side.server(true, m.ip)
 			c.settle(c.present())
 		}
-		c.wants[2], c.wants[3] = judge.Never, judge.Never
+		c.wants[2], c.wants[3] = check.Never, check.Never
 		c.between()
-		c.event(side.name+" disables items", judge.Exact, nil)
+		c.event(side.name+" disables items", check.Exact, nil)
 		side.item(false, 2)
 		side.item(false, 3)
 		c.settle(nil)
@@ -47,7 +47,7 @@ func operate(c *cluster, javaLeads bool) {
 		delete(c.wants, 2)
 		delete(c.wants, 3)
 		c.between()
-		c.event(side.name+" enables items", judge.Exact, nil)
+		c.event(side.name+" enables items", check.Exact, nil)
 		side.item(true, 2)
 		side.item(true, 3)
 		c.settle(nil)
@@ -55,29 +55,29 @@ func operate(c *cluster, javaLeads bool) {
 	for _, total := range []int{9, 4} {
 		c.between()
 		c.job.items = total
-		c.event(fmt.Sprintf("Java sets %d items", total), judge.Exact, nil)
+		c.event(fmt.Sprintf("Java sets %d items", total), check.Exact, nil)
 		c.set("total=%d|params=%s", total, c.job.parameters())
 		c.settle(both)
 	}
 	c.between()
 	c.job.cron, c.job.every = "0/4 * * * * ?", 2*every
-	c.event("Java slows the cron", judge.Exact, nil)
+	c.event("Java slows the cron", check.Exact, nil)
 	c.set("cron=%s", c.job.cron)
 	c.settle(both)
 	c.between()
 	c.job.cron, c.job.every = "0/2 * * * * ?", every
-	c.event("Java speeds the cron up", judge.Exact, nil)
+	c.event("Java speeds the cron up", check.Exact, nil)
 	c.set("cron=%s", c.job.cron)
 	c.settle(both)
 
-	// With overwrite, who starts wins.
+	// With overwrite, the member that starts wins.
 	c.leaves(java)
 	c.job.items = 6
-	c.event("Java overwrites the job", judge.Join, java)
+	c.event("Java overwrites the job", check.Join, java)
 	c.starts(java, "overwrite=true")
 	c.leaves(ours)
 	c.job.items, c.job.ours = 8, usualOurs+"overwrite = true"
-	c.event("wasmjobd overwrites the job", judge.Join, ours)
+	c.event("wasmjobd overwrites the job", check.Join, ours)
 	c.starts(ours)
 }
 
@@ -140,7 +140,7 @@ func triggers(c *cluster, javaLeads bool) {
 	}
 	for range 3 {
 		for _, side := range c.sides() {
-			c.event(side.name+" triggers", judge.Exact, nil)
+			c.event(side.name+" triggers", check.Exact, nil)
 			from := c.last().From
 			side.trigger()
 			c.await("every item to run", func() bool {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// report ends the timeline at the newest tick that is over, and judges.
-func (c *cluster) report() judge.Report {
+// report ends the timeline at the newest tick that is over, and checks it.
+func (c *cluster) report() check.Report {
 	c.Helper()
 	to := time.Now().UnixMilli()
 	if len(c.spans) > 0 && c.last().Every != 0 {
@@ -26,35 +26,35 @@ func (c *cluster) report() judge.Report {
 			m.stop()
 		}
 	}
-	in := judge.Input{Spans: c.spans, To: to, Frozen: c.frozen, Session: c.job.session.Milliseconds(), Log: c.changes()}
-	in.Runs, in.Told = c.told()
+	in := check.Input{Spans: c.spans, To: to, Frozen: c.frozen, Session: c.job.session.Milliseconds(), Log: c.changes()}
+	in.Runs, in.JavaLines = c.output()
 	for _, m := range c.members {
 		if !m.java {
 			in.Gaps = append(in.Gaps, m.gaps()...)
 		}
 	}
-	r := judge.Judge(in)
+	r := check.Runs(in)
 	r.Rows = append(r.Rows, c.rows...)
 	return r
 }
 
 // changes is what ZooKeeper has written below the job's node.
-func (c *cluster) changes() []judge.Change {
+func (c *cluster) changes() []check.Change {
 	c.Helper()
-	var all []judge.Change
+	var all []check.Change
 	for _, t := range c.zk.Log() {
 		for _, ch := range t.Changes {
 			path, ok := strings.CutPrefix(ch.Path, c.path(""))
 			if ok && (ch.Kind == zktest.Created || ch.Kind == zktest.Set || ch.Kind == zktest.Deleted) {
-				all = append(all, judge.Change{At: t.Time.UnixMilli(), Session: t.Session, Path: path, Data: string(ch.Data), Gone: ch.Kind == zktest.Deleted})
+				all = append(all, check.Change{At: t.Time.UnixMilli(), Session: t.Session, Path: path, Data: string(ch.Data), Gone: ch.Kind == zktest.Deleted})
 			}
 		}
 	}
 	return all
 }
 
-// keep writes what ZooKeeper has logged of the job beside all else, for whoever
-// looks for a fault.
+// keep writes ZooKeeper's log of the job to the scenario's folder, to help explain a
+// fault.
 func (c *cluster) keep() {
 	c.Helper()
 	var out strings.Builder
@@ -71,7 +71,7 @@ func (c *cluster) keep() {
 	c.Logf("what everybody wrote is in %s", c.dir)
 }
 
-// dump logs the job's nodes, for whoever looks for a fault.
+// dump logs the job's nodes, to help explain a fault.
 func (c *cluster) dump() {
 	c.Helper()
 	var out strings.Builder

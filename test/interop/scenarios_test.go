@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // Addresses. That of one must not begin with that of another: members of
@@ -18,8 +18,8 @@ const (
 // enoughTicks is how many steady ticks each role must have.
 const enoughTicks = 30
 
-// javaAlone is the yardstick, and checks the judge: what ElasticJob does to
-// itself.
+// javaAlone is the yardstick, and checks package check: it shows what ElasticJob does
+// to itself.
 func javaAlone(c *cluster) {
 	c.begin(c.javaMember(javaA))
 	c.joins(c.place(javaB, true))
@@ -107,7 +107,7 @@ func migration(c *cluster) {
 	}
 	for _, m := range java {
 		c.quiet()
-		c.event("Java goes for good", judge.Exact, m)
+		c.event("Java goes for good", check.Exact, m)
 		m.stop()
 		c.settle(nil, m)
 		c.steady(2)
@@ -138,15 +138,15 @@ func (m *member) kind() string {
 // items.
 func (c *cluster) joins(m *member) *member {
 	c.Helper()
-	c.event(m.kind()+" joins", judge.Join, m)
+	c.event(m.kind()+" joins", check.Join, m)
 	c.starts(m)
 	return m
 }
 
-// starts does so in the newest event. Who joins just before or in an instant may
-// have its items run twice or not at all, among members of ElasticJob alone, too:
-// its leader deals them out after others have begun. So it is held until that is
-// not so.
+// starts starts a member in the newest event. If a member joins just before or at an
+// instant, its items may run twice or not at all, even among Java members alone: the
+// leader assigns them after other members have begun. So starts waits for a moment
+// between instants.
 func (c *cluster) starts(m *member, settings ...string) {
 	c.Helper()
 	p := c.behind(m)
@@ -159,7 +159,7 @@ func (c *cluster) starts(m *member, settings ...string) {
 	c.settle(append(c.present(), m))
 }
 
-// between waits for a moment at which nobody deals items out for an instant.
+// between waits for a moment at which no leader assigns items for an instant.
 func (c *cluster) between() {
 	c.Helper()
 	every := c.last().Every
@@ -172,7 +172,7 @@ func (c *cluster) between() {
 // leaves asks one to end.
 func (c *cluster) leaves(m *member) {
 	c.Helper()
-	c.event(c.lead(m)+" leaves", judge.Leave, m)
+	c.event(c.lead(m)+" leaves", check.Leave, m)
 	m.stop()
 	c.settle(c.present(), m)
 }
@@ -180,7 +180,7 @@ func (c *cluster) leaves(m *member) {
 // dies kills one, with what is to happen before others have noticed.
 func (c *cluster) dies(m *member, then func()) {
 	c.Helper()
-	c.event(c.lead(m)+" is killed", judge.Kill, m)
+	c.event(c.lead(m)+" is killed", check.Kill, m)
 	m.kill()
 	if then != nil {
 		then()
@@ -192,11 +192,11 @@ func (c *cluster) dies(m *member, then func()) {
 // run elsewhere; then it wakes and takes part again.
 func (c *cluster) sleeps(m *member) {
 	c.Helper()
-	c.event(c.lead(m)+" is frozen", judge.Freeze, m)
-	slept := judge.Frozen{Member: m.ip, From: time.Now().UnixMilli()}
+	c.event(c.lead(m)+" is frozen", check.Freeze, m)
+	slept := check.Frozen{Member: m.ip, From: time.Now().UnixMilli()}
 	m.signal(syscall.SIGSTOP)
 	c.settle(nil, m)
-	c.event(m.kind()+" wakes", judge.Freeze, m)
+	c.event(m.kind()+" wakes", check.Freeze, m)
 	slept.To = time.Now().UnixMilli()
 	c.frozen = append(c.frozen, slept)
 	m.signal(syscall.SIGCONT)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/test/interop/judge"
+	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
 // shadow: before a team lets a server join, it asks doctor, and has a shadow tell
@@ -23,7 +23,7 @@ func shadow(c *cluster) {
 	known := c.sessions(0)
 	mark := c.lastZxid()
 	place := &member{cluster: c, ip: oursA, zk: c.zk.Address()} // of no member of the job
-	c.event("doctor and a shadow watch", judge.Exact, nil)
+	c.event("doctor and a shadow watch", check.Exact, nil)
 	c.healthy(place)
 
 	cmd := place.command("serve", "--shadow", "--events", "-")
@@ -67,23 +67,23 @@ func (c *cluster) healthy(place *member) {
 		c.Errorf("doctor: %v\n%s", err, out)
 		return
 	}
-	var told struct {
+	var report struct {
 		Jobs []struct {
 			Job, Layout, Leader string
 			Members             []struct{ Kind string }
 			Breaks, Needs       []string
 		}
 	}
-	if err := json.Unmarshal(out, &told); err != nil || len(told.Jobs) != 1 {
+	if err := json.Unmarshal(out, &report); err != nil || len(report.Jobs) != 1 {
 		c.Fatalf("doctor: %v\n%s", err, out)
 	}
-	j := told.Jobs[0]
+	j := report.Jobs[0]
 	if j.Job != jobName || j.Layout != "2.1" || j.Leader == "" || len(j.Members) != 2 || j.Members[0].Kind != "java" || j.Members[1].Kind != "java" || len(j.Breaks)+len(j.Needs) != 0 {
 		c.Errorf("doctor says\n%s", out)
 	}
 }
 
-// wouldRun judges what the shadow has told: a third of the items at each instant,
+// wouldRun checks what the shadow reported: a third of the items at each instant,
 // no instant left out, and that members of ElasticJob began just those.
 func (c *cluster) wouldRun(name string) {
 	c.Helper()
@@ -123,7 +123,7 @@ func (c *cluster) wouldRun(name string) {
 		}
 	}
 	if len(instants) < 5 {
-		c.Errorf("the shadow told of %d instants", len(instants))
+		c.Errorf("the shadow reported %d instants", len(instants))
 	}
 }
 

@@ -19,12 +19,12 @@ func (t *tools) statistics() {
 	t.says("the settings", "mixed SIMPLE 'interop.Work' cron="+never+" total=6 params="+byHand.parameters()+" "+withStrategy(""), "JobSettingsAPI.getJobSettings", jobName)
 }
 
-// servers is what the tool tells of three of them: instances and jobs that are disabled.
+// servers is what the tool prints about three servers: instances and disabled jobs.
 func servers(n ...int) string {
 	return fmt.Sprintf("A: %d instances, 1 jobs, %d disabled; B: %d instances, 1 jobs, %d disabled; C: %d instances, 1 jobs, %d disabled", n[0], n[1], n[2], n[3], n[4], n[5])
 }
 
-// items are those of the usual deal, all in one state but for some.
+// items are the items of the usual assignment, all in one state except some.
 func items(state string, other ...string) string {
 	var all []string
 	for i, m := range []string{"C", "C", "B", "B", "A", "A"} {
@@ -37,11 +37,11 @@ func items(state string, other ...string) string {
 	return strings.Join(all, "; ")
 }
 
-// triggers: who is named beside the job does not matter, and without a job
-// nothing is asked for.
+// triggers: a trigger that names the job reaches all servers, whichever server it
+// names. A trigger without a job does nothing.
 func (t *tools) triggers() {
 	t.trigger("a trigger of one server", all, jobName, t.name(0))
-	t.trigger("a trigger without a job", "nothing, by nobody", "-", t.name(0))
+	t.trigger("a trigger without a job", "nothing, by no server", "-", t.name(0))
 }
 
 // disables: servers and items.
@@ -55,7 +55,7 @@ func (t *tools) disables() {
 
 	t.ask("JobOperateAPI.disable", jobName, "-")
 	t.says("the job is disabled", brief("DISABLED", 3), "JobStatisticsAPI.getJobBriefInfo", jobName)
-	t.trigger("a trigger of a disabled job", "nothing, by nobody", jobName, "-")
+	t.trigger("a trigger of a disabled job", "nothing, by no server", jobName, "-")
 	t.ask("JobOperateAPI.enable", jobName, "-")
 	t.trigger("a trigger when the job is enabled", all, jobName, "-")
 	t.says("the job is enabled", brief("OK", 3), "JobStatisticsAPI.getJobBriefInfo", jobName)
@@ -118,8 +118,8 @@ func (t *tools) crons() {
 	t.trigger("a trigger with the cron of before", all, jobName, "-")
 }
 
-// goesOn tells whether a job fires: three times all of its items, before the
-// patience is over.
+// goesOn reports whether a job goes on: all its items run three times within four
+// periods.
 func (t *tools) goesOn() func() string {
 	since, until := time.Now(), time.Now().Add(4*every)
 	return func() string {
@@ -159,7 +159,7 @@ func (t *tools) long() (since time.Time) {
 	return since
 }
 
-// ends tells how many of six runs have come to their end, when all could have.
+// ends reports how many of six runs have ended, after the time that all need.
 func (t *tools) ends(since time.Time) func() string {
 	return func() string {
 		if time.Since(since) < 6*time.Second {

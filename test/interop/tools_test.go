@@ -15,7 +15,7 @@ type tools struct {
 	java bool // all members are of ElasticJob: the control
 }
 
-// withStrategy is the end of what the tool tells of the usual settings.
+// withStrategy is the end of what the tool prints about the usual settings.
 func withStrategy(class string) string {
 	return `parameter='' monitor=true streaming=false skew=-1 port=-1 failover=false misfire=false strategy='` + class + `' description='' properties=` +
 		handlers + ` script='null' reconcile=10`
@@ -61,7 +61,7 @@ func (t *tools) ask(method string, args ...string) string {
 	return strings.TrimSuffix(said, ";")
 }
 
-// refused calls a method with what it must not take.
+// refused calls a method with arguments that it must refuse.
 func (t *tools) refused(method string, args ...string) {
 	t.Helper()
 	_, err := t.operator.call(t.cluster.name, jobName, append([]string{method}, args...)...)
@@ -83,7 +83,7 @@ func (t *tools) see(what, want string, look func() string) {
 	t.check(what, got == want, "\n%s\ninstead of\n%s", got, want)
 }
 
-// says is what a method tells.
+// says checks what a method prints.
 func (t *tools) says(what, want, method string, args ...string) {
 	t.Helper()
 	t.see(what, want, func() string { return t.ask(method, args...) })
@@ -111,15 +111,15 @@ func (t *tools) restart(members ...int) {
 	t.present(len(t.members))
 }
 
-// mayEnd: processes may end that nobody has ended, as the library's does without
-// its job.
+// mayEnd: a Java process may end by itself, as the library's does when its job is
+// removed.
 func (t *tools) mayEnd() {
 	for _, m := range t.members {
 		m.running.asked = true
 	}
 }
 
-// ran tells which items have run to their end since, and where.
+// ran reports which items have run to their end since a time, and where.
 func (t *tools) ran(since time.Time) string {
 	t.Helper()
 	n, by := map[int]int{}, []string{}
@@ -135,7 +135,7 @@ func (t *tools) ran(since time.Time) string {
 		}
 	}
 	if len(n) == 0 {
-		return "nothing, by nobody"
+		return "nothing, by no server"
 	}
 	slices.Sort(by)
 	var items []string
@@ -170,7 +170,7 @@ const (
 	all   = sixBy + "A B C"
 )
 
-// brief is what the tool tells of the job in short.
+// brief is the tool's summary of the job.
 func brief(status string, instances int, more ...string) string {
 	description := ""
 	if len(more) > 0 {
@@ -179,7 +179,7 @@ func brief(status string, instances int, more ...string) string {
 	return fmt.Sprintf("%s %s, %d instances, 6 items, %s, '%s'", jobName, status, instances, never, description)
 }
 
-// short is what it tells of one on a single server: that much less.
+// short is the tool's summary of a job on a single server, which has less.
 func short(status string) string {
 	return jobName + " " + status + ", 1 instances, 0 items, null, 'null'"
 }

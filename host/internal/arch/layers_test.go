@@ -159,8 +159,8 @@ var layers = []layer{
 	{pkg: "test/faults/evidence", may: []string{"host/job", "host/reason", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},
 	{pkg: "test/faults", tests: []string{"test/faults/evidence", "host/job", "host/reason", "host/trace", "host/registry/zk/zktest"},
 		why: "it runs the built program, and knows nothing of what is in it"},
-	{pkg: "test/interop/judge", may: []string{"host/job", "test/faults/evidence"}, why: "it judges what was told; who ran it is not its business"},
-	{pkg: "test/interop", tests: []string{"test/faults/evidence", "test/interop/judge", "host/registry", "host/registry/zk", "host/registry/zk/zktest"},
+	{pkg: "test/interop/check", may: []string{"host/job", "test/faults/evidence"}, why: "it checks what was reported; which program ran it does not matter"},
+	{pkg: "test/interop", tests: []string{"test/faults/evidence", "test/interop/check", "host/registry", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it runs the built program and Java members, and knows nothing of what is in them"},
 }
 

@@ -1,4 +1,4 @@
-package judge
+package check
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ type Named struct {
 	Report
 }
 
-// Together adds up what the scenarios have of each role and event.
+// Together adds up the rows of all scenarios by role and event.
 func Together(reports []Named) Named {
 	var all Named
 	for _, n := range reports {
@@ -36,9 +36,9 @@ func Together(reports []Named) Named {
 }
 
 // Table prints a line for each role and event of each scenario. A tick is exact
-// if no item missed or doubled it; these columns count items, and so does the
-// last: what ran on a member of ElasticJob and our history is not sure of. Below
-// stands how often each reason has excused something, and the first time.
+// if no item missed or doubled it. The other columns count items; unsure are those
+// that ran on a member of ElasticJob while our history says that they did not. Below
+// the table stands how often each reason excused an item, and its first case.
 func Table(w io.Writer, reports []Named) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\texcused\tfaults\tunsure")

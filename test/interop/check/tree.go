@@ -1,20 +1,20 @@
-package judge
+package check
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Change is one node of the job as a transaction of ZooKeeper's log has left it.
+// Change is one node of the job after a transaction of ZooKeeper's log.
 type Change struct {
 	At      int64  // by the service's clock, in Unix milliseconds
-	Session int64  // who wrote
+	Session int64  // the session that wrote it
 	Path    string // below the job's node
 	Data    string
 	Gone    bool
 }
 
-// Nodes that the judge looks at.
+// Nodes that the check looks at.
 const (
 	leaderNode    = "leader/election/instance"
 	necessaryNode = "leader/sharding/necessary"
@@ -25,7 +25,7 @@ func ownerNode(item int) string    { return fmt.Sprintf("sharding/%d/instance", 
 func runningNode(item int) string  { return fmt.Sprintf("sharding/%d/running", item) }
 func failoverNode(item int) string { return fmt.Sprintf("sharding/%d/failover", item) }
 
-// tree is what each node has gone through.
+// tree has the changes of each node.
 type tree struct {
 	nodes    map[string][]Change
 	sessions map[int64]string // the addresses of instances
@@ -42,7 +42,7 @@ func grow(log []Change) tree {
 	return t
 }
 
-// address is that of an instance.
+// address is the address of an instance.
 func address(id string) string {
 	ip, _, _ := strings.Cut(id, "@-@")
 	return ip
@@ -60,8 +60,8 @@ func (t tree) at(path string, at int64) Change {
 	return last
 }
 
-// named is the instance that an owner's node has named last, whether the node is
-// there now or not, as it goes for a moment whenever items are dealt out.
+// named is the instance that an owner's node named last. The node need not exist now:
+// it is absent for a moment whenever a leader assigns items.
 func (t tree) named(item int, at int64) string {
 	id := ""
 	for _, c := range t.nodes[ownerNode(item)] {
@@ -75,8 +75,7 @@ func (t tree) named(item int, at int64) string {
 	return id
 }
 
-// moves are the changes after from, up to to, with which an item got another
-// owner.
+// moves are the changes after from, up to to, that gave an item another owner.
 func (t tree) moves(item int, from, to int64) []move {
 	var all []move
 	id := ""
@@ -92,14 +91,15 @@ func (t tree) moves(item int, from, to int64) []move {
 	return all
 }
 
-// move is an item that gets another owner; by is the address of who dealt.
+// move is an item that gets another owner; by is the address of the leader that
+// assigned it.
 type move struct {
 	at       int64
 	from, to string
 	by       string
 }
 
-// left tells whether an instance with an address went after from, up to to.
+// left reports whether an instance with an address went after from, up to to.
 func (t tree) left(member string, from, to int64) bool {
 	for path := range t.nodes {
 		if id, ok := strings.CutPrefix(path, "instances/"); ok && address(id) == member {
@@ -111,8 +111,8 @@ func (t tree) left(member string, from, to int64) bool {
 	return false
 }
 
-// within is the first change of a node after from, up to to, that is there or
-// gone, as asked for.
+// within is the first change after from, up to to, that created or set a node, or with
+// gone the first that deleted it.
 func (t tree) within(path string, gone bool, from, to int64) (Change, bool) {
 	for _, c := range t.nodes[path] {
 		if c.At > from && c.At <= to && c.Gone == gone {

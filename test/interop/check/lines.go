@@ -1,15 +1,15 @@
-// Package judge checks whether every item of a shared job ran once at every
-// instant, by what its members reported. Where one did not, there must be
+// Package check checks from the reports of a shared job's members that every item ran
+// once at every instant. Where an item did not, there must be
 // evidence that ElasticJob caused it or that it was inevitable: the output of
-// Java's schedulers, and ZooKeeper's log. It starts nothing: runs, a timeline
-// and the evidence go in, a Report comes out. It does not check histories, as
-// test/faults does.
+// Java's schedulers, and ZooKeeper's log. The package starts no process: runs, a
+// timeline and the evidence go in, a Report comes out. Histories are checked by
+// test/faults.
 //
 // Flow: ReadJava reads what a Java member printed, Ours what guests wrote →
-// Judge compares the runs with the spans of the timeline and looks for an
+// Runs compares the runs with the spans of the timeline and looks for an
 // Excuse; excuse.go has all kinds with their bounds → Table prints a line for
 // each role and event, and one for each reason.
-package judge
+package check
 
 import (
 	"bufio"
@@ -25,40 +25,40 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// Run is one run of an item as its member told of it. Times are Unix
-// milliseconds.
+// Run is one run of an item as its member reported it. Times are Unix milliseconds.
 type Run struct {
 	Item    int
 	Member  string // the address
-	Instant int64  // what it is for; 0: somebody has asked for it
+	Instant int64  // its instant; 0: it was asked for
 	Start   int64
-	End     int64 // 0: it has not told of one
+	End     int64 // 0: the member has not reported its end
 	Total   int   // of the job, as a Java member saw it
 	Java    bool
 	Attempt int
 }
 
-// Told is a line of a Java member that is no run's. Its scheduler says which
-// instant it fires, when that round is over, and which instant it leaves out.
-type Told struct {
+// JavaLine is a line that a Java member prints apart from its runs. Its scheduler
+// prints which instant it fires, when that round is over, and which instant it leaves
+// out.
+type JavaLine struct {
 	Word    string // joined, started, completed, fired, misfired, over
 	Member  string
 	At      int64
-	Instant int64 // of the last three; 0: somebody has asked for the round
+	Instant int64 // of the last three words; 0: the round was asked for
 }
 
-// ReadJava reads what one Java member printed. A last line without its end is
-// left for later.
-func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
+// ReadJava reads what one Java member printed. It leaves out a last line that is not
+// complete yet.
+func ReadJava(r io.Reader, member string) ([]Run, []JavaLine, error) {
 	var runs []Run
-	var told []Told
+	var others []JavaLine
 	open := map[int]int{} // the newest run of an item
 	var instant int64     // of the round that goes on
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := in.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			return runs, told, nil
+			return runs, others, nil
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read what %s printed: %w", member, err)
@@ -77,9 +77,9 @@ func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
 		switch f[0] {
 		case "fired":
 			instant = number[1]
-			told = append(told, Told{Word: f[0], Member: member, At: at, Instant: instant})
+			others = append(others, JavaLine{Word: f[0], Member: member, At: at, Instant: instant})
 		case "misfired", "over":
-			told = append(told, Told{Word: f[0], Member: member, At: at, Instant: number[1]})
+			others = append(others, JavaLine{Word: f[0], Member: member, At: at, Instant: number[1]})
 		case "start":
 			open[item] = len(runs)
 			runs = append(runs, Run{Item: item, Member: member, Instant: instant, Start: at, Total: int(number[2]), Java: true})
@@ -93,14 +93,14 @@ func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
 				runs[i].End = at
 			}
 		case "joined", "started", "completed":
-			told = append(told, Told{Word: f[0], Member: member, At: at})
+			others = append(others, JavaLine{Word: f[0], Member: member, At: at})
 		default:
 			return nil, nil, fmt.Errorf("line %d of %s begins with no word that members know: %q", n, member, text)
 		}
 	}
 }
 
-// Ours makes runs of the lines of guests.
+// Ours makes runs from the lines of guests.
 func Ours(lines []evidence.Line) []Run {
 	type key struct {
 		item, attempt int
@@ -124,7 +124,7 @@ func Ours(lines []evidence.Line) []Run {
 	return runs
 }
 
-// Sort puts runs of all members into the order in which they started.
+// Sort sorts the runs of all members by their start.
 func Sort(runs []Run) {
 	slices.SortStableFunc(runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Item, b.Item)) })
 }
