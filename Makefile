@@ -57,7 +57,7 @@ test: guests ## run every test, then say what was left out and what failed (WASM
 	   for m in $(NESTED); do (cd $$m && $(GO) test -v -shuffle=on ./...) || ok=1; done; \
 	   exit $$ok; } 2>&1 | tee build/test.log | awk -f .ci/testlog.awk
 
-conformance: build guests ## judge this host, each SDK by the guest that it builds, and examples by their cases
+conformance: build guests ## check this host, each SDK by the guest that it builds, and examples by their cases
 	$(BIN) conformance
 	$(BIN) conformance $$(ls build/conformance/*.wasm | grep -v -- -script.wasm)
 	@for c in plugins/examples/*/cases.toml; do \
@@ -78,7 +78,7 @@ upgrade: build ## run servers of an earlier commit beside those of today on a re
 	$(GO) test ./test/faults -run '^TestUpgrade$$/^all$$/$(STORY)' -count=1 -parallel=5 -timeout=10m -v -args -before=$(BEFORE) -build=$(CURDIR)/build/upgrade/$(BEFORE)
 
 # What is timed comes before the scenarios: nothing else runs then.
-interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both: SCENARIO=migration
+interop: build ## run members of ElasticJob 2.1.5 beside servers, and check both: SCENARIO=migration
 	@mkdir -p build/interop
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
 	$(if $(filter .,$(SCENARIO)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)

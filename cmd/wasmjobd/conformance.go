@@ -30,7 +30,7 @@ func conformanceCommand(term *terminal) *cobra.Command {
 	var serve bool
 	c := &cobra.Command{
 		Use:   "conformance [GUEST.wasm...]",
-		Short: "Judge SDKs by the guests they build, or a host, by the contract",
+		Short: "Check SDKs by the guests they build, or a host, by the contract",
 		Long: "Conformance plays the cases of the kit in abi/conformance. With guests it checks the SDKs that\n" +
 			"built them: NAME.wasm and NAME-script.wasm, as GUEST.md says. Without guests it checks the host.\n" +
 			"That is this program, or with --host another one, which reads requests and writes answers as lines of\n" +
