@@ -106,11 +106,11 @@ func lowered(t *testing.T, params, result string) (string, string) {
 			continue
 		}
 		_, typ, _ := strings.Cut(param, ": ")
-		letters, ok := map[string]string{"u32": "i", "level": "i", "outcome": "i", "s64": "I", "f64": "F", "string": "ii", "list<u8>": "ii"}[typ]
+		core, ok := map[string]string{"u32": "i", "level": "i", "outcome": "i", "s64": "I", "f64": "F", "string": "ii", "list<u8>": "ii"}[typ]
 		if !ok {
 			t.Fatalf("no rule for the type %q", typ)
 		}
-		all += letters
+		all += core
 	}
 	switch result {
 	case "":

@@ -70,23 +70,23 @@ func reference(t *testing.T) []byte {
 var arguments = regexp.MustCompile(`^\((.*?)\) (.*)$`)
 
 // typed turns "a, b" and "iI" into "a i32, b i64", and "a, b" and "ii" into "a, b i32".
-func typed(t *testing.T, names, letters string) string {
+func typed(t *testing.T, names, core string) string {
 	t.Helper()
 	words := map[rune]string{'i': "i32", 'I': "i64", 'F': "f64"}
 	var all []string
 	if names == "" {
-		for _, l := range letters {
+		for _, l := range core {
 			all = append(all, words[l])
 		}
 		return strings.Join(all, ", ")
 	}
 	each := strings.Split(names, ", ")
-	if len(each) != len(letters) {
-		t.Fatalf("%d names for the types %q: %s", len(each), letters, names)
+	if len(each) != len(core) {
+		t.Fatalf("%d names for the types %q: %s", len(each), core, names)
 	}
 	for i, name := range each {
-		if i+1 == len(each) || letters[i] != letters[i+1] {
-			name += " " + words[rune(letters[i])]
+		if i+1 == len(each) || core[i] != core[i+1] {
+			name += " " + words[rune(core[i])]
 		}
 		all = append(all, name)
 	}

@@ -41,14 +41,14 @@ func cTypes(t *testing.T, list string) string {
 	known := map[string]string{"int32_t": "i", "int64_t": "I", "double": "F", "void": ""}
 	var all string
 	for param := range strings.SplitSeq(list, ", ") {
-		letter, ok := known[strings.Fields(param)[0]]
+		core, ok := known[strings.Fields(param)[0]]
 		if strings.Contains(param, "*") {
-			letter, ok = "i", true
+			core, ok = "i", true
 		}
 		if !ok {
 			t.Errorf("no rule for %q", param)
 		}
-		all += letter
+		all += core
 	}
 	return all
 }

@@ -190,11 +190,11 @@ func short(t *testing.T, list *ast.FieldList) string {
 		case *ast.SelectorExpr:
 			name = typ.Sel.Name
 		}
-		letter, ok := map[string]string{"int32": "i", "Pointer": "i", "int64": "I", "float64": "F"}[name]
+		core, ok := map[string]string{"int32": "i", "Pointer": "i", "int64": "I", "float64": "F"}[name]
 		if !ok {
 			t.Fatalf("no rule for the type %v", field.Type)
 		}
-		all += strings.Repeat(letter, max(1, len(field.Names)))
+		all += strings.Repeat(core, max(1, len(field.Names)))
 	}
 	return all
 }

@@ -32,7 +32,7 @@ func TestTheRustSDKImportsEveryFunction(t *testing.T) {
 		last := ""
 		for param := range strings.SplitSeq(m[2], ",") {
 			_, typ, _ := strings.Cut(strings.TrimSpace(param), ": ")
-			letter, ok := types[typ]
+			core, ok := types[typ]
 			if !ok {
 				t.Errorf("%s: no rule for the type %q", m[1], typ)
 			}
@@ -40,7 +40,7 @@ func TestTheRustSDKImportsEveryFunction(t *testing.T) {
 			if strings.HasPrefix(last, "*") != (typ == "usize") {
 				t.Errorf("%s: %q follows %q", m[1], typ, last)
 			}
-			params, last = params+letter, typ
+			params, last = params+core, typ
 		}
 		if strings.HasPrefix(last, "*") {
 			t.Errorf("%s: a pointer without a length", m[1])

@@ -232,7 +232,7 @@ func (c *Checkup) noteLatch(v *protocol.View, form layout.Form) {
 func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v *protocol.View, form layout.Form) {
 	foreign := v.Shared()
 	c.breaks(v.Faults...)
-	c.reportUnheld(l.Orphans(v), foreign)
+	c.reportUnheld(l.UnheldMarks(v), foreign)
 	for _, place := range form.Unheld {
 		c.breaks(reason.Of(reason.LatchUnheld, place))
 	}

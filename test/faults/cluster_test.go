@@ -325,9 +325,9 @@ func (c *cluster) hit(s *server) {
 // lastHit is when that was.
 func (c *cluster) lastHit() int64 { return c.input.Hit[len(c.input.Hit)-1].At }
 
-// judge lets the cluster settle after the fault, stops it, and compares what
+// check lets the cluster settle after the fault, stops it, and compares what
 // its guests told with what its histories say.
-func (c *cluster) judge() evidence.Report {
+func (c *cluster) check() evidence.Report {
 	c.Helper()
 	c.input.To = time.Now().UnixMilli()
 	c.settle(c.input.To)
@@ -358,7 +358,7 @@ func (c *cluster) judge() evidence.Report {
 // verdict is the cluster's line of the table. What was found is told, and kept.
 func (c *cluster) verdict() evidence.Named {
 	c.Helper()
-	r := c.judge()
+	r := c.check()
 	for i, f := range r.Findings {
 		if i == 20 {
 			c.Errorf("and %d more", len(r.Findings)-i)

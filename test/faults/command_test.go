@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // behind a process that has left its session and never ends by itself, which tells
 // that it is there as well, for the same run.
 func command(file, about string, left bool) (exit int) {
-	e, err := newTeller(file, about)
+	e, err := newReporter(file, about)
 	if err != nil {
 		return complain(err)
 	}
@@ -80,13 +80,13 @@ func complain(err error) (exit int) {
 	return 1
 }
 
-// teller appends lines about one attempt to the evidence.
-type teller struct {
+// reporter appends lines about one attempt to the evidence.
+type reporter struct {
 	file     *os.File
 	instance string
 }
 
-func newTeller(file, about string) (*teller, error) {
+func newReporter(file, about string) (*reporter, error) {
 	var run struct{ TaskID string }
 	if err := json.Unmarshal([]byte(about), &run); err != nil {
 		return nil, fmt.Errorf("read the context: %w", err)
@@ -96,31 +96,31 @@ func newTeller(file, about string) (*teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &teller{f, instance}, nil
+	return &reporter{f, instance}, nil
 }
 
-func (e *teller) tell(word string) error {
+func (e *reporter) report(word string) error {
 	_, err := fmt.Fprintf(e.file, "%s %s %s %s %s %d\n", word, os.Getenv("WASMJOB_RUN_ID"), os.Getenv("WASMJOB_ATTEMPT"),
 		os.Getenv("WASMJOB_FENCE"), e.instance, time.Now().UnixMilli())
 	return err
 }
 
 // seal waits until the line is on the disk.
-func (e *teller) seal(word string) error {
-	if err := e.tell(word); err != nil {
+func (e *reporter) seal(word string) error {
+	if err := e.report(word); err != nil {
 		return err
 	}
 	return e.file.Sync()
 }
 
 // beats gives signs of life for some time.
-func (e *teller) beats(lasts time.Duration) error {
+func (e *reporter) beats(lasts time.Duration) error {
 	const beat = 50 * time.Millisecond
 	next := time.NewTicker(beat)
 	defer next.Stop()
 	for ; lasts > 0; lasts -= beat {
 		<-next.C
-		if err := e.tell("beat"); err != nil {
+		if err := e.report("beat"); err != nil {
 			return err
 		}
 	}

@@ -80,9 +80,9 @@ func deposed(c *cluster, lose func(machine, ...machine) func()) {
 
 // nothingAfter sees that the guests of an instance had ended when its session
 // ended, by the log of a server of ZooKeeper that saw it.
-func (c *cluster) nothingAfter(instance string, witness *zktest.Server) {
+func (c *cluster) nothingAfter(instance string, observer *zktest.Server) {
 	c.Helper()
-	gone := sessionEnd(c, witness.Log(), instance)
+	gone := sessionEnd(c, observer.Log(), instance)
 	var last evidence.Line
 	lines, err := c.lines.read()
 	if err != nil {

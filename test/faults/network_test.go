@@ -160,8 +160,8 @@ func orInit(namespace []string) []string {
 // is told: connections stay open and are silent.
 func (n *network) cut(a machine, others ...machine) (heal func()) {
 	n.t.Helper()
-	says, hears := n.mute(a, others...), n.deafen(a, others...)
-	return func() { says(); hears() }
+	restoreOut, restoreIn := n.mute(a, others...), n.deafen(a, others...)
+	return func() { restoreOut(); restoreIn() }
 }
 
 // mute loses every packet from a to the others until heal is called.

@@ -41,8 +41,9 @@ func (c *cluster) show(s *server, name string) (out shown) {
 	return out
 }
 
-// dealt is among how many items a job is dealt; 0 while that is about to change.
-func (c *cluster) dealt(s *server, name string) (items int) {
+// assignedItems is the number of items that a job has assigned; 0 while a reshard is
+// asked for.
+func (c *cluster) assignedItems(s *server, name string) (items int) {
 	c.Helper()
 	j := c.show(s, name)
 	for _, m := range j.Members {

@@ -30,21 +30,21 @@ func (c *cluster) triggered(least int) {
 		item int
 		run  string
 	}
-	told := map[key]map[trace.State]bool{} // by final rows; two histories may have the same one
+	ends := map[key]map[trace.State]bool{} // by final rows; two histories may have the same one
 	for _, r := range c.input.Rows {
 		if k := (key{r.Job, r.Item, r.Run}); r.State.Final() {
-			if told[k] == nil {
-				told[k] = map[trace.State]bool{}
+			if ends[k] == nil {
+				ends[k] = map[trace.State]bool{}
 			}
-			told[k][r.State] = true
+			ends[k][r.State] = true
 		}
 	}
 	accepted := 0
 	for id, j := range c.accepted() {
 		accepted++
 		for i := range j.Items {
-			if ends := told[key{j.Name, i, id}]; len(ends) != 1 {
-				c.Errorf("%s, item %d: the trigger %s ended %d times: %v", j.Name, i, id, len(ends), ends)
+			if states := ends[key{j.Name, i, id}]; len(states) != 1 {
+				c.Errorf("%s, item %d: the trigger %s ended %d times: %v", j.Name, i, id, len(states), states)
 			}
 		}
 	}

@@ -23,15 +23,15 @@ var overdue = tempo{12 * time.Second, 8 * time.Second}
 // often is one for stories of many steps.
 var often = tempo{6 * time.Second, 3 * time.Second}
 
-// upgrades are told side by side: each waits most of the time.
+// upgrades run side by side: each waits most of the time.
 var upgrades = []struct {
 	name     string
 	slow     tempo
 	triggers int // so many at least are accepted by all servers
-	tell     func(c *cluster, before, today string)
+	play     func(c *cluster, before, today string)
 }{
-	{"today-joins", usual, 2, func(c *cluster, before, today string) { beside(c, before, today) }},
-	{"before-joins", usual, 2, func(c *cluster, before, today string) { beside(c, today, before) }},
+	{"today-joins", usual, 2, func(c *cluster, before, today string) { joinAndLead(c, before, today) }},
+	{"before-joins", usual, 2, func(c *cluster, before, today string) { joinAndLead(c, today, before) }},
 	{"departing", overdue, 1, departing},
 	{"rolling", often, 2, rolling},
 	{"alone", often, 0, alone},
@@ -54,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 				t.Parallel()
 				c := emptyCluster(t, e, u.slow)
 				c.subnet = fmt.Sprintf("10.0.%d.", n)
-				u.tell(c, old, built)
+				u.play(c, old, built)
 				line := c.verdict()
 				c.triggered(u.triggers)
 				mu.Lock()
@@ -85,10 +85,10 @@ func (c *cluster) joins(program string) *server {
 	return s
 }
 
-// beside: one program is there, and another joins. Each is killed amid its runs,
+// joinAndLead: one program is there, and another joins. Each is killed amid its runs,
 // the other one takes the lead and the runs over, and deals when it is back, once
 // fewer items and once more.
-func beside(c *cluster, first, second string) {
+func joinAndLead(c *cluster, first, second string) {
 	c.input.Jobs[0].Items = fewItems // the others are judged by their rows, and below
 	a := c.joins(first)
 	c.leads(a)
@@ -99,7 +99,7 @@ func beside(c *cluster, first, second string) {
 
 	a.settings = fewer
 	c.changesHands(a, b)
-	c.await("the smaller total to be dealt", func([]evidence.Line) bool { return c.dealt(b, "quick") == fewItems })
+	c.await("the smaller total to be assigned", func([]evidence.Line) bool { return c.assignedItems(b, "quick") == fewItems })
 	gone := time.Now().UnixMilli()
 	c.trigger(a, "quick")
 	c.trigger(b, "quick")

@@ -170,15 +170,15 @@ var owners = map[string]string{
 	"github.com/robfig/cron/v3":       "host/internal/schedule",
 	"github.com/BurntSushi/toml":      "host/config",
 	"database/sql":                    "host/trace/sqltrace",
-	"net/http":                        "host/internal/outbound", // what guests ask for; see also beside
+	"net/http":                        "host/internal/outbound", // what guests ask for; see also furtherImporters
 	"github.com/go-zookeeper/zk":      "host/registry/zk",
 	"modernc.org/sqlite":              "cmd/wasmjobd",
 	"github.com/spf13/cobra":          "cmd/wasmjobd",
 	"github.com/rogpeppe/go-internal": "cmd/wasmjobd",
 }
 
-// beside are further importers, each of which has nothing to do with the first.
-var beside = map[string][]string{
+// furtherImporters are further importers, each of which has nothing to do with the first.
+var furtherImporters = map[string][]string{
 	// modules from server to server, which no grant of a guest allows or forbids, and what operators ask
 	"net/http": {"host/internal/peer", "host/admin"},
 }
@@ -317,7 +317,7 @@ func tableFaults(rows []layer) []string {
 	return faults
 }
 
-func TestOneImporterPerLibrary(t *testing.T) {
+func TestOneImporterPerDependency(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
 	for _, f := range p.main() {
@@ -337,7 +337,7 @@ func TestOneImporterPerLibrary(t *testing.T) {
 // owned returns the owner of imp if it is somebody else.
 func owned(rel, imp string, test bool) string {
 	for lib, owner := range owners {
-		if !within(imp, lib) || owner == rel || slices.Contains(beside[lib], rel) {
+		if !within(imp, lib) || owner == rel || slices.Contains(furtherImporters[lib], rel) {
 			continue
 		}
 		// A test may bring the driver or the server that its subject needs.

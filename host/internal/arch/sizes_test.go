@@ -68,24 +68,24 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		lines, ceiling int
+		lines, allowed int
 		ok             bool
 	}{{60, 0, true}, {61, 0, false}, {61, 70, true}, {71, 70, false}, {60, 70, false}} {
-		if (sizeFault(c.lines, 60, c.ceiling) == "") != c.ok {
-			t.Errorf("%d lines with %d allowed: it is not so that this passes: %v", c.lines, c.ceiling, c.ok)
+		if (sizeFault(c.lines, 60, c.allowed) == "") != c.ok {
+			t.Errorf("%d lines with %d allowed: it is not so that this passes: %v", c.lines, c.allowed, c.ok)
 		}
 	}
 }
 
-// sizeFault says what is wrong with so many lines; ceiling is 0 for what must
+// sizeFault says what is wrong with so many lines; allowed is 0 for what must
 // keep to the limit.
-func sizeFault(lines, limit, ceiling int) string {
+func sizeFault(lines, limit, allowed int) string {
 	switch {
-	case ceiling == 0 && lines > limit:
+	case allowed == 0 && lines > limit:
 		return fmt.Sprintf("it has %d lines, more than %d: divide it", lines, limit)
-	case ceiling > 0 && lines > ceiling:
-		return fmt.Sprintf("it has %d lines, and even as an exception may have %d: divide it", lines, ceiling)
-	case ceiling > 0 && lines <= limit:
+	case allowed > 0 && lines > allowed:
+		return fmt.Sprintf("it has %d lines, and even as an exception may have %d: divide it", lines, allowed)
+	case allowed > 0 && lines <= limit:
 		return fmt.Sprintf("it has %d lines, which is within the limit of %d: take its line out of tooLong", lines, limit)
 	}
 	return ""

@@ -30,7 +30,7 @@ func newCache(b *testing.B, address, root string) *cache {
 	b.Helper()
 	t := &cache{todo: make(chan func(), 1<<20), known: map[string]bool{}}
 	t.calm = sync.NewCond(&t.mu)
-	conn, _, err := client.Connect([]string{address}, 20*time.Second, client.WithLogInfo(false), client.WithEventCallback(t.hear))
+	conn, _, err := client.Connect([]string{address}, 20*time.Second, client.WithLogInfo(false), client.WithEventCallback(t.notify))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (t *cache) later(do func()) {
 	t.todo <- do
 }
 
-func (t *cache) hear(e client.Event) {
+func (t *cache) notify(e client.Event) {
 	switch e.Type {
 	case client.EventNodeDataChanged:
 		t.later(func() { t.data(e.Path) })

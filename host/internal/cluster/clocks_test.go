@@ -72,13 +72,13 @@ func otherClocks(t *testing.T, c *stage, by time.Duration) {
 		t.Errorf("the leader began %d runs", n)
 	}
 	const differs = "the server's clock differed from the registry's"
-	tells := func(m *cluster.Member) bool {
+	reports := func(m *cluster.Member) bool {
 		return slices.ContainsFunc(m.Host.Jobs()[0].Troubles, func(r reason.Reason) bool { return strings.Contains(r.String(), differs) })
 	}
-	if !tells(leader) {
+	if !reports(leader) {
 		t.Errorf("the leader's troubles: %q", leader.Host.Jobs()[0].Troubles)
 	}
-	if tells(other) {
+	if reports(other) {
 		t.Errorf("the other's troubles: %q", other.Host.Jobs()[0].Troubles)
 	}
 }

@@ -39,11 +39,11 @@ const (
 
 // State is what is known of the job at one moment.
 type State struct {
-	View   *protocol.View // nil before the tree was read
-	Guests []job.Call     // that run, in the order of their starts
-	Calls  []job.Call     // all that ever started
-	Rows   []trace.Row    // stored so far, of all members
-	Heard  []string       // which listeners of fires were called
+	View      *protocol.View // nil before the tree was read
+	Guests    []job.Call     // that run, in the order of their starts
+	Calls     []job.Call     // all that ever started
+	Rows      []trace.Row    // stored so far, of all members
+	Listeners []string       // which listeners of fires were called
 }
 
 // Cluster is one job with its members. Its methods fail the test.
@@ -77,7 +77,7 @@ func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 		t.Fatal(err)
 	}
 	f := newFollower(c)
-	if c.operator, err = r.Open(ctx, f.hear); err != nil {
+	if c.operator, err = r.Open(ctx, f.notify); err != nil {
 		t.Fatal(err)
 	}
 	var work sync.WaitGroup
@@ -209,7 +209,7 @@ func (c *Cluster) Release() {
 // guest is what every member runs.
 func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
 	if call.Event != "" {
-		c.change(func(s *State) { s.Heard = append(slices.Clip(s.Heard), string(call.Event)) })
+		c.change(func(s *State) { s.Listeners = append(slices.Clip(s.Listeners), string(call.Event)) })
 		return job.Outcome{Verdict: job.OK}
 	}
 	var held chan struct{}

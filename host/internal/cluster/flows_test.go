@@ -33,18 +33,18 @@ func TestFlows(t *testing.T) {
 	// A second of ticks, so that a busy machine loses no session.
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
 	for name, test := range map[string]func(*testing.T, *stage){
-		"two-transactions":  twoTransactions,
-		"strategies":        strategies,
-		"leader-dies":       leaderDies,
-		"repairs":           repairs,
-		"connection-cut":    connectionCut,
-		"session-expires":   sessionExpires,
-		"operators":         operators,
-		"late-for-the-deal": lateForTheDeal,
-		"idle":              idle,
-		"times":             times,
-		"hour-ahead":        hourAhead,
-		"hour-behind":       hourBehind,
+		"two-transactions":        twoTransactions,
+		"strategies":              strategies,
+		"leader-dies":             leaderDies,
+		"repairs":                 repairs,
+		"connection-cut":          connectionCut,
+		"session-expires":         sessionExpires,
+		"operators":               operators,
+		"late-for-the-assignment": lateForTheAssignment,
+		"idle":                    idle,
+		"times":                   times,
+		"hour-ahead":              hourAhead,
+		"hour-behind":             hourBehind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,11 +231,11 @@ func strategies(t *testing.T, c *stage) {
 			}
 			want := make([]job.InstanceID, config.Shards)
 			descending := []string{string(ids[2]), string(ids[1]), string(ids[0])}
-			dealt, err := st.Assign(t.Context(), strategy.Request{Job: "job", Instances: descending, Total: config.Shards})
+			assigned, err := st.Assign(t.Context(), strategy.Request{Job: "job", Instances: descending, Total: config.Shards})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for k, items := range dealt {
+			for k, items := range assigned {
 				for _, i := range items {
 					want[i] = job.InstanceID(descending[k])
 				}
@@ -440,7 +440,7 @@ func operators(t *testing.T, c *stage) {
 
 // A member that joins while runs are open gets what is free at once, and the
 // rest when the runs are over.
-func lateForTheDeal(t *testing.T, c *stage) {
+func lateForTheAssignment(t *testing.T, c *stage) {
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(4)})
 	c.calm(member(1))
 	c.Hold()

@@ -19,14 +19,14 @@ type follower struct {
 
 func newFollower(c *Cluster) *follower { return &follower{c: c, ready: make(chan struct{}, 1)} }
 
-// hear is the session's callback.
-func (f *follower) hear(e registry.Event) {
+// notify is the session's callback.
+func (f *follower) notify(e registry.Event) {
 	f.mu.Lock()
 	f.events = append(f.events, e)
 	f.mu.Unlock()
 	select {
 	case f.ready <- struct{}{}:
-	default: // it has been told
+	default: // it is awake
 	}
 }
 

@@ -25,16 +25,16 @@ func toLast(_ context.Context, r strategy.Request) ([][]int, error) {
 	return items, nil
 }
 
-// heard is a registry whose events somebody else hears, too.
-type heard struct {
+// listened is a registry that passes each event to a second listener.
+type listened struct {
 	registry.Registry
 	on func(registry.Event)
 }
 
 // Open is part of registry.Registry.
-func (h heard) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	return h.Registry.Open(ctx, func(e registry.Event) {
-		h.on(e)
+func (l listened) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	return l.Registry.Open(ctx, func(e registry.Event) {
+		l.on(e)
 		on(e)
 	})
 }
@@ -46,7 +46,7 @@ const (
 )
 
 // BenchmarkTakeover kills a member that runs 100 items: from the event of its
-// instance's end, as the member hears it that is left, to the start of the last
+// instance's end, as the surviving member gets it, to the start of the last
 // guest there. Beside it stands how long one write takes.
 func BenchmarkTakeover(b *testing.B) {
 	server := serving(b, 100*time.Millisecond, allCompilers)
@@ -79,9 +79,9 @@ type survivor struct {
 	member *cluster.Member
 	died   int // so many did
 
-	mu      sync.Mutex // guards what follows
-	victim  string
-	heardAt time.Time
+	mu        sync.Mutex // guards what follows
+	victim    string
+	noticedAt time.Time
 }
 
 func newSurvivor(b *testing.B, server *zktest.Server) *survivor {
@@ -91,7 +91,7 @@ func newSurvivor(b *testing.B, server *zktest.Server) *survivor {
 	adjust := o.Adjust
 	o.Adjust = func(h *host.Options) {
 		adjust(h)
-		h.Registry = heard{direct(b, server), s.hear}
+		h.Registry = listened{direct(b, server), s.notify}
 	}
 	s.member = s.c.Start(o)
 	return s
@@ -105,12 +105,12 @@ func (s *survivor) options(id job.InstanceID) cluster.Options {
 	}}
 }
 
-// hear notes when the member hears of the victim's end.
-func (s *survivor) hear(e registry.Event) {
+// notify records when the member gets the event of the victim's end.
+func (s *survivor) notify(e registry.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Kind == registry.Changed && e.Path == s.victim {
-		s.heardAt = time.Now()
+		s.noticedAt = time.Now()
 	}
 }
 
@@ -137,7 +137,7 @@ func (s *survivor) takeOver() float64 {
 	s.guests.mu.Lock()
 	s.guests.await(func() bool { return s.guests.started[member(2)] == fireItems })
 	s.mu.Lock()
-	took := ms(s.guests.last.Sub(s.heardAt))
+	took := ms(s.guests.last.Sub(s.noticedAt))
 	s.mu.Unlock()
 	s.guests.mu.Unlock()
 	s.guests.release()

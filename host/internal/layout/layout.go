@@ -67,8 +67,8 @@ type Inspector interface {
 	// Began tells which item somebody has marked as running, if that is what an event
 	// says; the mark may be gone again.
 	Began(e registry.Event) (item int, ok bool)
-	// Orphans names the marks of items that no session holds.
-	Orphans(v *protocol.View) []string
+	// UnheldMarks names the marks of items that no session holds.
+	UnheldMarks(v *protocol.View) []string
 	// Masked is the value at a path as strangers may see it.
 	Masked(path string, data []byte) string
 }

@@ -34,7 +34,7 @@ func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 
 // Which layout a job has its tree tells, and of one that nobody spells the error says
 // which.
-func TestTreesTellTheirLayout(t *testing.T) {
+func TestTreesHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	const config21 = `{"jobName":"j"}`
 	for name, tree := range map[string]struct {

@@ -188,7 +188,7 @@ func kinds(r evidence.Report) string {
 	return strings.Join(out, " ")
 }
 
-func TestFrozenIsCountedApart(t *testing.T) {
+func TestFrozenIsCountedSeparately(t *testing.T) {
 	t.Parallel()
 	r := evidence.Check(evidence.Input{Lines: words(t, frozen), Rows: killedRows()[1:], Jobs: []evidence.Job{{Name: "j", Items: 1, Every: time.Second}},
 		From: 1000, To: 2000, Frozen: []evidence.Span{{Server: "10.0.0.1", From: 2060, To: 2650}}})

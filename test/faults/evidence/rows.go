@@ -18,8 +18,8 @@ func unique(rows []trace.Row) []trace.Row {
 	sorted = slices.CompactFunc(sorted, func(a, b trace.Row) bool { return compareAttempts(a, b) == 0 && a.State == b.State })
 	var kept []trace.Row
 	for k, r := range sorted {
-		beside := k > 0 && compareAttempts(sorted[k-1], r) == 0 || k+1 < len(sorted) && compareAttempts(r, sorted[k+1]) == 0
-		if !beside || r.State != trace.TakenOver || r.Reason.Code != reason.RegistryLost {
+		another := k > 0 && compareAttempts(sorted[k-1], r) == 0 || k+1 < len(sorted) && compareAttempts(r, sorted[k+1]) == 0
+		if !another || r.State != trace.TakenOver || r.Reason.Code != reason.RegistryLost {
 			kept = append(kept, r)
 		}
 	}

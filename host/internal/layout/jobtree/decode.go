@@ -50,7 +50,7 @@ func (d *Decoder) View() *protocol.View {
 	v.Rev++
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
 	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
-	d.faults.tell(v, d.j)
+	d.faults.publish(v, d.j)
 	if v.Config = d.config; d.foreign {
 		v.Config = nil
 	}

@@ -93,15 +93,15 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.takeOver(m)
 	case protocol.JoinRound:
 		for _, i := range m.Items {
-			t.create(j.vouched(m.Event, i), "")
+			t.create(j.roundItem(m.Event, i), "")
 		}
 		if m.Next != nil {
-			t.tell(m.Self, m.Next)
+			t.setFires(m.Self, m.Next)
 		}
 	case protocol.Release:
 		t.release(m)
 	case protocol.SetFires:
-		t.tell(m.Self, &m.Next)
+		t.setFires(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
 		t.unpend(m.Items)

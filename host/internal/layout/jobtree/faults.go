@@ -64,8 +64,8 @@ func (o *fault) code() reason.Code {
 	return reason.NodeUnreadable
 }
 
-// tell puts the faults into a view.
-func (f faults) tell(v *protocol.View, j Job) {
+// publish puts the faults into a view.
+func (f faults) publish(v *protocol.View, j Job) {
 	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
 	for _, o := range f {
 		text := strings.ToValidUTF8(j.At(o.path)+": "+o.text, "\ufffd")

@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Orphans names the marks of items that no session holds: to members of
+// UnheldMarks names the marks of items that no session holds: to members of
 // ElasticJob the item runs for ever, and nobody of theirs clears it.
-func (j Job) Orphans(v *protocol.View) []string {
+func (j Job) UnheldMarks(v *protocol.View) []string {
 	var paths []string
 	for i, it := range v.Items {
 		if it.RunningP {

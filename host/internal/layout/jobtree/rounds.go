@@ -23,7 +23,7 @@ func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
 	return v.Guarantee.Completed
 }
 
-func (j Job) vouched(e protocol.Event, i int) string {
+func (j Job) roundItem(e protocol.Event, i int) string {
 	return j.at(roundNode(e)) + "/" + strconv.Itoa(i)
 }
 
@@ -31,7 +31,7 @@ func (j Job) vouched(e protocol.Event, i int) string {
 func (t *transaction) release(m protocol.Release) {
 	r := roundOf(t.v, m.Event)
 	for _, i := range r.Items {
-		t.delete(t.vouched(m.Event, i), registry.AnyVersion)
+		t.delete(t.roundItem(m.Event, i), registry.AnyVersion)
 	}
 	for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
 		t.delete(t.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
@@ -39,8 +39,8 @@ func (t *transaction) release(m protocol.Release) {
 	t.delete(t.at(roundNode(m.Event)), registry.AnyVersion)
 }
 
-// tell sets how far the listeners of fires have been told.
-func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
+// setFires records up to which fire the listeners were called.
+func (t *transaction) setFires(self job.InstanceID, next *protocol.Fires) {
 	t.checkRuns("set-fires/own", []job.InstanceID{self})
 	if t.v.Fires.Exists {
 		t.op(registry.Set, t.at(NodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))

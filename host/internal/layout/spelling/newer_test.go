@@ -44,7 +44,7 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 
 // A release that knows no codes reads the words of a row, and writes words alone when
 // it moves the row on.
-func TestReasonsOfRowsBesideTheReleaseBefore(t *testing.T) {
+func TestReasonsOfRowsForTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	d := protocol.RunsData{Seq: 2, Rows: []protocol.Row{
 		{Seq: 1, Entry: protocol.Entry{Item: 0, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.TakenOver, Why: reason.Of(reason.ServerGone)},

@@ -114,7 +114,7 @@ func TestUpdateOfWhatJavaWrote(t *testing.T) {
 			if back, err := DecodeConfig(got); err != nil || *back != *want {
 				t.Errorf("%s, %s: %+v, %v, want %+v", name, key, back, err, want)
 			}
-			before, after := apart([]byte(text), got)
+			before, after := differences([]byte(text), got)
 			if bytes.ContainsAny(before, "{}") || len(before) > 60 || bytes.Contains(after, []byte("null")) {
 				t.Errorf("%s, %s: %q became %q in\n%s", name, key, before, after, text)
 			}
@@ -126,8 +126,8 @@ func TestUpdateOfWhatJavaWrote(t *testing.T) {
 	}
 }
 
-// apart is where two texts differ.
-func apart(a, b []byte) (inA, inB []byte) {
+// differences is where two texts differ.
+func differences(a, b []byte) (inA, inB []byte) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}

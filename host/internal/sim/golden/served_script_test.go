@@ -367,11 +367,11 @@ func servedOnce(p *served) {
 			}
 		})
 	}
-	p.checkFires(p.State().Heard)
+	p.checkFires(p.State().Listeners)
 }
 
 // called waits until listeners of fires were called that often.
 func (p *served) called(n int) {
 	p.t.Helper()
-	p.Await(fmt.Sprintf("%d calls of listeners", n), func(s hosts.State) bool { return len(s.Heard) == n })
+	p.Await(fmt.Sprintf("%d calls of listeners", n), func(s hosts.State) bool { return len(s.Listeners) == n })
 }
