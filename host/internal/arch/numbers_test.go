@@ -51,7 +51,8 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
 	{"docs/PROTOCOL.md", "The state of an item has at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
-	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
+	{"docs/PROTOCOL.md", "Where more than 127 moments differ", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
+	{"docs/PROTOCOL.md", "the longest wait, which\n  is ten seconds", "host/internal/runner/runner.go", "reshardWait = 10_000\n"},
 	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/spelling/numbers.go", "MaxItems = 100_000\n"},
 	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/jobtree/size_test.go", "len(text) > 550<<10 {"},
 	{"docs/PROTOCOL.md", "first end of a fire waits 2 ms for others", "host/internal/runner/runner.go", "linger = 2\n"},
