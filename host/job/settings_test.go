@@ -154,6 +154,7 @@ Generated from the table in host/job/settings.go by ` + "`make generate`" + `; d
 
 - A setting marked * can stand in ` + "`[defaults]`" + `, for all jobs.
 - *Kept*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
+- A job without ` + "`cron`" + ` has ` + "`schedule = \"manual\"`" + `: only a trigger runs it.
 - *Changes*: when another value counts on a server that runs the job. Empty: at once, for what begins after it.
 
 | setting | value | default | of jobs | kept | changes |
