@@ -66,8 +66,8 @@ func listVerb(short, long string, asJSON func([]operator.JobReport) any, print f
 func jobShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show one job: its servers, its items, and what is wrong", Args: cobra.ExactArgs(1),
-		Long: "Show who owns and runs each item, since when, its last instant, and what is wrong. An item is\n" +
-			"running, pending (it waits for a server after a death), disabled, unassigned or idle.",
+		Long: "Show who owns and runs each item, since when, the newest instant that is accounted for, and what is\n" +
+			"wrong. An item is running, pending (it waits for a server after a death), disabled, unassigned or idle.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])
