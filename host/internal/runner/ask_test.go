@@ -2,12 +2,16 @@ package runner
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // Two operators ask two servers, one right after the other, and the second server
@@ -57,4 +61,38 @@ func TestAskGoesByWhatTheRegistryHas(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A registry that takes no writes for a moment, in which nobody but an operator asks
+// for something, is not why an instant passes later.
+func TestAskWhileNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		var broken atomic.Bool
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return brokenDisk{s, &broken} }}
+		s := serveThrough(t, d, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(15 * time.Second) })
+		time.Sleep(12 * time.Second)
+		broken.Store(true)
+		time.AfterFunc(time.Second, func() { broken.Store(false) })
+		must(t, s.Ask(t.Context(), protocol.AskPause{})) // it is not paused
+		if at := time.Now().UTC().Second(); at >= 20 {
+			t.Fatalf("answered at %d s, want before the next instant", at)
+		}
+		time.Sleep(25 * time.Second)
+		s.stop(t)
+		var missed int
+		for _, r := range rows.sorted() {
+			if r.State != trace.Missed || r.Count == 0 {
+				continue
+			}
+			if missed++; r.Reason.Code != reason.StillRunning {
+				t.Errorf("missed because of %s, want the run before: %+v", r.Reason.Code, r)
+			}
+		}
+		if missed == 0 {
+			t.Error("nothing was missed")
+		}
+		must(t, reg.Close())
+	})
 }

@@ -19,11 +19,13 @@ func (m *member) handleAsk(a protocol.Asked) {
 	m.syncAsks()
 }
 
-// syncAsks syncs the session for all asks that came. One sync is under way at a time.
+// syncAsks syncs the session for all asks that came. One sync is under way at a time. The
+// core is not told of a registry that takes no writes: it would go by that until its next
+// view, and none follows if nothing has changed.
 func (m *member) syncAsks() {
 	if a := &m.asks; !a.syncing && len(a.came) > 0 {
 		a.syncing = true
-		m.syncAfter(0, asksSyncedMessage{a.came})
+		m.syncAfter(0, asksSyncedMessage{a.came}, m.report.readOnly)
 		a.came = nil
 	}
 }

@@ -39,8 +39,9 @@ func (m *member) readOnly(cause error) {
 	m.report.readOnly(cause)
 }
 
-// syncAfter syncs the session after a pause, and retries until that succeeds. Then it puts the message.
-func (m *member) syncAfter(pause time.Duration, then message) {
+// syncAfter syncs the session after a pause, and retries until that succeeds. Then it puts
+// the message. It calls readOnly each time the registry takes no writes.
+func (m *member) syncAfter(pause time.Duration, then message, readOnly func(cause error)) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
 			return
@@ -56,7 +57,7 @@ func (m *member) syncAfter(pause time.Duration, then message) {
 				return // the last event of the session follows, or was handled already
 			}
 			if errors.Is(err, registry.ErrReadOnly) {
-				m.readOnly(err)
+				readOnly(err)
 			}
 			m.Log.Debug("the registry does not answer; no run begins", "error", err)
 			if !session.Sleep(m.life.ctx, p.Next()) {

@@ -285,7 +285,7 @@ func (m *member) advance(in protocol.Input) {
 		m.sendCommit(plan)
 	}
 	if plan.Sync {
-		m.syncAfter(plan.Pause, syncedMessage{})
+		m.syncAfter(plan.Pause, syncedMessage{}, m.readOnly)
 	}
 	for _, e := range plan.Effects {
 		m.effect(in, e)
