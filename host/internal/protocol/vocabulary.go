@@ -217,8 +217,8 @@ type (
 		ID    ID
 		Place string
 	}
-	// Abdicate gives up the lead. It sets the own record, so that a write that is
-	// applied late does not end the lead of a successor.
+	// Abdicate gives up the lead, unless a foreign member leads by then. It sets the own
+	// record, so that a write that is applied late does not end the lead of a successor.
 	Abdicate struct {
 		Self ID
 		Own  RunsData

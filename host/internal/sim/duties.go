@@ -132,10 +132,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 			l.w.breach("leave", "%s left something of %s", by, m.Self)
 		}
 		l.disowned(m.Self, by)
+		l.endsLead(old, by)
 	default:
-		if old.Leader != "" && old.Leader != by.self && l.v.Leader == "" {
-			l.w.breach("another's lead", "%s ended the lead of %s", by, old.Leader)
-		}
+		l.endsLead(old, by)
 	}
 }
 

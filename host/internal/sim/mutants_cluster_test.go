@@ -106,6 +106,8 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 			noRule("abdicate"),
 		}},
 		{"abdicate: never", "a leader whose server is disabled gives up the lead", []change{noRule("abdicate")}},
+		{"abdicate: another leads", "an abdication does not end the lead of a foreign member", []change{noFence("abdicate/lead")}},
+		{"leave: another leads", "a leave does not end the lead of a foreign member", []change{noFence("leave/lead")}},
 		{"server: not healed", "a live member's server node is created again", []change{noRule("set-server")}},
 		{"prune: never", "servers that are long gone are removed", []change{noRule("prune-servers")}},
 		{"prune: disabled", "a disabled server stays", []change{in("protocol.State.seeServers", "sv.Disabled", "false")}},

@@ -26,7 +26,47 @@ func leadScenarios() []scenario {
 			w.theirs("10.0.0.1", 3)
 			w.theirs("10.0.0.9", 4)
 		}, leadBeforeBegin},
+		{"an abdication arrives after ElasticJob has taken the lead", oneOfOursLeads, leadBeforeAbdicate},
+		{"a leave of the leader arrives after ElasticJob has taken the lead", oneOfOursLeads, leadBeforeLeave},
 	}
+}
+
+func oneOfOursLeads(w *World) {
+	w.plain(6, 9)
+	w.ours(1, 0).timeout = 60 * second
+	w.theirs("10.0.1.1", 5)
+}
+
+func leadBeforeAbdicate(w *World) driver {
+	return leadEnds(w, func(a *member) { w.tool(protocol.DisableServer{IP: a.ip, Disabled: true}) })
+}
+
+func leadBeforeLeave(w *World) driver {
+	return leadEnds(w, func(a *member) { w.wish(a, protocol.AskLeave{}) })
+}
+
+// leadEnds makes the leader give up the lead, and ElasticJob take it before.
+func leadEnds(w *World, ask func(*member)) driver {
+	a := w.members[0]
+	asked, sent, reached := false, false, false
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		switch mu.(type) {
+		case protocol.Complete:
+			if !asked && settledIn(w) {
+				asked = true
+				w.after(300*millisecond, func() { ask(a) })
+			}
+		case protocol.Abdicate, protocol.Leave:
+			if !sent {
+				sent = true
+				w.slowLine(a, 1500*millisecond)
+				w.after(1, w.unseat)
+			}
+		default:
+		}
+	}, change: func(_, now *protocol.View) {
+		reached = reached || sent && theyLead(now) && a.commit != nil
+	}}
 }
 
 func leadBeforeReshard(w *World) driver {

@@ -36,7 +36,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.delete(j.place(protocol.ElectionLatch, m.Place), registry.AnyVersion)
 	case protocol.Abdicate:
 		t.own(m.Self, m.Own)
-		t.delete(j.at(NodeLeaderInstance), registry.AnyVersion)
+		t.endLead("abdicate/lead")
 	case protocol.MarkReshard:
 		t.create(j.at(NodeNecessary), "")
 	case protocol.Reshard:

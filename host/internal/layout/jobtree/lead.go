@@ -20,3 +20,9 @@ func (t *transaction) elect(id job.InstanceID) {
 func (t *transaction) checkLead(fence string) {
 	t.check(fence, t.at(NodeLeaderInstance), t.v.LeaderVersion)
 }
+
+// endLead deletes the node of the leader, unless ElasticJob leads by now. A process of
+// ElasticJob deletes the node that it finds when it makes its own.
+func (t *transaction) endLead(fence string) {
+	t.delete(t.at(NodeLeaderInstance), t.seen(fence, t.v.LeaderVersion))
+}

@@ -20,7 +20,7 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
 	t.setAssignment("leave/epoch", &m.Next)
 	if t.v.Leader == m.Self {
-		t.delete(t.at(NodeLeaderInstance), registry.AnyVersion)
+		t.endLead("leave/lead")
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
