@@ -57,8 +57,8 @@ type cluster struct {
 	input evidence.Input // what the fault adds to
 }
 
-// newCluster starts a server on each machine, and waits until all run
-// something. The n-th server knows the servers of ZooKeeper that knows tells.
+// newCluster starts a server on each machine and waits until all run something.
+// knows returns the ZooKeeper servers that the n-th server knows.
 func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow tempo, knows func(n int) []string) *cluster {
 	t.Helper()
 	c := emptyCluster(t, e, slow)
@@ -101,8 +101,8 @@ func (c *cluster) add(m machine, program string, zk []string) *server {
 	return s
 }
 
-// begin waits until every server runs something: from then on all is judged. Commands,
-// which need not be compiled, run before the rest.
+// begin waits until every server runs something; from then on everything is checked.
+// Commands need no compilation and run before the rest.
 func (c *cluster) begin() {
 	c.Helper()
 	c.await("every server to run something", func(lines []evidence.Line) bool {
@@ -111,7 +111,7 @@ func (c *cluster) begin() {
 	c.input.From = time.Now().UnixMilli()
 }
 
-// workDir keeps what servers leave, for whoever looks for a fault of theirs.
+// workDir keeps the files of servers, to help explain a fault.
 func workDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join(*buildDir, "work"))
@@ -177,7 +177,7 @@ func (c *cluster) await(what string, ok func([]evidence.Line) bool) {
 	}
 }
 
-// alive sees that no server has ended that nobody has ended.
+// alive checks that no server ended by itself.
 func (c *cluster) alive() {
 	c.Helper()
 	for _, s := range c.servers {
@@ -260,8 +260,8 @@ func (c *cluster) pass(d time.Duration) {
 	c.await("time to pass", func([]evidence.Line) bool { return time.Now().After(until) })
 }
 
-// amidst waits until a run of slow has begun, and others beside it, and tells
-// which, and on which server.
+// amidst waits until a run of slow has begun, with others beside it, and returns the
+// run and its server.
 func (c *cluster) amidst() (evidence.Line, *server) {
 	c.Helper()
 	return c.amidstAt("")
@@ -326,7 +326,7 @@ func (c *cluster) hit(s *server) {
 func (c *cluster) lastHit() int64 { return c.input.Hit[len(c.input.Hit)-1].At }
 
 // check lets the cluster settle after the fault, stops it, and compares what
-// its guests told with what its histories say.
+// its guests reported with the rows of its histories.
 func (c *cluster) check() evidence.Report {
 	c.Helper()
 	c.input.To = time.Now().UnixMilli()
@@ -355,7 +355,7 @@ func (c *cluster) check() evidence.Report {
 	return evidence.Check(c.input)
 }
 
-// verdict is the cluster's line of the table. What was found is told, and kept.
+// verdict is the cluster's line of the table. It logs the findings and keeps them.
 func (c *cluster) verdict() evidence.Named {
 	c.Helper()
 	r := c.check()
@@ -372,8 +372,7 @@ func (c *cluster) verdict() evidence.Named {
 	return evidence.Named{Name: c.name, Report: r}
 }
 
-// keep saves what the ensemble has written, beside all else, for whoever looks
-// for a fault.
+// keep saves the ensemble's files with all others, to help explain a fault.
 func (c *cluster) keep() {
 	c.Helper()
 	for i, s := range c.ensemble.servers {

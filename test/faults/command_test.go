@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command tells what guests tell, in their words: see guest/main.go. It leaves
-// behind a process that has left its session and never ends by itself, which tells
-// that it is there as well, for the same run.
+// command reports what guests report, in the same words: see guest/main.go. It leaves
+// a process behind that has left its session and never ends by itself. That process
+// reports for the same run that it is alive.
 func command(file, about string, left bool) (exit int) {
 	e, err := newReporter(file, about)
 	if err != nil {

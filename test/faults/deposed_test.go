@@ -15,9 +15,9 @@ import (
 // believes in itself.
 var lasting = tempo{20 * time.Second, 15 * time.Second}
 
-// believes is for how many ticks of half a second a leader of ZooKeeper goes on
-// that hears nothing from its followers. That has to be enough for these to start
-// and to elect another one, also on a busy machine.
+// believes is the number of ticks, of half a second each, for which a ZooKeeper leader
+// goes on without messages from its followers. In that time the followers must be able
+// to start and elect another leader, even on a busy machine.
 const believes = "syncLimit=40"
 
 // depositions are faults in which ZooKeeper's leader is replaced and does not
@@ -44,10 +44,10 @@ func newDeposed(t *testing.T, n *network, machines []machine) *cluster {
 	})
 }
 
-// deposed loses what the leader would hear from its followers, and restarts
-// these: they elect another one at once, while the old one goes on answering
-// its clients for twenty seconds. With the others, the session of the server that
-// is connected to it ends after three.
+// deposed drops the followers' packets to the leader and restarts the followers. They
+// elect another leader at once, while the old one answers its clients for twenty more
+// seconds. For the others, the session of the server that is connected to the old
+// leader ends after three seconds.
 func deposed(c *cluster, lose func(machine, ...machine) func()) {
 	leader := c.leader()
 	run, s := c.amidstAt(c.servers[0].machine.ip)
@@ -72,14 +72,14 @@ func deposed(c *cluster, lose func(machine, ...machine) func()) {
 	c.takenOver(run)
 	c.moved(s, c.lastHit())
 	c.await("the old leader to give up", func([]evidence.Line) bool { return c.ensemble.servers[leader].Role() == "" })
-	c.pass(session) // by now nobody can take the session for alive
+	c.pass(session) // by now no server can take the session for alive
 	c.nothingAfter(run.Server, followers[0])
 	heal()
 	c.ensemble.servers[leader].AwaitServing()
 }
 
-// nothingAfter sees that the guests of an instance had ended when its session
-// ended, by the log of a server of ZooKeeper that saw it.
+// nothingAfter checks that the guests of an instance had ended when its session ended.
+// The log of observer, a ZooKeeper server, shows when that was.
 func (c *cluster) nothingAfter(instance string, observer *zktest.Server) {
 	c.Helper()
 	gone := sessionEnd(c, observer.Log(), instance)

@@ -111,7 +111,7 @@ func kill(c *cluster) {
 	s.start()
 }
 
-// killAll leaves nobody who could take over until all are started again.
+// killAll kills all servers, so that none can take over until all are started again.
 func killAll(c *cluster) {
 	c.amidst()
 	for _, s := range c.servers {

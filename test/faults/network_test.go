@@ -100,8 +100,8 @@ func sweep(t testing.TB) {
 	}
 }
 
-// freeSubnet is a network of those that are set aside for tests of networks,
-// which nobody on this machine uses.
+// freeSubnet is a network of the range that is reserved for tests of networks, and not
+// in use on this machine.
 func freeSubnet(t testing.TB) string {
 	t.Helper()
 	routes, err := exec.Command("ip", "route").Output()
@@ -156,8 +156,8 @@ func orInit(namespace []string) []string {
 	return namespace
 }
 
-// cut loses every packet between a and the others until heal is called. Nobody
-// is told: connections stay open and are silent.
+// cut drops every packet between a and the others until heal is called. Neither side
+// gets a notice: connections stay open and are silent.
 func (n *network) cut(a machine, others ...machine) (heal func()) {
 	n.t.Helper()
 	restoreOut, restoreIn := n.mute(a, others...), n.deafen(a, others...)
@@ -219,7 +219,7 @@ func leaveOut(t testing.TB, why string) {
 	t.Skip("left out: " + why)
 }
 
-// reaches tells whether a ZooKeeper server answers the machine within a second.
+// reaches reports whether a ZooKeeper server answers the machine within a second.
 func (m machine) reaches(address string) bool {
 	host, port, _ := strings.Cut(address, ":")
 	ask := fmt.Sprintf("exec 3<>/dev/tcp/%s/%s && echo ruok >&3 && head -c 4 <&3", host, port)

@@ -109,9 +109,8 @@ func (c *cluster) kinds(whom int, job string) []kind {
 	}
 }
 
-// operate lets an operator ask for something with the program of a server, and
-// tells whether that was done. When the registry is out of reach it is not, or
-// nobody knows.
+// operate runs an operator's command with the program of a server and reports whether
+// it was done. If the registry is out of reach, it was not done, or that is unknown.
 func (s *server) operate(args ...string) bool {
 	out, err := s.verb(args...).CombinedOutput()
 	if err != nil {

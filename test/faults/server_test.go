@@ -107,7 +107,7 @@ func (s *server) kill() {
 	<-s.running.ended
 }
 
-// stop ends a life as an operator does, and tells how that went.
+// stop stops the server's process as an operator does and returns its error.
 func (s *server) stop() error {
 	s.cluster.Helper()
 	s.askToStop()

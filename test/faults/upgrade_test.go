@@ -85,11 +85,11 @@ func (c *cluster) joins(program string) *server {
 	return s
 }
 
-// joinAndLead: one program is there, and another joins. Each is killed amid its runs,
-// the other one takes the lead and the runs over, and deals when it is back, once
-// fewer items and once more.
+// joinAndLead: a server of the first program runs and one of the second joins. Each is
+// killed amid its runs, and the other one takes over the lead and the runs. When the
+// first is back, the leader assigns the items, once fewer and once more.
 func joinAndLead(c *cluster, first, second string) {
-	c.input.Jobs[0].Items = fewItems // the others are judged by their rows, and below
+	c.input.Jobs[0].Items = fewItems // the others are checked by their rows, and below
 	a := c.joins(first)
 	c.leads(a)
 	b := c.joins(second)

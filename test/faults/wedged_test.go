@@ -35,7 +35,7 @@ func wedged(c *cluster) {
 	healed := time.Now().UnixMilli()
 	heal()
 	over := c.lastHit() + session.Milliseconds()
-	c.await("what the server's guests told", func(lines []evidence.Line) bool {
+	c.await("the reports of the server's guests", func(lines []evidence.Line) bool {
 		for _, l := range lines {
 			if job.InstanceID(l.Server).IP() == s.machine.ip && l.At > over && l.At < healed {
 				c.Errorf("%s, item %d, is at work on %s %d ms after its session was over", l.Job, l.Item, l.Server, l.At-over)
@@ -56,8 +56,8 @@ func (c *cluster) amidstOn(s *server) evidence.Line {
 	}
 }
 
-// startRead begins a life whose log goes through a pipe, to where it always is,
-// until the returned function fills the pipe and nobody reads it any more.
+// startRead starts a process whose log reaches its file through a pipe. The returned
+// function fills the pipe and stops reading it.
 func (s *server) startRead() (clog func()) {
 	c := s.cluster
 	c.Helper()

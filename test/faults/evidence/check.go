@@ -37,7 +37,7 @@ type Job struct {
 }
 
 // Span is a time in Unix milliseconds during which a server was frozen. Server
-// is its address, of which there may have been several instances.
+// is its address, which several instances may have had.
 type Span struct {
 	Server   string
 	From, To int64
@@ -66,8 +66,8 @@ type Input struct {
 	// last but one run of an item before such a time to its first run after it
 	// no instant is asked for.
 	Wiped []int64
-	// Written are the revisions that are in the registry's own log; empty: nobody
-	// looked. They settle whose fault it is if rows are missing.
+	// Written are the revisions that are in the registry's own log; empty if the log was
+	// not read. They show whose fault it is if rows are missing.
 	Written map[int64]bool
 }
 
@@ -171,8 +171,8 @@ func (c *checker) overlaps(tries []*try) {
 	}
 }
 
-// overlap judges two guests that wrote at once. One may have been frozen when
-// the other started and have written when it woke, with the older token.
+// overlap checks two guests that wrote at once. That is allowed if one was frozen when
+// the other started and wrote when it woke, with the older token.
 func (c *checker) overlap(a, b *try) {
 	old, young := a, b
 	if a.token > b.token {
@@ -211,8 +211,8 @@ func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
 	return 0, false
 }
 
-// tokens: who starts later has the larger token, as long as the registry has
-// its data.
+// tokens: a guest that starts later has the larger token, as long as the registry
+// keeps its data.
 func (c *checker) tokens(tries []*try) {
 	var newest *try
 	for _, t := range tries {

@@ -206,8 +206,9 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// The attempt was interrupted, says who has taken over its record. Its own server lost
-// the registry and lived, and has a row, too: that is none of two ends.
+// The server that took over the record says that the attempt was interrupted. The
+// attempt's own server lost the registry and lived, and has a row too. That is not a
+// second end.
 func TestRowOfASurvivor(t *testing.T) {
 	t.Parallel()
 	for why, found := range map[reason.Code]bool{reason.RegistryLost: false, reason.ServerGone: true} {

@@ -8,10 +8,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// unique sorts rows and drops what two histories hold alike: a row may be
-// stored by the server that has died and by the one that took its record. A server
-// that lost the registry and lived has a row of its own, beside the last one of the
-// attempt, which who took the run over has.
+// unique sorts rows and drops duplicates: a row may be stored by the server that died
+// and by the one that took over its record. A server that lost the registry and lived
+// has a row of its own; unique drops it if the server that took over the run has the
+// attempt's last row.
 func unique(rows []trace.Row) []trace.Row {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b trace.Row) int { return cmp.Or(compareAttempts(a, b), cmp.Compare(a.State, b.State)) })
