@@ -357,9 +357,12 @@ func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Lead
 // unadopted reports whether a foreign leader has assigned otherwise than the assignment
 // says, or none of ours has looked at it since. An item with an open run of ours stays
 // with its member, and is adopted after the run; this is not waited for. While an item
-// has no owner yet, as after a change of the total, there is nothing to adopt.
+// has no owner yet, as after a change of the total, there is nothing to adopt. While the
+// assignment cannot be read, nobody can adopt, so that time is not part of a wait. A mark
+// for a reshard that comes after an instant is answered at the next one, however long the
+// foreign leader has led. So a begin of that instant need not wait for it.
 func unadopted(v *protocol.View) bool {
-	if !theyLead(v) || v.Config == nil {
+	if !theyLead(v) || v.Config == nil || !v.Assignment.Exists {
 		return false
 	}
 	differs := !v.Sealed || v.Assignment.Total != v.Config.Total
