@@ -142,9 +142,9 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use: "shutdown JOB...", Args: cobra.MinimumNArgs(1),
 		Short: "End a job on one server or on all, until they start again",
-		Long: "The job's running items are asked to stop, and the server leaves the job; its other jobs go\n" +
-			"on. Nothing keeps it from running the job again when it is restarted: see disable. A node of\n" +
-			"an instance that belongs to no server any more is cleared away.",
+		Long: "The job's running items are asked to stop, and the servers that --server, --instance or --all\n" +
+			"names leave the job; their other jobs go on. Nothing keeps them from running it again when they\n" +
+			"are restarted: see disable. A node of an instance that belongs to no server any more is cleared away.",
 	}
 	c.Flags().StringVar(&server, "server", "", "the servers at this `address`")
 	c.Flags().StringVar(&instance, "instance", "", "the instance with this `id`")

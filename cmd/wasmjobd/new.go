@@ -22,7 +22,7 @@ type newProject struct {
 func newCommand(term *terminal) *cobra.Command {
 	var lang, kind string
 	c := &cobra.Command{
-		Use:   "new DIR",
+		Use:   "new --lang LANGUAGE DIR",
 		Short: "Make a project for a job, in a language of your choice",
 		Long: "New writes a small job that works, with its tests, build files and the SDK's sources, into a directory\n" +
 			"that is not there or empty. It prints two commands: one builds the module, the other runs it.",
