@@ -16,6 +16,7 @@ const defineAsk = -1
 // there once each time it is read: later changes of the registry are wanted.
 type defining struct {
 	done     bool
+	givenUp  bool // done without success: the registry refused it too often
 	fresh    bool // the registry has a definition that was not compared with the file yet
 	asked    bool // the answer is awaited
 	again    bool // the file was read again meanwhile
@@ -34,6 +35,7 @@ func (m *member) defineAnswered(fault string) {
 	o.done = fault == "" || o.tries >= defineTries
 	if o.done && fault != "" {
 		m.defineFailed(fmt.Errorf("given up after %d tries: %s; have the file read again", o.tries, fault))
+		o.givenUp = true
 	}
 	if fault == "" && m.Defined != nil {
 		m.Defined(o.said)
@@ -65,7 +67,7 @@ func (m *member) define() {
 		return
 	}
 	m.reportDisputes(merged.Disputed)
-	if o.done {
+	if o.done && !o.givenUp {
 		return
 	}
 	ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
@@ -76,8 +78,13 @@ func (m *member) define() {
 		m.defineFailed(err)
 		return
 	}
+	there := ask.Same(v.Definition)
+	if o.givenUp && !there {
+		return
+	}
 	o.said = merged.Said()
-	if ask.Same(v.Definition) {
+	if there {
+		m.notGivenUp(merged.Disputed)
 		m.defineAnswered("")
 		return
 	}
@@ -92,9 +99,19 @@ func (m *member) define() {
 
 // defineFailed reports a file that cannot be brought into the registry.
 func (m *member) defineFailed(err error) {
-	m.defining.done = true
+	m.defining.done, m.defining.givenUp = true, false
 	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)
 	m.troubles.set(troubleDefinition, err.Error())
+}
+
+// notGivenUp ends the trouble of a file that was given up: the registry has by now what
+// it says, from somebody else. Disputes that the trouble has replaced are reported again.
+func (m *member) notGivenUp(disputes []definition.Dispute) {
+	if o := &m.defining; o.givenUp {
+		o.givenUp, o.disputed = false, nil
+		m.troubles.clear(troubleDefinition)
+		m.reportDisputes(disputes)
+	}
 }
 
 // reportDisputes reports the keys that the registry and this server's file have changed

@@ -71,3 +71,36 @@ func TestAFileThatIsNotTakenIsATrouble(t *testing.T) {
 		must(t, reg.Close())
 	})
 }
+
+// Nothing is wrong any more once another server's file has brought the same into the
+// registry.
+func TestAFileThatAnotherServerBringsIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, times := embedded.Memory(), new(atomic.Int32)
+		config, _, _ := layout.NewJob("test", testJob).Nodes()
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return contested{s, config, times} }}
+		a := serveThrough(t, d, &book{}, "10.0.0.1", nil)
+		<-a.Joined()
+		synctest.Wait()
+		times.Store(1000)
+		file := testConfig()
+		file.Param = "the file's"
+		a.Redefine(&file)
+		time.Sleep(time.Minute)
+		if got := a.Status().Troubles; len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		b := serve(t, reg, &book{}, "10.0.0.2", nil)
+		<-b.Joined()
+		again := file
+		b.Redefine(&again)
+		time.Sleep(time.Minute)
+		if got := a.Status(); got.Config.Param != "the file's" || len(got.Troubles) != 0 {
+			t.Errorf("parameter %q, troubles %q", got.Config.Param, got.Troubles)
+		}
+		b.stop(t)
+		a.stop(t)
+		must(t, reg.Close())
+	})
+}

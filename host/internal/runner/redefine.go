@@ -6,7 +6,7 @@ func (r *Runner) takeFile() {
 	o := &r.defining
 	o.fresh, o.asked, o.again, o.tries = false, false, false, 0
 	if file := r.requests.newestFile(); file != r.file {
-		r.file, o.done = file, false
+		r.file, o.done, o.givenUp = file, false, false
 	}
 }
 
