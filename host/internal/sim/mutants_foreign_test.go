@@ -6,6 +6,7 @@ func foreignMutants() []mutant {
 	return []mutant{
 		{"request: awaits no assignment", "a request waits for the assignment that it makes a foreign leader do", []change{in("protocol.State.reshardWait", "asked > s.reshard.waitAsked", "false")}},
 		{"request: late for an assignment", "a request waits for that assignment even if an instant does not", []change{in("protocol.State.assignsAtNextInstant", "!s.triggered()", "true")}},
+		{"mark: before the instant", "what is due waits for a reshard if the mark came before a foreign leader could begin the instant", []change{in("protocol.State.assignsAtNextInstant", "s.reshard.since > s.schedule.tick.At+assignLag", "true")}},
 		{"latch: out of turn to lead", "only the first in the queue becomes leader", []change{in("protocol.elect", "s.place(ElectionLatch)", `func() (string, bool) { place, _ := s.place(ElectionLatch); return place, place != "" }()`)}},
 		{"latch: out of turn to take", "beside foreign members, only the first in the queue takes", []change{in("protocol.take", "s.place(FailoverLatch)", `func() (string, bool) { place, _ := s.place(FailoverLatch); return place, place != "" }()`)}},
 		{"latch: kept", "a member that does not want its turn leaves the queue", []change{noRule("withdraw")}},
