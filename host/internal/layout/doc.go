@@ -1,7 +1,7 @@
-// Package layout chooses in which layout a job is kept, by its configuration. It is
-// the only package that knows a path, with the folders below it: each has what one
-// layout spells in its own way. It decides nothing: what is written is a
-// protocol.Mutation, what is read becomes a protocol.View.
+// Package layout chooses the layout in which a job is kept, by its configuration. Only
+// it and the folders below it know paths; each folder has what one layout spells in its
+// own way. The package decides nothing: it writes a protocol.Mutation and reads a
+// protocol.View.
 //
 // Flow: mirror changes → Decoder.Apply → Decoder.View → protocol.Step →
 // Layout.Encode → registry commit. docs/NODES.md lists the nodes and who writes

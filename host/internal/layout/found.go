@@ -11,15 +11,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The layouts that a tree may have beside those that are spoken.
+// The layouts that a tree may have and this release does not speak.
 const (
 	layout1  = "1"
 	layout20 = "2.0"
 	layout3  = "3"
 )
 
-// Of is the layout of a job by those of its nodes that tell: its own, config, and those
-// of its servers. Empty: they do not tell.
+// Of is the layout of a job, judged by its own node, config and the nodes of its
+// servers. It is empty if they do not show a layout.
 func Of(root, config registry.Node, servers []registry.Node) string {
 	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
 	switch {
@@ -35,16 +35,15 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	return ""
 }
 
-// OtherError is that a job has a layout which this release does not speak. Its
-// members' nodes are not touched.
+// OtherError reports that a job has a layout that this release does not speak. The
+// nodes of its members are not touched.
 type OtherError struct{ Layout string }
 
 func (e *OtherError) Error() string { return reason.Of(reason.OtherLayout, e.Layout).String() }
 
-// Found is the spelling of a job that was found in the registry, whose layout no
-// configuration names, by what its tree tells. A tree that does not tell is taken for
-// one of layout 2.1 that is damaged. Of a layout that is not spoken the error is an
-// *OtherError.
+// Found is the spelling of a job that was found in the registry. No configuration names
+// its layout, so its tree decides. A tree that shows none counts as a damaged one of
+// layout 2.1. For a layout that this release does not speak the error is an *OtherError.
 func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
 	l := NewJob(namespace, name)
 	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})

@@ -8,24 +8,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Form is what the nodes of a job say of those who made them.
+// Form is what the nodes of a job show about the programs that made them.
 type Form struct {
-	// Layout is "1", "2.0", "2.1" or "3"; empty: nodes of none, or no
-	// configuration that would tell.
+	// Layout is "1", "2.0", "2.1" or "3"; it is empty if the nodes show none.
 	Layout string
 	// Class is what members of layout 3 keep in the job's own node.
 	Class string
-	// Online are the addresses of members in layouts 1 and 2.0, which are known by
-	// nothing else.
+	// Online are the addresses of members in layouts 1 and 2.0, where members have no
+	// other id.
 	Online []string
-	// Guarantee: members of ElasticJob have a listener that runs once for all of
-	// them, and have waited for each other there.
+	// Guarantee is set if members of ElasticJob have waited for each other, for a
+	// listener that runs once for all of them.
 	Guarantee bool
 	// Unheld are places in the queues of latches that no session holds: they never
 	// go, and hold up all behind them.
 	Unheld []string
 	// First is the first place in the queue of the election latch, and FirstOwner the
-	// session that holds it; empty: nobody is there.
+	// session that holds it; First is empty if the queue is.
 	First      string
 	FirstOwner int64
 	// Newest is at least the revision of the last transaction of ours.
@@ -38,8 +37,8 @@ const (
 	maxUnheld = 10 // places of one latch
 )
 
-// Inspected lists the nodes that Form and a view of a job are made of, as Watched does,
-// but for those whose names others choose.
+// Inspected lists the nodes that Form and a view of a job are made of, as Watched does.
+// It leaves out nodes whose names other programs choose.
 func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), jobtree.NodeWasm) }
 
 // FormOf looks at the nodes that differ from layout to layout.
@@ -82,7 +81,7 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 	return f, err
 }
 
-// first is who is the next to lead.
+// first is the first place in the queue of the election latch, whose holder leads next.
 func first(l Layout, read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
 	latch, err := read(l.At(jobtree.NodeLatch))
 	if err != nil {
@@ -98,7 +97,7 @@ func first(l Layout, read func(path string) (registry.Node, error)) (path string
 	return "", 0, nil
 }
 
-// unheld looks at the first places of each latch: the first is what matters.
+// unheld reads the first places of each latch, which are the ones that block it.
 func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, error) {
 	var paths []string
 	for _, latch := range []string{l.At(jobtree.NodeLatch), l.At(jobtree.NodeFailoverLatch)} {

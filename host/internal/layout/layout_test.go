@@ -32,8 +32,8 @@ func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 	}
 }
 
-// Which layout a job has its tree tells, and of one that nobody spells the error says
-// which.
+// A job's tree shows its layout. The error for a layout that this release does not
+// speak names it.
 func TestTreesHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	const config21 = `{"jobName":"j"}`

@@ -27,8 +27,8 @@ type Decoder struct {
 	records   spelling.Records
 }
 
-// NewDecoder is a decoder that has seen no node. It shares records with others;
-// nil: with nobody.
+// NewDecoder is a decoder that has seen no node. It shares records with other decoders
+// unless records is nil.
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	return &Decoder{j: j, v: &protocol.View{}, records: records}
 }
@@ -135,7 +135,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	}
 }
 
-// round is what members vouch for.
+// round is a round of ElasticJob's guarantee: the items that members have reported.
 func round(n registry.Node) protocol.Round {
 	r := protocol.Round{Exists: n.Exists}
 	for _, c := range n.Children {
@@ -300,8 +300,8 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	}
 }
 
-// named is whom a node names. One that is there and names nobody is not the same
-// as none.
+// named is the instance that a node names. A node that exists and names none differs
+// from a missing one.
 func named(n registry.Node) job.InstanceID {
 	if n.Exists && len(n.Data) == 0 {
 		return "?"

@@ -9,14 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Nodes are where a job's definition is, and the members from whom its modules
-// may be had.
+// Nodes are the nodes of a job's definition, and of the members that offer its modules.
 func (j Job) Nodes() (config, module, members string) {
 	return j.at(NodeConfig), j.at(NodeModule), j.at(NodeMembers)
 }
 
-// ReadDefinition reads both nodes of a job, which are there. What it says of one
-// that cannot be read names its path and what was expected.
+// ReadDefinition reads both nodes of a job, which exist. If one cannot be read, the
+// error names its path and what was expected.
 func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition, error) {
 	var d definition.Definition
 	c, err := j.parse(config)
@@ -58,7 +57,8 @@ func (t *transaction) setup(m protocol.Setup) {
 	}
 }
 
-// define sets what differs, and checks what the change was derived from.
+// define sets the node that differs and checks the versions that the change was derived
+// from.
 func (t *transaction) define(m protocol.Define) {
 	config := t.dialect.CheckConfig(t.Job, t.v.ConfigVersion)
 	if m.Config != nil {
@@ -77,9 +77,9 @@ func (t *transaction) define(m protocol.Define) {
 	t.ops = append(t.ops, module)
 }
 
-// switchModule lets the next module be the one that runs, if nobody has joined
-// since who may not have it.
+// switchModule makes the next module the one that runs. It is refused if a member has
+// joined since, which may not have that module.
 func (t *transaction) switchModule() {
-	t.nobodyJoined("switch/joins")
+	t.noneJoined("switch/joins")
 	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
 }

@@ -26,7 +26,7 @@ func Relaxed(ops []registry.Op) bool {
 	return true
 }
 
-// runtimeNode judges a path without knowing where the job's root is: names of
+// runtimeNode decides by a path alone, without knowing the job's root: names of
 // namespaces and jobs may be those of nodes. In doubt the answer is no.
 func runtimeNode(path string) bool {
 	parts := strings.Split(path, "/")

@@ -11,7 +11,7 @@ import (
 
 // Encode spells a mutation, decided on view v, as one transaction. It deletes
 // nothing that the view does not show and creates nothing that it shows. The
-// last operation sets "wasm", so that the receipt tells the revision.
+// last operation sets "wasm", so that the receipt has the revision.
 func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	t := &transaction{Job: j, v: v}
 	switch m := m.(type) {

@@ -12,7 +12,7 @@ import (
 )
 
 // faults is what is wrong with the nodes of a job, by path below it. Foreign and
-// damaged nodes stop nobody but their job, and nobody once they are mended.
+// damaged nodes stop only their own job, and only until they are mended.
 type faults []fault
 
 type fault struct {
@@ -21,7 +21,7 @@ type fault struct {
 }
 
 const (
-	maxFaults    = 20  // that are told
+	maxFaults    = 20  // that are reported
 	maxFaultText = 400 // bytes of each
 	maxStrays    = 10  // below one node
 )
@@ -102,8 +102,8 @@ func expected(what string, err error) error {
 	return fmt.Errorf("expected %s of version %d: %w", what, spelling.Version, err)
 }
 
-// OtherLayout tells, by what is below the node of a server, a job whose members are
-// known by their addresses.
+// OtherLayout reports, by the nodes below a server's node, whether the job's members are
+// identified by their addresses.
 func OtherLayout(server registry.Node) bool {
 	return slices.Contains(server.Children, "hostName") || slices.Contains(server.Children, "status")
 }

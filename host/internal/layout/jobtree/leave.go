@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// leave takes a member out of the tree. It makes no mark for a reshard: members of
-// ElasticJob make one when they have heard that the instance has gone. By one that
-// is there before, their leader would deal to it.
+// leave takes a member out of the tree. It sets no mark for a reshard: members of
+// ElasticJob set it when they notice that the instance has gone. If the mark came
+// first, their leader would assign items to the leaving instance.
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
 		t.disown(m.Items)
@@ -30,8 +30,8 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
-// disown deletes owners' nodes before the instance that they name: listeners of
-// ElasticJob hear of them in this order. If a leader of ElasticJob has dealt since,
+// disown deletes owners' nodes before the instance that they name, because listeners of
+// ElasticJob are notified in this order. If a leader of ElasticJob has assigned since,
 // the seal is gone, and the items may be others.
 func (t *transaction) disown(items []int) {
 	switch {
@@ -52,8 +52,8 @@ func (t *transaction) markReshard() {
 	}
 }
 
-// renewMark refuses a reshard that was decided before: the mark that it saw is
-// another one.
+// renewMark sets the mark, so that a reshard that was decided before is refused: the
+// mark has another version.
 func (t *transaction) renewMark() {
 	t.op(registry.Set, t.at(NodeNecessary), nil, registry.AnyVersion)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// UnheldMarks names the marks of items that no session holds: to members of
-// ElasticJob the item runs for ever, and nobody of theirs clears it.
+// UnheldMarks names the marks of items that no session holds. For members of ElasticJob
+// such an item runs for ever, and none of them clears the mark.
 func (j Job) UnheldMarks(v *protocol.View) []string {
 	var paths []string
 	for i, it := range v.Items {
@@ -23,8 +23,8 @@ func (j Job) UnheldMarks(v *protocol.View) []string {
 	return paths
 }
 
-// Began tells which item somebody has marked as running, if that is what an event
-// says; the mark may be gone again.
+// Began returns the item that an event shows as marked as running, if it shows one. The
+// mark may be gone again.
 func (j Job) Began(e registry.Event) (item int, ok bool) {
 	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
 		return 0, false

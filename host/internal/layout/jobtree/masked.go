@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// Masked is the value at a path as strangers may see it: without what guests
-// keep, and without the values of a definition that may be secrets or tell of a
-// machine's files, as the digests of a base would.
+// Masked is the value at a path without secrets: without the state of guests, and
+// without values of a definition that may be secrets or reveal a machine's files, as
+// the digests of a base would.
 func (j Job) Masked(path string, data []byte) string {
 	switch {
 	case j.Private(path):

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// nobodyJoined: the members of ours are those that were seen, or fewer.
-func (t *transaction) nobodyJoined(fence string) {
+// noneJoined: no member of ours has joined since the view; some may have left.
+func (t *transaction) noneJoined(fence string) {
 	t.check(fence, t.at(NodeMembers), t.v.Dirs.MembersV)
 }
 
@@ -35,7 +35,7 @@ func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	}
 }
 
-// request asks an instance to begin, or takes what was asked of it.
+// request asks an instance to begin, or takes the request back.
 func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	for _, in := range t.v.Instances {
 		if in.ID == id {

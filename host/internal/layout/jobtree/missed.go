@@ -8,7 +8,7 @@ import (
 
 // recordMissed writes rows of a job that no server runs, if none has come since.
 func (t *transaction) recordMissed(m protocol.RecordMissed) {
-	t.nobodyJoined("record-missed/joins")
+	t.noneJoined("record-missed/joins")
 	if t.version(m.ID) == impossibleVersion {
 		t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&m.Own), 0)
 		return

@@ -14,8 +14,8 @@ func (Job) Outline() []string {
 // Definers lists those of the nodes of Job.Nodes.
 func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMembers} }
 
-// Private tells whether the value at a path is a guest's own, and nobody else's
-// to see.
+// Private reports whether the value at a path belongs to a guest, and only the guest
+// may see it.
 func (j Job) Private(path string) bool {
 	return strings.HasPrefix(path, j.at(NodeItems)+"/") && strings.HasSuffix(path, "/"+MarkState)
 }

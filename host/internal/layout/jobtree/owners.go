@@ -12,15 +12,15 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	t.unasked("reshard/requests", m.Moving)
 	t.setAssignment("reshard/epoch", &m.Next)
 	if t.v.Sealed {
-		t.delete(t.seal(), registry.AnyVersion) // of another leader's deal
+		t.delete(t.seal(), registry.AnyVersion) // of another leader's assignment
 	}
 	if m.Self != "" {
 		t.own(m.Self, m.Own)
 	}
 	if m.Parts {
-		// Nobody has joined since. The set makes the mark another than one that a
-		// leader of ElasticJob takes away and somebody makes anew, in version 0:
-		// the parts that follow must not touch what that one dealt.
+		// No member has joined since. The set gives the mark a version above 0. If a
+		// leader of ElasticJob deletes it and a member makes it anew, it has version 0,
+		// so the parts that follow do not touch what that leader assigned.
 		t.op(registry.Set, t.at(NodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
 		if m.Pause && !t.v.Processing {
 			t.ephemeral(t.at(NodeProcessing), "")
@@ -38,12 +38,12 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	t.resharded("reshard/joins")
 }
 
-// owners is a part of a reshard: it holds for the assignment that it spells.
+// owners writes a part of a reshard. It is refused if the assignment has changed.
 func (t *transaction) owners(m protocol.Owners) {
 	t.checkLead("owners/lead")
 	t.checkAssignment("owners/epoch")
 	if !m.Last {
-		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // nobody else has dealt since
+		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // no other leader has assigned since
 	}
 	if len(m.Strip) > 0 {
 		t.strip(m.Strip)
@@ -61,8 +61,8 @@ func (t *transaction) owners(m protocol.Owners) {
 	}
 }
 
-// seal is the mark of an adoption. It stands where ElasticJob's deal, which deletes
-// all owners' nodes with what is below them, takes it away.
+// seal is the mark of an adoption. It is below an owner's node, so an assignment by
+// ElasticJob, which deletes all owners' nodes, deletes it too.
 func (j Job) seal() string { return j.Item(0, MarkSeal) }
 
 // checkSeal: the seal that was seen, if there was one, is still there.
@@ -114,7 +114,7 @@ func (t *transaction) surplus(remove, keep []int) {
 	}
 }
 
-// resharded takes the marks away, if nobody has joined since.
+// resharded deletes the marks of a reshard, if no member has joined since.
 func (t *transaction) resharded(fence string) {
 	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
 	if t.v.Processing {

@@ -71,7 +71,7 @@ const (
 	MarkDisabled = "disabled"
 	MarkFailover = "failover"
 	MarkInstance = "instance"
-	MarkSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
+	MarkSeal     = "instance/wasm" // of item 0, whose owner's node is the first that ElasticJob deletes when it assigns
 	MarkState    = "state"
 )
 
@@ -119,7 +119,7 @@ var watched = []string{
 // Watched lists the nodes from which a mirror of a job starts, by their names
 // below the job's own, which is the first and has none. The node "wasm" itself
 // is not among them: every transaction sets it, to learn its own revision, and
-// nobody is to be woken by that. Nobody changes the list.
+// that must wake no member. Callers do not change the list.
 func (Job) Watched() []string { return watched }
 
 // Below is the mirror's rule of what lies below a node, by names as in Watched.
@@ -162,14 +162,13 @@ func (Job) Below(name string, n registry.Node) []string {
 // is not followed: it changes with each of them.
 func (Job) ItemNode(i int) string { return NodeSharding + "/" + strconv.Itoa(i) }
 
-// RunningMark tells whether a name, as in Watched, is that of a mark of a run.
+// RunningMark reports whether a name, as in Watched, is the name of a run's mark.
 func (Job) RunningMark(name string) bool {
 	return strings.HasPrefix(name, NodeSharding+"/") && strings.HasSuffix(name, "/"+MarkRunning)
 }
 
-// Occupied tells which item's node could not be deleted because there is
-// something below it, if that is why a transaction was refused. It counts from
-// 1; 0 is none.
+// Occupied returns the item whose node could not be deleted because other nodes are
+// below it, if a transaction was refused for that. It counts from 1; 0 is none.
 func (j Job) Occupied(err error) int {
 	c, ok := errors.AsType[*registry.ConflictError](err)
 	if !ok || c.Reason != registry.NotEmpty || c.Op.Kind != registry.Delete {

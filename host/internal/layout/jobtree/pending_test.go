@@ -57,8 +57,8 @@ func TestPendingRunsAreListedByItem(t *testing.T) {
 	}
 }
 
-// A server that dies leaves as many pending runs as it had items, and whoever
-// takes them makes as many go. To copy the list with each would hold up the loop.
+// A server that dies leaves as many pending runs as it had items, and the member that
+// takes them deletes as many. Copying the list for each would block the loop.
 func TestManyPendingRunsAreCopiedOnce(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	j := v21.NewJob("ns", "j")
 	bytes := func(items int) uint64 {

@@ -16,7 +16,7 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 		t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
 	}
 	if len(m.Check) > 0 {
-		t.nobodyJoined("clear-marks/joins")
+		t.noneJoined("clear-marks/joins")
 	}
 	for _, i := range m.Running {
 		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
@@ -49,8 +49,8 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 }
 
-// unpend deletes pending runs as they were seen. Somebody else may have named one
-// since that said nothing but its item, and that run would be lost.
+// unpend deletes pending runs in the versions that were seen. Another member may since
+// have filled in one that named only its item, and that run would be lost.
 func (t *transaction) unpend(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion

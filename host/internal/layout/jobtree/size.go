@@ -3,8 +3,8 @@ package jobtree
 import "github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 
 const (
-	// nodeBytes is what a write has beside its path and data: lengths, kind,
-	// version, and who may do what with it.
+	// nodeBytes is the size of a write without its path and data: lengths, kind,
+	// version and access rights.
 	nodeBytes = 60
 	// tailBytes is the longest path of an item's node below the job, and idBytes
 	// what an id has as a rule.

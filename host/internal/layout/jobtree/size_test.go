@@ -41,7 +41,7 @@ func scattered(members int) protocol.Assignment {
 }
 
 // Whatever a strategy does with the items of the largest job, no value outgrows
-// a node, and what the core is told to write at once fits into a transaction.
+// a node, and what the core writes at once fits into a transaction.
 func TestLargestJob(t *testing.T) {
 	t.Parallel()
 	a := scattered(300)

@@ -14,8 +14,8 @@ func (j Job) Define(c job.Config) definition.Definition {
 	return definition.New(c, j.dialect.FromJob(c))
 }
 
-// Defined is what a view says of the job. Either is nil if it cannot be read, of
-// which the view's faults tell, or is not there.
+// Defined is the job's definition in a view. Either part is nil if it is missing or
+// cannot be read; the view's faults say which.
 func (j Job) Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
 	if c, err := j.dialect.Parse(spelling.Bytes(v.Definition.Config)); v.ConfigFault == "" && err == nil {
 		config = c

@@ -18,7 +18,7 @@ func (j Job) StateOf(item int) (above []string, path string) {
 // SaveState spells the replacement of an item's state, which was n when it was
 // read. It is refused if the state was changed since, or if the record of the
 // member is gone: then the member is dead to the others, and the item may be
-// somebody else's.
+// another member's.
 func (j Job) SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op {
 	_, path := j.StateOf(item)
 	write := registry.Op{Kind: registry.Create, Path: path, Data: data}

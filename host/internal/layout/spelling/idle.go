@@ -6,7 +6,7 @@ type idleJSON struct {
 	Idle    [][2]int64 `json:"idle,omitempty"` // between two instants
 	Resumed byItem     `json:"resumed,omitzero"`
 
-	Unattended int64 `json:"unattended,omitempty"` // up to then nobody was there
+	Unattended int64 `json:"unattended,omitempty"` // up to then the job had no member
 }
 
 func idleOf(d *protocol.Idle) idleJSON {

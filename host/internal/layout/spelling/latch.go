@@ -56,7 +56,8 @@ func rank(name string) string {
 	return name
 }
 
-// Whose says whose the places are, as far as the tokens of members of ours tell.
+// Whose returns the members that hold the places, as far as the tokens of our members
+// show them.
 func Whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
 	if len(q) == 0 {
 		return nil

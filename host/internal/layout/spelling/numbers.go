@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// MaxBytes is what nodes and values of one transaction may have together, in
-	// bytes as it is sent. ZooKeeper closes the connection of who sends 1 MiB; the
-	// rest of that is for the checks of other nodes.
+	// MaxBytes is the size that the nodes and values of one transaction may have
+	// together, as it is sent. ZooKeeper closes a connection that sends 1 MiB; the rest
+	// is left for the checks of other nodes.
 	MaxBytes = 900 << 10
 	// MaxValues is the part of it that is left to values of ours: a record and
 	// an assignment.

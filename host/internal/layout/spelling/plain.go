@@ -25,7 +25,8 @@ func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
 	return jsonvalue.Decode(data, v)
 }
 
-// plainly tells whether read takes all of data. If not, what it read says nothing.
+// plainly reports whether read takes all of data. If not, the result of read has no
+// meaning.
 func plainly(data []byte, read func(*plain)) bool {
 	p := plain{data: data}
 	read(&p)

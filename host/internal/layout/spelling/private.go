@@ -1,7 +1,7 @@
 package spelling
 
-// Private tells whether a key of the module's node, under the keys above it, has a
-// value that strangers may not see.
+// Private reports whether a key of the module's node, under the keys above it, has a
+// value that must be masked.
 func Private(keys []string) bool {
 	if len(keys) > 0 && keys[0] == "base" {
 		keys = keys[1:]

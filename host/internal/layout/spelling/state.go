@@ -11,7 +11,7 @@ import (
 )
 
 // The state of an item is a node of its own below wasm/items/{i}: it may be
-// large, and is written by whoever runs the item, beside the mutations of the
+// large, and the member that runs the item writes it, apart from the mutations of the
 // protocol.
 
 type stateJSON struct {

@@ -203,7 +203,7 @@ func entryOf(e protocol.Entry) entryJSON {
 	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun}
 }
 
-// joins tells whether next says the same of a later item.
+// joins reports whether next has the same values for a later item.
 func (e *entryJSON) joins(next protocol.Entry) bool {
 	return e.Items[len(e.Items)-1] < next.Item && e.entry(next.Item) == next
 }

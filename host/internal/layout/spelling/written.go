@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// written is JSON as encoding/json writes it, put together by hand: whoever begins or
-// ends a run writes a record.
+// written is JSON as encoding/json writes it, put together by hand because each begin
+// and end of a run writes a record.
 type written struct{ b []byte }
 
 // key begins a member of an object. It is spelled with its quotes and the colon.

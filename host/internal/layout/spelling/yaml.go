@@ -2,7 +2,7 @@ package spelling
 
 import "bytes"
 
-// YAML tells a text of layout 3: it begins with a key, not with a brace.
+// YAML reports whether a text is of layout 3: it begins with a key, not with a brace.
 func YAML(text []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	key, _, ok := bytes.Cut(line, []byte(":"))

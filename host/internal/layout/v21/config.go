@@ -173,8 +173,8 @@ func (c *Config) bounded(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeConfig reads a configuration, whoever wrote it: a Java member, its
-// console, or a person. An empty text is no configuration: nil without error.
+// DecodeConfig reads a configuration that a Java member, its console or a person wrote.
+// An empty text is no configuration: nil without error.
 func DecodeConfig(data []byte) (*Config, error) {
 	c, _, err := read(data)
 	if err != nil || c == nil {

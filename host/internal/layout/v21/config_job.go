@@ -33,16 +33,16 @@ func classes(name string) string {
 	return name
 }
 
-// sameStrategy tells whether two classes deal alike: none is the average one.
+// sameStrategy reports whether two classes assign alike: none is the average one.
 func sameStrategy(a, b string) bool {
 	const none, average = "", strategies + "AverageAllocationJobShardingStrategy"
 	return a == b || a == none && b == average || a == average && b == none
 }
 
-// FromJob returns what Java members are told of a job of ours: one of its kind
-// and its class, or of a class that stands for all jobs in Wasm. The command
-// line of a script is that of a command of the operating system; for a module it is
-// empty, and a Java member that would run it refuses to.
+// FromJob returns the configuration that Java members read of a job of ours: its kind,
+// and its class or a class that stands for all jobs in Wasm. The command line of a
+// script is a command of the operating system; for a module it is empty, and a Java
+// member refuses to run it.
 func FromJob(j job.Config) Config {
 	c := Default()
 	c.JobName = j.Name
@@ -80,10 +80,10 @@ func FromJob(j job.Config) Config {
 
 func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
 
-// Apply returns the job with what the registry says of it, which has
-// precedence over the server's own file. What the registry doesn't know of
-// stays: kind, class, module, grants and the like. So does the command: who may
-// write to the registry may not thereby run programs on every server.
+// Apply returns the job with the registry's configuration, which has precedence over
+// the server's own file. What the registry does not hold stays: kind, class, module,
+// grants and the like. The command stays too: the right to write to the registry is no
+// right to run programs on every server.
 func (c Config) Apply(j job.Config) job.Config {
 	if c.JobType == Dataflow && j.Kind == job.Dataflow {
 		j.Streaming = c.StreamingProcess

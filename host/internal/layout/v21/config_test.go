@@ -454,7 +454,7 @@ func BenchmarkDecodeConfig(b *testing.B) {
 }
 
 // A job whose file names no strategy has none in config, as one that Java has built.
-// It is dealt out as by the average one, so neither word makes it another job.
+// It is assigned as by the average one, so neither word makes it another job.
 func TestNoStrategyIsEmpty(t *testing.T) {
 	t.Parallel()
 	file := plainJob()

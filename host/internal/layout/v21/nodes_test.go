@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write the page of nodes anew")
 
-// nodeRow is a node of a job with who makes it and what ends it. Mutations are
-// values, so that they follow their names.
+// nodeRow is a node of a job, with its writers and what ends it. Mutations are values,
+// so that they follow their names.
 type nodeRow struct {
 	path, kind, value string
 	by, until         []any // mutations, or words

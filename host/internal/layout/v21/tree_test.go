@@ -115,7 +115,7 @@ func TestNodesOfAStart(t *testing.T) {
 	}
 }
 
-// What strangers leave in the tree is not ours to read as items, nor to stop at.
+// Nodes of other programs in the tree are not read as items, and do not stop a job.
 func TestForeignNodes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "n")
