@@ -157,10 +157,10 @@ func turn(ctx context.Context, r strategy.Request) ([][]int, error) {
 	return items, nil
 }
 
-// BenchmarkReshard deals all items out anew, so that each gets another owner:
-// from the operator's wish to the end of the transaction that lifts the mark.
-// Then it waits until both members can begin what they got. For the largest the
-// rival would take minutes, and ElasticJob cannot deal so many out at all.
+// BenchmarkReshard assigns all items anew, so that each gets another owner. It measures
+// from the operator's request to the end of the transaction that deletes the mark. Then
+// it waits until both members can begin their items. The rival would take minutes for
+// the largest job, and ElasticJob cannot assign so many items at all.
 func BenchmarkReshard(b *testing.B) {
 	server := serving(b, time.Second)
 	for _, items := range []int{1_000, 10_000, 50_000} {
@@ -168,7 +168,7 @@ func BenchmarkReshard(b *testing.B) {
 	}
 }
 
-// rivalItems is how many the rival deals out.
+// rivalItems is how many items the rival assigns.
 const rivalItems = 10_000
 
 func reshard(b *testing.B, server *zktest.Server, items int) {

@@ -99,7 +99,7 @@ func (t *cache) found(path string) {
 	}
 }
 
-// An error is a node that is gone again, which an event tells.
+// An error is a node that is gone again, which an event reports.
 
 func (t *cache) data(path string) { _, _, _, _ = t.conn.GetW(path) }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// otherClock is a registry that tells its time as if its clock, or else this server's,
-// were set.
+// otherClock is a registry whose times are shifted, as if its clock or this server's
+// clock had been set.
 type otherClock struct {
 	registry.Registry
 	by time.Duration
@@ -47,9 +47,9 @@ func (s otherSession) Commit(ctx context.Context, ops ...registry.Op) (registry.
 	return r, err
 }
 
-// The leader finds its clock an hour ahead of the registry's, or behind. Ahead it
-// begins nothing, and says so, but others begin what it has dealt to them; behind,
-// it begins what comes.
+// The leader's clock is an hour ahead of the registry's, or behind. Ahead, it begins
+// nothing and reports that, but the others begin the items that it assigned to them.
+// Behind, it begins what is due.
 func otherClocks(t *testing.T, c *stage, by time.Duration) {
 	config := job.Config{Name: "job", Cron: "* * * * * ?", Shards: 2, MonitorExecution: true, Failover: true, MaxClockSkew: -1}
 	leader := c.Start(cluster.Options{Instance: member(1), Job: config, Adjust: func(o *host.Options) { o.Registry = otherClock{o.Registry, by} }})

@@ -64,8 +64,7 @@ func manual(items int) job.Config {
 	return job.Config{Name: "job", Shards: items, MonitorExecution: true, Failover: true}
 }
 
-// calm waits until the items are dealt out among these members, and nothing is
-// left to be done.
+// calm waits until the items are assigned to these members and no work is left.
 func (c *stage) calm(members ...job.InstanceID) protocol.View {
 	c.t.Helper()
 	members = slices.Clone(members)
@@ -298,8 +297,8 @@ func leaderDies(t *testing.T, c *stage) {
 	}
 }
 
-// What somebody removed or left behind does not stay so: an owner is put back,
-// a mark that nobody holds goes, and the job goes on.
+// The job repairs what an operator removed or left behind: it restores an owner,
+// deletes a mark that no session holds, and goes on.
 func repairs(t *testing.T, c *stage) {
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(3)})
 	c.calm(member(1))

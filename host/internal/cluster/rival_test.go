@@ -118,8 +118,8 @@ func (r *rival) reshard(items int) {
 	}
 }
 
-// request is what an operator writes who wants a run, and what the member does
-// with it that finds it.
+// request is what an operator writes to ask for a run, and what the member that finds
+// it does.
 func (r *rival) request() {
 	instance := r.at("instances", "10.0.0.1@-@1")
 	_, err := r.conn.Set(instance, []byte("TRIGGER"), -1)

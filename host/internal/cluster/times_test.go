@@ -11,9 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
-// Every member tells when each item began and ended last, whoever ran it; the
-// clock of the service is asked for, and lets runs begin as it agrees; and what
-// is dumped shows nobody's address.
+// Every member reports when each item began and ended last, on any member. The clock of
+// the service is compared and allows runs to begin. A dump shows no address.
 func times(t *testing.T, c *stage) {
 	config := manual(4)
 	config.MaxClockSkew = time.Minute

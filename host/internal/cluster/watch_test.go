@@ -20,7 +20,7 @@ import (
 // recursive watch, where only what came or changed is read (recursive); the
 // same, where nothing is read of what one wrote oneself (own). Written are the
 // owner of each item (reshard), a mark for each (begin), none again (end). It
-// tells the time from the transaction to the last answer, and the requests.
+// measures the time from the transaction to the last answer, and the requests.
 // docs/RATIONALE.md has the figures.
 func BenchmarkFollow(b *testing.B) {
 	server := serving(b, time.Second)

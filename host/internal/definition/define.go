@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Definition is a job as the registry holds it: in ElasticJob's configuration, and
-// beside the module what that has no key for.
+// Definition is a job as the registry holds it: in ElasticJob's configuration and, beside
+// the module, the settings for which that has no key.
 type Definition struct {
 	Config Config
 	Module Module
@@ -50,7 +50,7 @@ func (d *Definition) Job(file job.Config) job.Config {
 	j := job.Config{Name: facts.Name, Layout: facts.Layout, Command: file.Command, Unsaid: file.Unsaid}
 	d.Module.settings.put(&j)
 	j.Kind, j.Overlap, j.OnRegistryLoss = cmp.Or(j.Kind, job.Simple), cmp.Or(j.Overlap, job.Skip), cmp.Or(j.OnRegistryLoss, job.CancelOnLoss)
-	j.Module, j.StrategyModule = file.Module, file.StrategyModule // of these nobody knows the digest yet
+	j.Module, j.StrategyModule = file.Module, file.StrategyModule // whose digests are not known yet
 	if d.Module.Code != nil {
 		j.Module, j.ModuleDigest = d.Module.Code.Name, d.Module.Code.Digest
 	}
@@ -61,10 +61,10 @@ func (d *Definition) Job(file job.Config) job.Config {
 	return d.Config.Apply(j)
 }
 
-// AsJoined is the job as it would be in force on a server that joins it now, with
-// what that server's own file says of its kind and, if it names one, its class. file is the job in that
-// file, which define makes a definition of; nil if it is not there. Without file and module no server of ours can
-// join it.
+// AsJoined is the job as it would be in force on a server that joins it now, with the
+// kind and, if it has one, the class of that server's own file. file is the job in that
+// file, or nil; define turns it into a definition. Without file and module no server of
+// ours can join.
 func AsJoined(file *job.Config, define func(job.Config) Definition, config Config, module *Module) (job.Config, bool) {
 	switch {
 	case file != nil:
@@ -86,8 +86,8 @@ func AsJoined(file *job.Config, define func(job.Config) Definition, config Confi
 	return job.Config{}, false
 }
 
-// JobOf is the configuration that the registry has of the job with that name; nil
-// if it cannot be read.
+// JobOf is the registry's configuration of the job with that name; nil if it cannot be
+// read.
 func JobOf(name string, c Config, m *Module) *job.Config {
 	if c == nil {
 		return nil
@@ -102,7 +102,7 @@ func JobOf(name string, c Config, m *Module) *job.Config {
 	return &j
 }
 
-// Same tells whether the two say the same of the job, whatever was applied
+// Same reports whether two modules define the job alike. It ignores what was applied
 // before.
 func (m *Module) Same(o *Module) bool {
 	a, b := *m, *o
@@ -110,8 +110,7 @@ func (m *Module) Same(o *Module) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// StandsFor tells whether servers of ours have run the job in the place of the class
-// that j stands in for. If config names another one now, somebody has written that
-// since; were nobody to join for it, the job would run nowhere once they had all
-// been started anew.
+// StandsFor reports whether servers of ours have run the job in place of the class that
+// j stands in for. If config names another class now, it was written since. Servers of
+// ours still join: otherwise the job would run nowhere after they all had restarted.
 func (m *Module) StandsFor(j job.Config) bool { return m != nil && m.settings.Class == j.Class }

@@ -1,6 +1,6 @@
 package definition
 
-// Agrees tells whether the registry has all as a file says it.
+// Agrees reports whether the registry agrees with a file.
 func Agrees(file Definition, config Config, module *Module) bool {
 	mine, there := sides(file, config, module)
 	return mine.agrees(&there)
@@ -12,7 +12,7 @@ func (m *Module) SetBase(base map[string]any) { m.base = base }
 // Set takes the settings of another module.
 func (m *Module) Set(from *Module) { m.settings = from.settings }
 
-// Recalled tells whether it is known what the file said before.
+// Recalled reports whether the file's earlier values are known.
 func (d *Definition) Recalled() bool { return d.said != nil }
 
 // MaxPast is how many modules that ran before are remembered.

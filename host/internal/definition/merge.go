@@ -16,20 +16,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// Merge brings what a server's file says of a job together with what the
-// registry holds, where either node may be missing. For each key:
+// Merge merges a job of a server's file with the registry's definition, where either
+// node may be missing. For each key:
 //
-//   - what the file says as it did when it was applied last is left to the
-//     registry: an operator's later change stays;
-//   - so is what the file said already when this server applied it last: since
-//     then another server's file was applied, which is newer;
-//   - what the registry holds as it was applied last is taken from the file;
-//   - where both differ from that, and from each other, the registry stays, and
+//   - if the file has the value that was applied last, the registry's value stays:
+//     it may be an operator's later change;
+//   - it stays too if the file had its value already when this server applied it
+//     last: another server's file was applied since, which is newer;
+//   - if the registry has the value that was applied last, the file's value is taken;
+//   - if both differ from that, and from each other, the registry's value stays, and
 //     the key is in dispute until the two agree or the file says overwrite.
 //
-// Where nothing was applied before, every difference is in dispute but what only
-// one of them has, and what the file has for want of a word. What was applied is
-// part of the result, for the next time.
+// If nothing was applied before, every difference is in dispute, except keys that only
+// one side has and values that the file has by default. The result includes what was
+// applied, for the next merge.
 func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	file, there := sides(file, config, module)
 	m := merger{overwrite: file.Config.Facts().Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
@@ -47,7 +47,7 @@ func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
 }
 
-// sides are what a file and the registry say, so that the two can be compared.
+// sides are the definitions of a file and of the registry in forms that can be compared.
 func sides(file Definition, config Config, module *Module) (mine, there Definition) {
 	if there.Config = file.Config; config != nil {
 		file.adopt(config, module)
@@ -64,7 +64,7 @@ func sides(file Definition, config Config, module *Module) (mine, there Definiti
 	return file, there
 }
 
-// agrees tells whether the registry has all as the file says it.
+// agrees reports whether the registry agrees with the file.
 func (d *Definition) agrees(there *Definition) bool {
 	return d.Config == there.Config && reflect.DeepEqual(d.Module.settings, there.Module.settings) &&
 		sameCode(d.Module.Code, there.Module.Wanted()) && sameCode(d.Module.Strategy, there.Module.Strategy)
@@ -72,21 +72,20 @@ func (d *Definition) agrees(there *Definition) bool {
 
 func sameCode(a, b *Code) bool { return a == b || a != nil && b != nil && a.Digest == b.Digest }
 
-// Merged is what Merge gives. Changed are the keys that the registry has
-// otherwise, Disputed those in which it is left as it is although the file says
-// something else.
+// Merged is the result of Merge. Changed are the keys whose values change in the
+// registry. Disputed are the keys whose values stay although the file has others.
 type Merged struct {
 	Definition
 	Changed  []string
 	Disputed []Dispute
 }
 
-// Dispute is a key of which the registry and a file say different things. What
-// one of them has not is empty.
+// Dispute is a key for which the registry and a file have different values. A missing
+// value is empty.
 type Dispute struct {
 	Key, Registry, File string
-	// Older: another server's file was applied since this one was, and this one has
-	// not been changed.
+	// Older is set if this file has not changed, and another server's file was applied
+	// since.
 	Older bool
 }
 

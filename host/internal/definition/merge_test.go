@@ -219,7 +219,7 @@ func TestDisputeEnds(t *testing.T) {
 	})
 }
 
-// What is in dispute is told as people write it, not as Java does.
+// A dispute is reported in the words of jobs.toml, not in those of Java.
 func TestDisputeIsReadable(t *testing.T) {
 	t.Parallel()
 	here, there := plainJob(), plainJob()
@@ -234,7 +234,7 @@ func TestDisputeIsReadable(t *testing.T) {
 	}
 }
 
-// A job that somebody else defined has nothing of a file in it.
+// A job that another server defined has nothing of this file in it.
 func TestMergeWithoutBase(t *testing.T) {
 	t.Parallel()
 	theirs := v21.FromJob(plainJob())
@@ -297,8 +297,7 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	}
 }
 
-// What a file has only for want of a word is in dispute with nobody, until it
-// was the registry's word, too.
+// A file's default is in no dispute until the registry has held the same value.
 func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	t.Parallel()
 	file := plainJob()

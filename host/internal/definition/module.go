@@ -23,9 +23,9 @@ type Code struct {
 	Reference string `json:"reference,omitempty"` // where it was taken from, for people to read
 }
 
-// Module is the value of wasm/module: what there is to a job beside the
-// configuration that ElasticJob keeps. Grants are asked, not given: each server
-// decides by its own grant limits whether it may run the job.
+// Module is the value of wasm/module: the part of a job's definition that is not in
+// ElasticJob's configuration. Grants are requests: each server decides by its own grant
+// limits whether it may run the job.
 type Module struct {
 	// Code runs the items; nil: a job that runs no module.
 	Code *Code
@@ -33,7 +33,7 @@ type Module struct {
 	Next *Code
 	// Past are the newest that ran before Code, the newest last.
 	Past []Code
-	// Strategy deals the items out; nil: the strategy that config names.
+	// Strategy assigns the items; nil: the strategy that config names.
 	Strategy *Code
 
 	settings settings
@@ -64,8 +64,8 @@ func EncodeModule(m Module) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeModule reads the value of wasm/module, whoever wrote it. It refuses
-// keys that it does not know: one of them may be a bound that it would not keep.
+// DecodeModule reads the value of wasm/module, which any program may have written. It
+// refuses unknown keys: one of them may be a bound that this release would not keep.
 func DecodeModule(data []byte) (Module, error) {
 	if len(data) > MaxModule {
 		return Module{}, fmt.Errorf("%d bytes are more than %d", len(data), MaxModule)

@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// A server remembers what its own file said of a job when it was applied last.
-// By that it knows whether the file was changed since. The registry's base
-// cannot tell: another server's file may have been applied in between.
+// A server remembers the values that its own file had when it was applied last. They
+// show whether the file has changed since. The registry's base does not show that:
+// another server's file may have been applied in between.
 
-// Recall gives a file's definition what Merged.Said made of the one before. What
-// cannot be read is as nothing: then Merge goes by the registry alone.
+// Recall gives a file's definition the values of the earlier file, as Merged.Said
+// encoded them. If they cannot be read, Merge uses the registry alone.
 func (d *Definition) Recall(said []byte) error {
 	var s map[string]string
 	if len(said) > MaxModule {
@@ -26,31 +26,30 @@ func (d *Definition) Recall(said []byte) error {
 	return nil
 }
 
-// Said is what the server is to remember when the merged definition is in the
-// registry.
+// Said is what the server remembers once the merged definition is in the registry.
 func (m *Merged) Said() []byte { return bytes.Clone(jsonvalue.Encode(m.said)) }
 
-// note remembers what the file says of a key.
+// note remembers the file's value of a key.
 func (m *merger) note(path string, said any) {
 	if text, ok := said.(string); ok {
 		m.says[path] = text
 	}
 }
 
-// keep leaves in mind what the file said of a key before.
+// keep remembers the file's earlier value of a key.
 func (m *merger) keep(path string) {
 	if old, ok := m.said[path]; ok {
 		m.says[path] = old
 	}
 }
 
-// old tells whether the file said the same of a key before.
+// old reports whether the file had the same value for a key before.
 func (m *merger) old(path string, said any) bool {
 	text, _ := said.(string)
 	return m.said != nil && m.said[path] == text
 }
 
-// recanted tells whether the file said something else of a key before.
+// recanted reports whether the file had another value for a key before.
 func (m *merger) recanted(path string, said any) bool {
 	old, ok := m.said[path]
 	text, _ := said.(string)

@@ -16,13 +16,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// settings are those of a job that ElasticJob's config has no key for, as the rows of
-// besides tell; all else of the Config is zero. They are written under the names of
-// jobs.toml. What is zero is left out: each server keeps the text of each job.
+// settings are a job's settings for which ElasticJob's config has no key: the rows of
+// besides. All else of the Config is zero. They are written under the names of
+// jobs.toml. Zero values are left out, since each server keeps the text of each job.
 type settings struct{ job.Config }
 
-// besides are the rows of what stands beside the module. The two modules of a job are
-// there by their digests.
+// besides are the rows of the settings that are kept beside the module. The digests of
+// a job's two modules are kept there too.
 var besides = func() []job.Setting {
 	var rows []job.Setting
 	for s := range job.Settings() {

@@ -35,7 +35,7 @@ func (m *Module) pass() {
 func Switched(text []byte) []byte {
 	m, err := DecodeModule(text)
 	if err != nil {
-		return text // the view had a fault then, and nobody switched
+		return text // the view had a fault, so no member switched
 	}
 	m.pass()
 	data, err := EncodeModule(m)

@@ -82,7 +82,7 @@ func TestSwitchOfALargeNode(t *testing.T) {
 	}
 }
 
-// What a server's file says leaves alone what ran before.
+// A server's file does not change the list of earlier modules.
 func TestMergeKeepsWhatRan(t *testing.T) {
 	t.Parallel()
 	var h held

@@ -113,8 +113,8 @@ func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 	}
 }
 
-// matches tells whether a place looks like the piece. A statement without a value
-// is matched as one, not as the expression in it.
+// matches reports whether a place looks like the piece. A statement without a value
+// matches as a statement, not as the expression in it.
 func (p piece) matches(place reflect.Value) bool {
 	if p.expr != nil {
 		return place.Type() == exprType && same(reflect.ValueOf(p.expr), place.Elem())
@@ -154,7 +154,7 @@ func same(p, v reflect.Value) bool {
 		return p.Len() == v.Len() && allSame(p.Len(), p.Index, v.Index)
 	case reflect.Int:
 		if p.Type() == reflect.TypeFor[token.Pos]() {
-			return (p.Int() == 0) == (v.Int() == 0) // it tells f(x...) from f(x)
+			return (p.Int() == 0) == (v.Int() == 0) // this distinguishes f(x...) from f(x)
 		}
 		return p.Int() == v.Int()
 	default:

@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// NumberVariable tells a program built with an overlay which mutant it is.
+// NumberVariable is the environment variable that selects the mutant of a program built
+// with an overlay.
 const NumberVariable = "WASMJOBD_MUTANT"
 
 // Overlay is what the compiler is given in place of files of other packages:

@@ -1,7 +1,8 @@
 package overlay
 
-// sessionMutants leave out pieces of how jobs are told of a health that comes and
-// goes, of how two close the same job session, and of how fresh a view a wish needs.
+// sessionMutants leave out pieces of three parts: how jobs are notified of a session
+// health that comes and goes, how two callers close the same job session, and how fresh
+// a view a request needs.
 func sessionMutants() []mutant {
 	by := func(test string) notice { return notice{"../session", "^" + test + "$"} }
 	runner := notice{"../runner", "^TestAskGoesByWhatTheRegistryHas$"}
