@@ -13,12 +13,12 @@ type Definition struct {
 	Config Config
 	Module Module
 
-	unsaid map[string]bool   // keys of config that stand in only for want of a word
-	said   map[string]string // what the same file said before, as digests by key; nil: not known
+	unsaid map[string]bool   // keys of config whose values are defaults, which the file does not set
+	said   map[string]string // the same file's earlier values, as digests by key; nil: not known
 }
 
-// New is the definition of a job whose configuration a layout spells as config. A
-// module whose digest the job does not say is named without it; Merge finds out.
+// New is the definition of a job whose configuration a layout spells as config. If the
+// job does not give a module's digest, the definition has none; Merge finds it.
 //
 // Two settings of a job are in neither part: its layout, which the tree itself
 // shows, and a command of the operating system. The command is in config, since
@@ -42,9 +42,8 @@ func New(j job.Config, config Config) Definition {
 	return d
 }
 
-// Job reads a definition back. file is the same job in the server's own file;
-// its zero value where there is none. The file's word for a module stands if the
-// registry has none.
+// Job reads a definition back. file is the same job in the server's own file, or its
+// zero value. The file's module counts if the registry has none.
 func (d *Definition) Job(file job.Config) job.Config {
 	facts := d.Config.Facts()
 	j := job.Config{Name: facts.Name, Layout: facts.Layout, Command: file.Command, Unsaid: file.Unsaid}
@@ -69,7 +68,7 @@ func AsJoined(file *job.Config, define func(job.Config) Definition, config Confi
 	switch {
 	case file != nil:
 		j := *file
-		// Mostly the registry agrees, and reports ask for thousands of jobs.
+		// Usually the registry agrees, and a report asks for thousands of jobs.
 		if mine, there := sides(define(j), config, module); mine.agrees(&there) {
 			j = there.Job(j)
 		} else if merged, err := Merge(define(j), config, module); err == nil {

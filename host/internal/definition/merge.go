@@ -257,7 +257,7 @@ type merger struct {
 	overwrite bool
 	unsaid    map[string]bool
 	said      map[string]string // what the file said before, by path; nil: not known
-	says      map[string]string // what it is to be known to have said
+	says      map[string]string // the file's values, to be remembered
 	changed   []string
 	disputed  []Dispute
 }

@@ -1,4 +1,4 @@
-// Package gson reads and writes JSON as the library does with which members of
-// ElasticJob keep a configuration: as leniently, with its order and escapes, and
-// leaving as it is what does not change. It does not know which keys there are.
+// Package gson reads and writes JSON like the library that members of ElasticJob use for
+// a configuration: as leniently, and with its order and escapes. It leaves unchanged
+// values as they are written. It knows no keys.
 package gson

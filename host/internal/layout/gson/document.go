@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Read reads one object and nothing behind it but blanks. It returns io.EOF if there
-// is no object at all.
+// Read reads one object, which only blanks may follow. It returns io.EOF if there is no
+// object at all.
 func Read(text []byte, o *Object) error {
 	r := &reader{text: string(text), pos: len(text) - len(bytes.TrimPrefix(text, []byte("\ufeff")))}
 	return r.document(o)
@@ -30,8 +30,8 @@ func (r *reader) document(o *Object) error {
 	return nil
 }
 
-// members reads an object into o; a key seen twice has its last value. The
-// value of a key that o doesn't have is left to unknown.
+// members reads an object into o; a key that occurs twice has its last value. unknown
+// takes the value of a key that o does not have.
 func (r *reader) members(o *Object, unknown func() error) error {
 	o.empty = true
 	end, err := r.object(func(key string) error {
@@ -75,8 +75,8 @@ func (r *reader) value(value any) (err error) {
 	return err
 }
 
-// properties reads an object within the other. Seen again, it
-// begins anew; a key that it doesn't know breaks Java's reading.
+// properties reads a nested object. If it occurs again, it replaces the first. An
+// unknown key in it breaks Java's reading.
 func (r *reader) properties(o *Object) error {
 	o.Begin()
 	for i := range o.Members {

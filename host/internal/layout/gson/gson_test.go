@@ -37,7 +37,7 @@ func (p *pet) object() *Object {
 	}}
 }
 
-// What is read says what was written, and what changes is all that is written anew.
+// Reading returns what was written, and only values that change are written anew.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	want := pet{"a=<b>", 4, true, "WOOF", "7"}

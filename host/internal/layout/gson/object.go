@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Member is one key of an object, with where its value is kept: a *string, *int32,
-// *bool, *Object, or a Word.
+// Member is one key of an object with a pointer to its value: a *string, *int32, *bool,
+// *Object, or a Word.
 type Member struct {
 	Key      string
 	Value    any
 	from, to int // the bytes that the value has in a text that was read; none if from is 0
 }
 
-// Word is a value that is one of some texts. SetWord says of another what was
-// expected.
+// Word is a value that is one of several texts. For any other text SetWord returns an
+// error that says what was expected.
 type Word interface {
 	Word() string
 	SetWord(text string) error
@@ -65,8 +65,8 @@ func appendValue(b []byte, value any) []byte {
 	return b
 }
 
-// appendText escapes what Java's library escapes: besides what JSON asks
-// for, what could harm in a page or a script.
+// appendText escapes what Java's library escapes: the characters that JSON requires, and
+// those that could do harm in a page or a script.
 func appendText(b []byte, s string) []byte {
 	const short = "\"\"\\\\\tt\bb\nn\rr\ff" // pairs: a character and its letter
 	b = append(b, '"')

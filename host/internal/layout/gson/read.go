@@ -20,7 +20,7 @@ const maxNesting = 100
 
 // reader reads JSON as leniently as the library that Java members use: names
 // and texts without quotes or in single ones, comments, semicolons for commas,
-// = and => for colons. What that library refuses is refused here.
+// = and => for colons. It refuses what that library refuses.
 type reader struct {
 	text  string
 	pos   int
@@ -58,8 +58,8 @@ func (r *reader) next() (byte, error) {
 	return 0, io.EOF
 }
 
-// object reads an object. For each member it calls value, which has to take
-// the member's value. end is where a further member would have to be put.
+// object reads an object. For each member it calls value, which must read the member's
+// value. end is the place for a further member.
 func (r *reader) object(value func(name string) error) (end int, err error) {
 	c, err := r.next()
 	if err != nil {
@@ -193,8 +193,7 @@ func (r *reader) skipArray() error {
 	}
 }
 
-// scalar reads a text in quotes, or what stands there without: a keyword, a
-// number, or a text all the same.
+// scalar reads a text in quotes, or a value without: a keyword, a number, or a text.
 func (r *reader) scalar() (text string, quoted bool, err error) {
 	rest := r.text[r.pos:]
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {

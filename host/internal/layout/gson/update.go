@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Update makes raw, from which o was read, say what want says. Only values that differ
-// are written anew; whatever else is there stays as it is, byte for byte: order,
-// spelling, unknown keys. A key that is missing is put at the end, unless its absence
-// means the same. Without a difference the result is raw itself.
+// Update changes raw, from which o was read, to the values of want. Only values that
+// differ are written anew; everything else stays as it is, byte for byte: order,
+// spelling, unknown keys. A missing key is added at the end, unless its absence means
+// the same. Without a difference the result is raw itself.
 func (o *Object) Update(raw []byte, want *Object) []byte {
 	edits := o.edits(want)
 	if len(edits) == 0 {
@@ -30,8 +30,8 @@ type edit struct {
 	text     []byte
 }
 
-// edits returns what to change in the text from which o was read so that it
-// says what want says.
+// edits returns the changes to the text from which o was read that give it the values of
+// want.
 func (o *Object) edits(want *Object) []edit {
 	var edits []edit
 	for _, m := range want.Members {

@@ -267,8 +267,8 @@ func (d *Decoder) grow(n int) {
 	}
 }
 
-// mark takes a node of an item. The mirror drops those of a vanished item
-// after the list said so; they are of no account then.
+// mark takes a node of an item. For an item that has vanished, the mirror drops these
+// nodes after the list of items, and mark ignores them.
 func (d *Decoder) mark(parent, name string, n registry.Node) {
 	num, ok := strings.CutPrefix(parent, NodeSharding+"/")
 	if !ok {
@@ -309,8 +309,7 @@ func named(n registry.Node) job.InstanceID {
 	return job.InstanceID(shared(string(n.Data)))
 }
 
-// shared gives names that all jobs of a server have in common, in one copy for
-// thousands of them.
+// shared returns one copy of a name that thousands of a server's jobs have in common.
 func shared(name string) string { return unique.Make(name).Value() }
 
 // put replaces, inserts or removes one element of a sorted list, in a copy.

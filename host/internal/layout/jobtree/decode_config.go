@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// decodeConfig reads the config node; an absent one gives nil. What is there and
-// no member could run the job by is an error.
+// decodeConfig reads the config node; a missing one is nil. A configuration by which no
+// member could run the job is an error.
 func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 	if !n.Exists {
 		return nil, nil
@@ -33,7 +33,7 @@ func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 	return &rules, nil
 }
 
-// parse reads a configuration that is there.
+// parse reads a configuration that exists.
 func (j Job) parse(n registry.Node) (definition.Config, error) {
 	if len(n.Children) > 0 {
 		return nil, j.otherLayout(true)

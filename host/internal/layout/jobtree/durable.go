@@ -7,12 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Relaxed tells whether a transaction of ours may be acknowledged before it is
-// on the disk: it touches nothing but what runs leave in the tree. It then
+// Relaxed reports whether a transaction of ours may be acknowledged before it is on the
+// disk: it touches only what runs leave in the tree. It then
 // survives the death of the process; a loss of power may take the newest of
-// such transactions back, which leaves an older but coherent tree. What an
-// operator or a configuration file said must survive that too: config, module,
-// pause, disabled items and servers. A path that is not known is not relaxed.
+// such transactions back, which leaves an older but coherent tree. What comes from an
+// operator or a configuration file must survive that too: config, module, pause,
+// disabled items and servers. An unknown path is not relaxed.
 func Relaxed(ops []registry.Op) bool {
 	for i := range ops {
 		switch ops[i].Kind {

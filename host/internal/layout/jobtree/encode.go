@@ -169,8 +169,8 @@ func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
 	}
 }
 
-// version of a member's record as the view shows it. A member without record
-// yields one that no node has.
+// version is the version of a member's record in the view. For a member without a record
+// it is one that no node has.
 func (t *transaction) version(id job.InstanceID) int32 {
 	for k := range t.v.Runs {
 		if t.v.Runs[k].ID == id {

@@ -26,7 +26,7 @@ const (
 	maxStrays    = 10  // below one node
 )
 
-// set says that the node cannot be read; nil that it can.
+// set records that the node cannot be read or, with nil, that it can.
 func (f *faults) set(path string, err error) {
 	f.remove(func(o fault) bool { return o.path == path && !o.stray })
 	if err != nil {
@@ -34,7 +34,7 @@ func (f *faults) set(path string, err error) {
 	}
 }
 
-// stray says that the node does not belong where it is, or not so.
+// stray records that the node does not belong where it is, or not in that form.
 func (f *faults) stray(path string, is bool, text string) {
 	f.remove(func(o fault) bool { return o.path == path && o.stray })
 	if is {
@@ -44,7 +44,7 @@ func (f *faults) stray(path string, is bool, text string) {
 
 func (f *faults) remove(which func(fault) bool) { *f = slices.DeleteFunc(*f, which) }
 
-// others looks for children of a node that are no items.
+// others looks for children of a node that are not items.
 func (f *faults) others(parent string, children []string) {
 	f.remove(func(o fault) bool { return o.stray && strings.HasPrefix(o.path, parent+"/") })
 	n := 0
@@ -94,7 +94,7 @@ func (j Job) otherLayout(other bool) error {
 	return fmt.Errorf("this is a job of layout 1 or 2.0, expected one of %s; it is not touched", j.dialect.Name())
 }
 
-// expected says what a value of ours should have been; nil stays nil.
+// expected adds to an error what a value of ours should have been; nil stays nil.
 func expected(what string, err error) error {
 	if err == nil {
 		return nil

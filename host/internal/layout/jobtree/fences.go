@@ -7,8 +7,8 @@ import "github.com/wasmjob/wasmjob/host/registry"
 // that a node must have to be set or deleted. Each fence has a name where it is
 // encoded: the mutation, and what must not have changed.
 
-// Without is the same spelling, but for the fence of that name. Only the
-// simulator uses it, to show what breaks then.
+// Without is the same spelling without the fence of that name. Only the simulator uses
+// it, to show what breaks without the fence.
 func (j Job) Without(fence string) Job {
 	j.without = fence
 	return j

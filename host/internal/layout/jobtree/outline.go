@@ -2,8 +2,8 @@ package jobtree
 
 import "strings"
 
-// Outline lists the nodes from which one learns how a job is without looking at
-// each of its items, as Watched does.
+// Outline lists the nodes that show a job's state without each of its items, by names as
+// in Watched.
 func (Job) Outline() []string {
 	return []string{
 		"", NodeConfig, NodeServers, NodeInstances, NodeLeaderInstance, NodeNecessary, NodeFailoverItems,

@@ -13,7 +13,7 @@ import (
 // are brought into the list together.
 type pending map[int]*protocol.Pending
 
-// set takes the node of an item. It says what is wrong with its data.
+// set takes the node of an item. It returns what is wrong with its data.
 func (c *pending) set(i int, n registry.Node) error {
 	if *c == nil {
 		*c = pending{}

@@ -11,7 +11,7 @@ import (
 
 // clearMarks deletes marks that no open run justifies.
 func (t *transaction) clearMarks(m protocol.ClearMarks) {
-	// Carried out late, it must not take the mark of a run begun since.
+	// If it is applied late, it must not delete the mark of a run that began since.
 	if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
 		t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
 	}

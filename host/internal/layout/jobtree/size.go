@@ -11,10 +11,10 @@ const (
 	tailBytes, idBytes = len("/" + NodeFailoverItems + "/99999"), 24
 )
 
-// MaxNodes is how many nodes of items a transaction of this job may write beside
-// values of ours. A chroot, or long ids, may still make it too large: then the
-// core makes smaller ones.
+// MaxNodes is how many nodes of items a transaction of this job may write in addition to
+// values of ours. A chroot or long ids may still make it too large; then the core makes
+// smaller transactions.
 func (j Job) MaxNodes() int { return (spelling.MaxBytes - spelling.MaxValues) / j.NodeBytes() }
 
-// NodeBytes is what one of them has as it is sent.
+// NodeBytes is the size of one such node as it is sent.
 func (j Job) NodeBytes() int { return len(j.root) + tailBytes + idBytes + nodeBytes }

@@ -28,8 +28,8 @@ func (j Job) Defined(v *protocol.View) (config definition.Config, module *defini
 	return config, module
 }
 
-// Spell is the definition as the registry is to hold it. What the registry has, in
-// old, stays as it is written, but for the values that are to be others.
+// Spell is the definition as the registry will hold it. Only values that differ from old,
+// which the registry holds, are written anew.
 func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error) {
 	var spelled protocol.Definition
 	data, err := j.dialect.Update(spelling.Bytes(old.Config), d.Config)

@@ -8,13 +8,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// version is that of a part of the definition that one node has.
+// version is the version of a part of the definition that is kept in one node.
 func version(n registry.Node) protocol.Version {
 	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
 }
 
-// nodeVersion is the version that its node must have. A part that was never read
-// has none that any node has.
+// nodeVersion is the version that the part's node must have. For a part that was never
+// read it is one that no node has.
 func nodeVersion(v protocol.Version) int32 {
 	n, err := strconv.ParseInt(string(v), 10, 32)
 	if err != nil {
@@ -23,7 +23,7 @@ func nodeVersion(v protocol.Version) int32 {
 	return int32(n)
 }
 
-// OneNode is a configuration that stands in one node.
+// OneNode is a configuration that is kept in one node.
 type OneNode struct{}
 
 func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {

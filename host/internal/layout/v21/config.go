@@ -59,16 +59,16 @@ type JobProperties struct {
 	ExecutorServiceHandler string
 }
 
-// Default returns a configuration with what ElasticJob assumes when a job is
-// built; name, class, type, cron and total are still missing.
+// Default returns a configuration with the defaults of ElasticJob's builder; name,
+// class, type, cron and total are still missing.
 func Default() Config {
 	c := absent()
 	c.Misfire = true
 	return c
 }
 
-// absent is what reading gives to keys that aren't there. It is not what
-// building gives: misfire is off.
+// absent has the values that reading gives to missing keys. They differ from the
+// builder's: misfire is off.
 func absent() Config {
 	return Config{
 		JobProperties: JobProperties{
@@ -82,7 +82,7 @@ func absent() Config {
 	}
 }
 
-// check refuses what neither the builder nor the reader of Java lets through.
+// check refuses what Java's builder and reader both refuse.
 func (c *Config) check() error {
 	switch {
 	case c.JobName == "":
@@ -122,8 +122,8 @@ func (c *Config) object() *gson.Object {
 	return o
 }
 
-// every returns all keys; reading checks the values even of those that the
-// type of the job makes no use of.
+// every returns all keys; reading checks even the values that a job of this type does
+// not use.
 func (c *Config) every() *gson.Object {
 	p := &c.JobProperties
 	begin := func() { *p = absent().JobProperties }
@@ -189,8 +189,8 @@ func DecodeConfig(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// read reads all that is there, even what the job's type makes no use of,
-// and where in the text it is.
+// read reads all keys, even those that a job of this type does not use, and their places
+// in the text.
 func read(data []byte) (*Config, *gson.Object, error) {
 	if len(data) > MaxConfig {
 		return nil, nil, fmt.Errorf("read configuration: %d bytes are more than %d", len(data), MaxConfig)

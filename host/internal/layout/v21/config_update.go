@@ -2,11 +2,11 @@ package v21
 
 import "fmt"
 
-// UpdateConfig makes raw, the text of a configuration, say what c says. Only
-// values that differ are written anew; whatever else is there stays as it is,
-// byte for byte: order, spelling, unknown keys. A key that is missing is put at
-// the end, unless its absence means the same. Without a difference the result
-// is raw itself. It refuses what DecodeConfig or EncodeConfig refuse.
+// UpdateConfig changes raw, the text of a configuration, to the values of c. Only values
+// that differ are written anew; everything else stays as it is, byte for byte: order,
+// spelling, unknown keys. A missing key is added at the end, unless its absence means
+// the same. Without a difference the result is raw itself. UpdateConfig refuses what
+// DecodeConfig or EncodeConfig refuse.
 func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
 	old, there, err := read(raw)
 	if err != nil {
