@@ -23,15 +23,15 @@ import (
 // turns with what ElasticJob would have done there (rival). What is reported
 // are medians of the turns.
 
-// serving is a server that waits for its disk at each transaction, as servers
-// do that are not for tests.
+// serving is a server that waits for its disk at each transaction, as servers outside
+// tests do.
 func serving(b *testing.B, tick time.Duration, java ...string) *zktest.Server {
 	b.Helper()
 	return zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: tick, Lines: []string{"forceSync=yes"}, Java: java})
 }
 
-// allCompilers is for servers that were asked so much before something is measured
-// that it pays: they then do what they are asked as one that has run for days.
+// allCompilers is for servers that answer many requests before the measurement: they then
+// perform like a server that has run for days.
 const allCompilers = "-XX:TieredStopAtLevel=4"
 
 // direct is a registry without a proxy in between, which would slow it down.
@@ -353,8 +353,8 @@ func BenchmarkFire(b *testing.B) {
 	b.ReportMetric(middle(their)/middle(our), "x_faster>=25")
 }
 
-// BenchmarkLeave stops a member that owns 50 of 100 items: from the wish to the
-// transaction by which the other one has all of them.
+// BenchmarkLeave stops a member that owns 50 of 100 items. It measures from the request to
+// the transaction that gives all items to the other member.
 func BenchmarkLeave(b *testing.B) {
 	server := serving(b, time.Second)
 	c := cluster.New(b, server, "leave", "job")

@@ -142,8 +142,7 @@ func (c *Cluster) Tree(path string, each func(path string, n registry.Node)) {
 	}
 }
 
-// Await waits for a state and returns it. what says in a failure what was
-// waited for.
+// Await waits for a state and returns it. A failure names what it waited for.
 func (c *Cluster) Await(what string, is func(State) bool) State {
 	c.t.Helper()
 	c.follow()
@@ -164,14 +163,14 @@ func (c *Cluster) Await(what string, is func(State) bool) State {
 	}
 }
 
-// State is what is known now. Its view is followed only once Await was called.
+// State is the current state. Its view is followed only after the first call of Await.
 func (c *Cluster) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// change publishes another state. Slices in it are never changed in place.
+// change publishes a new state. Slices in it are never changed in place.
 func (c *Cluster) change(f func(*State)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +195,7 @@ func (c *Cluster) End() {
 	c.Hold()
 }
 
-// Release lets all guests end, also those to come.
+// Release lets all guests end, including those that start later.
 func (c *Cluster) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,7 +242,7 @@ type guests struct {
 // Listens is part of host.Listener.
 func (g guests) Listens() (started, completed bool) { return g.listens, g.listens }
 
-// sink is that of all members.
+// sink is the sink of all members.
 type sink struct{ c *Cluster }
 
 // Write keeps the rows.
@@ -258,7 +257,7 @@ type Options struct {
 	Job      job.Config
 	// Session is the time-out that is asked for; LongSession if 0.
 	Session time.Duration
-	// Listens says that its job has listeners of fires.
+	// Listens is set if its job has listeners of fires.
 	Listens bool
 	// Workers is how many guests it runs at once; 0: any number.
 	Workers int
@@ -357,26 +356,26 @@ func (m *Member) end() error {
 	return err
 }
 
-// Kill ends the member's connection for ever: to others it has died, and its
-// session goes when its time is over.
+// Kill ends the member's connection for ever: for the others it has died, and its session
+// ends when it times out.
 func (m *Member) Kill() {
 	m.dead = true
 	m.proxy.Set(zktest.Refuse)
 }
 
-// Forsake ends the host of a member that was killed, which learns only now that
-// its session is over.
+// Forsake ends the host of a member that was killed. Only now does it notice that its
+// session is over.
 func (m *Member) Forsake() {
 	m.stop()
 	m.proxy.Set(zktest.Pass)
 	_ = m.end() // what it could not store was taken from it
 }
 
-// Cut ends the member's connection; the next one is not hindered.
+// Cut ends the member's connection; the member can connect again.
 func (m *Member) Cut() { m.proxy.Cut() }
 
-// Freeze holds back everything between the member and the service until Thaw.
-// It must be short beside the member's session.
+// Freeze holds back everything between the member and the service until Thaw. It must be
+// short compared with the member's session.
 func (m *Member) Freeze() { m.proxy.Set(zktest.Freeze) }
 
 // Thaw ends Freeze.

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// mortal is the session of a member that is to lose it.
+// mortal is the session of a member that will lose it.
 const mortal = 5 * time.Second
 
 // What no recording of ElasticJob has; package golden has the rest.
@@ -208,8 +208,8 @@ func (c *stage) fire(m *cluster.Member, guests *crowd, before int) (ends int) {
 	return ends
 }
 
-// Items are where the strategy of the configuration puts them, by any of its
-// names, and they go there in one transaction.
+// The strategy of the configuration, by any of its names, decides where items are, and
+// they move in one transaction.
 func strategies(t *testing.T, c *stage) {
 	ids := []job.InstanceID{member(1), member(2), member(3)}
 	for _, name := range []string{"", "com.dangdang.ddframe.job.lite.api.strategy.impl.OdevitySortByNameJobShardingStrategy", "ROUND_ROBIN"} {
@@ -319,8 +319,8 @@ func repairs(t *testing.T, c *stage) {
 	c.stored(3)
 }
 
-// A member whose connection was cut and is back has written nothing for that,
-// and its guests ran on.
+// A member whose connection was cut and restored writes nothing for that, and its guests
+// go on.
 func connectionCut(t *testing.T, c *stage) {
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(4)})
 	c.calm(member(1))
@@ -344,8 +344,8 @@ func connectionCut(t *testing.T, c *stage) {
 	}
 }
 
-// A member whose session ended comes back under another name and has its share
-// again; what it ran ran elsewhere, once.
+// A member whose session ended comes back under another name and gets its share again.
+// Its runs ran elsewhere, once.
 func sessionExpires(t *testing.T, c *stage) {
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(4), Session: mortal})
 	other := c.Start(cluster.Options{Instance: member(2), Job: manual(4)})
@@ -394,8 +394,8 @@ func alone(guests []job.Call, id job.InstanceID) bool {
 	return !slices.ContainsFunc(guests, func(g job.Call) bool { return g.Instance != id })
 }
 
-// What operators ask of one member holds for all, and is written as ElasticJob's
-// console writes it.
+// An operator's request to one member holds for all members, and is written as
+// ElasticJob's console writes it.
 func operators(t *testing.T, c *stage) {
 	one := c.Start(cluster.Options{Instance: member(1), Job: manual(4)})
 	two := c.Start(cluster.Options{Instance: member(2), Job: manual(4)})

@@ -15,8 +15,8 @@ import (
 // idleJobs is how many jobs the server has that asks for nothing.
 const idleJobs = 50
 
-// Jobs at rest ask the service for nothing, however many they are: what comes
-// from their server are the heartbeats of its one session.
+// Any number of jobs at rest sends no request to the service: their server sends only the
+// heartbeats of its one session.
 func idle(t *testing.T, c *stage) {
 	const session = 2 * time.Second
 	m := c.Start(cluster.Options{

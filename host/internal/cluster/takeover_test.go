@@ -47,7 +47,7 @@ const (
 
 // BenchmarkTakeover kills a member that runs 100 items: from the event of its
 // instance's end, as the surviving member gets it, to the start of the last
-// guest there. Beside it stands how long one write takes.
+// guest there. It also reports how long one write takes.
 func BenchmarkTakeover(b *testing.B) {
 	server := serving(b, 100*time.Millisecond, allCompilers)
 	theirs := newRival(b, server.Address(), "takeover", 0)
@@ -71,7 +71,7 @@ func BenchmarkTakeover(b *testing.B) {
 	b.ReportMetric(write[len(write)*99/100], "ms-write-p99")
 }
 
-// survivor is a member beside which others die, with what they share.
+// survivor is a member that takes over from others that die, with what they share.
 type survivor struct {
 	b      *testing.B
 	c      *cluster.Cluster

@@ -18,7 +18,7 @@ func (t text) Same(as protocol.Spelled) bool { return bytes.Equal(t, Bytes(as)) 
 
 func (t text) String() string { return string(t) }
 
-// Spelled is a part of a definition as a node holds it; nil if it is not there.
+// Spelled is a part of a definition as a node holds it; nil if the node is missing.
 func Spelled(data []byte) protocol.Spelled {
 	if data == nil {
 		return nil
@@ -32,12 +32,12 @@ func Bytes(part protocol.Spelled) []byte {
 	return t
 }
 
-// ModuleOf is what a view says of the job's module.
+// ModuleOf is the job's module in a view.
 func ModuleOf(v *protocol.View) (definition.Module, error) {
 	return definition.DecodeModule(Bytes(v.Definition.Module))
 }
 
-// SpellModule is the module's part of a definition as the registry is to hold it.
+// SpellModule is the module's part of a definition as the registry will hold it.
 func SpellModule(m definition.Module) (protocol.Spelled, error) {
 	data, err := definition.EncodeModule(m)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// The queue of a latch is made of sequential nodes. Their names are those that
-// the library of ElasticJob's members gives (docs/PROTOCOL.md, Latches): a token
-// by which the member knows its own again, and what the queue is sorted by.
+// The queue of a latch consists of sequential nodes. Their names follow the library of
+// ElasticJob's members (docs/PROTOCOL.md, Latches): a token by which a member recognises
+// its own node, and the number by which the queue is sorted.
 const (
 	LatchPrefix = "_c_"
 	LatchName   = "latch-"
@@ -48,7 +48,7 @@ func Queue(names []string) []protocol.Contender {
 	return q
 }
 
-// rank is what the places are sorted by, as text.
+// rank is the text by which the places are sorted.
 func rank(name string) string {
 	if k := strings.LastIndex(name, LatchName); k >= 0 {
 		return name[k+len(LatchName):]

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// While a cluster is upgraded, servers of the release before read what newer ones
-// write: a value of the same version may have keys that they do not know.
+// During an upgrade, servers of the previous release read the values of newer ones: a
+// value of the same version may have keys that they do not know.
 func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -42,8 +42,8 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 	}
 }
 
-// A release that knows no codes reads the words of a row, and writes words alone when
-// it moves the row on.
+// A release that knows no codes reads the words of a row, and writes only words when it
+// moves the row to another record.
 func TestReasonsOfRowsForTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	d := protocol.RunsData{Seq: 2, Rows: []protocol.Row{

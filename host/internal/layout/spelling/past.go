@@ -2,8 +2,8 @@ package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// What assignment and records say of runs that have ended, and of schedules that
-// were in force.
+// The values of an assignment and of records about runs that have ended and about
+// schedules that were in force.
 
 type pastJSON struct {
 	Begun moments `json:"begun,omitzero"`
@@ -64,7 +64,7 @@ func (j *pastJSON) past() protocol.Past {
 	}
 	last := int64(-1)
 	for _, s := range j.Streaks[:min(len(j.Streaks), protocol.MaxStreaks)] {
-		if s[0] > last && s[0] < MaxItems && s[1] >= 0 && s[1] < 1e6 { // else it says nothing
+		if s[0] > last && s[0] < MaxItems && s[1] >= 0 && s[1] < 1e6 { // else it has no meaning
 			p.Streaks = append(p.Streaks, protocol.Streak{Item: int(s[0]), Failures: int(s[1]), At: s[2]})
 			last = s[0]
 		}

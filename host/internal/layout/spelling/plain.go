@@ -8,8 +8,8 @@ import (
 
 // plain reads JSON that is spelled as this release writes it: without blanks, with
 // keys in one order and texts in ASCII. A record is read by every server whenever it
-// changes, and encoding/json takes several times as long. What is spelled in any other
-// way is odd, and is left to that.
+// changes, and encoding/json takes several times as long. A value that is spelled in any
+// other way is odd, and encoding/json reads it.
 type plain struct {
 	data []byte
 	at   int
@@ -33,7 +33,7 @@ func plainly(data []byte, read func(*plain)) bool {
 	return !p.odd && p.at == len(data)
 }
 
-// take moves past a text, if that comes next.
+// take moves past a text if it comes next.
 func (p *plain) take(text string) bool {
 	if rest := p.data[p.at:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
 		return false
@@ -48,8 +48,8 @@ func (p *plain) want(text string) {
 	}
 }
 
-// key moves past a key of an object, if that comes next. It is spelled with its
-// quotes and the colon.
+// key moves past a key of an object if it comes next. The argument includes the quotes
+// and the colon.
 func (p *plain) key(spelled string) bool {
 	before := p.at
 	if before > 0 && p.data[before-1] != '{' && !p.take(",") {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// plainKinds are the values that plain reads, with what it makes of them.
+// plainKinds are the values that plain reads. Each function decodes a value both ways.
 func plainKinds() map[string]func(data []byte) (asPlain, asJSON any, isPlain bool, err error) {
 	return map[string]func(data []byte) (any, any, bool, error){
 		"record": func(data []byte) (any, any, bool, error) {
@@ -39,8 +39,8 @@ func samePlain() cmp.Options {
 	return cmp.Options{same, cmp.AllowUnexported(rowJSON{}, entryJSON{}, assignmentJSON{}, runsJSON{}, retryJSON{}), cmpopts.IgnoreFields(rowJSON{}, "count")}
 }
 
-// TestAllFieldsArePlain: what this release writes never takes the long way, whatever
-// fields are there.
+// TestAllFieldsArePlain: plain reads every value that this release writes, with any of
+// its fields.
 func TestAllFieldsArePlain(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
@@ -56,8 +56,7 @@ func TestAllFieldsArePlain(t *testing.T) {
 	}
 }
 
-// TestValuesThatAreCutAreRefused: a value may end anywhere, also behind the sign that
-// escapes the next one.
+// TestValuesThatAreCutAreRefused: a value may end anywhere, even after a backslash.
 func TestValuesThatAreCutAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
@@ -151,8 +150,8 @@ func fillFields(v reflect.Value) {
 	}
 }
 
-// TestPlainIsWhatJSONMakesOfIt: in damaged values, too, plain takes what is JSON
-// alone, and makes of it what encoding/json does.
+// TestPlainIsWhatJSONMakesOfIt: even of damaged values plain takes only JSON, and reads
+// it as encoding/json does.
 func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))

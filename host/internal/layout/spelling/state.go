@@ -19,12 +19,10 @@ type stateJSON struct {
 	Values map[string][]byte `json:"values"`
 }
 
-// maxState bounds what is read as a state: what job.MaxState allows, as text,
-// and with room for escapes.
+// maxState bounds the text that is read as a state: job.MaxState with room for escapes.
 const maxState = 1 << 20
 
-// EncodeState writes the values of an item. They are refused beyond
-// job.MaxState.
+// EncodeState writes the values of an item. It refuses more than job.MaxState.
 func EncodeState(values map[string][]byte) ([]byte, error) {
 	size := 0
 	for key, value := range values {
@@ -40,8 +38,7 @@ func EncodeState(values map[string][]byte) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeState reads what EncodeState wrote; a node that is not there has no
-// values.
+// DecodeState reads what EncodeState wrote; a missing node has no values.
 func DecodeState(n registry.Node) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	if !n.Exists {

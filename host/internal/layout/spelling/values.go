@@ -17,7 +17,7 @@ import (
 // outgrows a node, the numbers of all items follow one another, packed (see
 // byItem). A record of another version is refused, not guessed at.
 
-// Version is that of the values that this release writes.
+// Version is the version of the values that this release writes.
 const Version = 1
 
 type assignmentJSON struct {
@@ -95,11 +95,11 @@ func DecodeAssignment(data []byte) (protocol.Assignment, error) {
 type memberJSON struct {
 	V      int               `json:"v"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Address is where the member's server gives modules to others.
+	// Address is where the member's server offers modules to others.
 	Address string `json:"address,omitempty"`
 	// Defines: the server's own file has the job, and makes it again when it is gone.
 	Defines bool `json:"defines,omitempty"`
-	// Next is how far the member is with the module that is to come.
+	// Next is how far the member is with loading the next module.
 	Next *readyJSON `json:"next,omitempty"`
 }
 
@@ -127,8 +127,8 @@ func (m *memberJSON) ready() protocol.Ready {
 // maxMember bounds what is read of a member's node, in bytes.
 const maxMember = 64 << 10
 
-// DecodeMember gives what a member says of itself. Whether it is there does not
-// depend on that, so what cannot be read says nothing.
+// DecodeMember reads the value of a member's node. The node alone shows that the member
+// exists, so a value that cannot be read counts as empty.
 func DecodeMember(data []byte) protocol.Member {
 	var v memberJSON
 	if len(data) > maxMember {
@@ -399,8 +399,8 @@ func EncodePending(p *protocol.Pending) []byte {
 	return jsonvalue.Encode(pendingJSON{V: Version, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
-// DecodePending reads a pending mark; ElasticJob's own is empty and says
-// nothing of the run.
+// DecodePending reads a pending mark. ElasticJob's own mark is empty and does not
+// describe the run.
 func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	if len(data) == 0 {
 		return protocol.Pending{Item: i, Foreign: true}, nil
@@ -415,8 +415,8 @@ func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil
 }
 
-// PeerAddress is where a member's server gives modules to others, by the value
-// of its node; empty: nowhere.
+// PeerAddress is the address, in the value of a member's node, at which its server offers
+// modules to others; empty if it offers none.
 func PeerAddress(member registry.Node) string {
 	if !member.Exists {
 		return ""

@@ -44,8 +44,8 @@ func TestValuesComeBack(t *testing.T) {
 	}
 }
 
-// Items that say the same share a range: a fire of a thousand items is one
-// entry of the record.
+// Items with the same values share a range: a fire of a thousand items is one entry of
+// the record.
 func TestValuesAreRanges(t *testing.T) {
 	t.Parallel()
 	var d protocol.RunsData
@@ -64,7 +64,7 @@ func TestValuesAreRanges(t *testing.T) {
 	}
 }
 
-// Items that say the same and are no neighbours share an entry, too.
+// Items with the same values that are not neighbours share an entry too.
 func TestValuesOfScatteredItems(t *testing.T) {
 	t.Parallel()
 	var d protocol.RunsData

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// What the core takes values for is never below what they have.
+// The core's estimate of a value's size is never too low.
 func TestWeightIsNeverBelow(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -76,8 +76,8 @@ func anyReason(rng *rand.Rand) reason.Reason {
 	return reason.Text(whys[rng.IntN(len(whys))])
 }
 
-// filler steps a member of a job of many items, and holds each record that it would
-// write against the bound.
+// filler steps a member of a job with many items and compares each record that it would
+// write with the bound.
 type filler struct {
 	t    *testing.T
 	rng  *rand.Rand
@@ -115,7 +115,7 @@ func (f *filler) observe() protocol.Plan {
 	return f.step(protocol.Observed{View: &v})
 }
 
-// apply makes the record what the commit says, and holds it against the bound.
+// apply sets the record to the one of the commit and compares it with the bound.
 func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 	f.t.Helper()
 	if n := len(EncodeRuns(&own)); n > f.most {
@@ -132,8 +132,8 @@ func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 	return f.observe()
 }
 
-// Items whose gaps differ bring rows that differ. They begin in parts, and end in
-// parts, as rows leave the record; none is forgotten.
+// Items with different gaps have different rows. They begin and end in parts, as rows
+// leave the record; none is lost.
 func TestDifferingInstantsFit(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -169,7 +169,7 @@ func TestDifferingInstantsFit(t *testing.T) {
 	}
 }
 
-// goOn ends what runs, some at other times than others, and stores rows.
+// goOn ends the runs, at several times, and stores rows.
 func (f *filler) goOn() protocol.Plan {
 	own := f.v.Runs[len(f.v.Runs)-1]
 	if p := f.step(protocol.Stored{Upto: own.Seq}); p.Commit != nil {
