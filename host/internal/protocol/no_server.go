@@ -81,8 +81,12 @@ func (u NoServer) left(v *View) []Row {
 		}
 	}
 	for _, p := range v.Pending {
+		why := reason.ServerGoneJobRemoved
+		if p.Dead == "" { // a retry that its member left in order
+			why = reason.NotBegunJobRemoved
+		}
 		if !p.Foreign {
-			ends(p.Entry, reason.ServerGoneJobRemoved, p.Dead)
+			ends(p.Entry, why, p.Dead)
 		}
 	}
 	return rows
