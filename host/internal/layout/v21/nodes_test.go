@@ -52,7 +52,7 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
 	{jobtree.NodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
 	{jobtree.NodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
-	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
+	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token, no fencing token, names the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
 	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{jobtree.NodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.ClearProcessing{})},
 	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
