@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,10 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 					t.Errorf("%s: %v", verb, err)
 				}
 			}
+			set, unread, err := o.SetServers(t.Context(), "10.0.0.1", true)
+			if wantCode(t, "servers", err, host.NotFound); len(set) > 0 || !slices.Equal(unread, []string{javatest.Name}) {
+				t.Errorf("servers: set %q, unread %q", set, unread)
+			}
 			if d := cmp.Diff(before, treeOf(t, o, javatest.Node())); d != "" {
 				t.Errorf("something was written: %s", d)
 			}
@@ -74,4 +80,27 @@ func treeOf(t *testing.T, o *Operator, path string) map[string]registry.Node {
 		}
 	}
 	return all
+}
+
+// contended is a session to which somebody else is always quicker.
+type contended struct{ registry.Session }
+
+func (contended) Commit(context.Context, ...registry.Op) (registry.Receipt, error) {
+	return registry.Receipt{}, registry.ErrConflict
+}
+
+// A server that could not be disabled for a job is an error. Only jobs of other layouts
+// are passed over.
+func TestServersOfAJobThatIsBusy(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, javatest.Config(nil))
+	o.session = contended{o.session}
+	set, unread, err := o.SetServers(t.Context(), "10.0.0.1", true)
+	if wantCode(t, "disable", err, host.Refused); len(set)+len(unread) > 0 {
+		t.Errorf("set %q, unread %q", set, unread)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -124,8 +124,10 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 		if !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
-		switch err := o.SetServer(ctx, j.Name, ip, disabled); {
-		case host.CodeOf(err) == host.Refused: // its layout is not ours to write
+		err := o.SetServer(ctx, j.Name, ip, disabled)
+		_, other := errors.AsType[*layout.OtherError](err)
+		switch {
+		case other:
 			unread = append(unread, j.Name)
 		case err != nil:
 			return set, unread, err
@@ -271,7 +273,7 @@ func (o *Operator) presentView(ctx context.Context, what, name string) (*protoco
 func (o *Operator) checkLayout(ctx context.Context, what, name string) error {
 	_, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
 	if other, ok := errors.AsType[*layout.OtherError](err); ok {
-		return failf(host.Refused, nil, "%s job %s: %s", what, name, other)
+		return failf(host.Refused, other, "%s job %s", what, name)
 	}
 	if err != nil {
 		return readError(err, "look at job %s", name)
