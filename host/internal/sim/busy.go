@@ -43,7 +43,7 @@ func (w *World) patience() int64 {
 }
 
 // look checks repeatedly how long things have been waiting. order is when the time of
-// order begins, in ms. A strategy that failed before the calm is asked again 30 s later,
+// order begins, in ms. A strategy that failed before the calm is asked again up to 30 s later,
 // so reshards and the items that wait for them are checked from then on.
 func (l *ledger) look(was waits, order int64) {
 	now := waits{}
