@@ -257,14 +257,18 @@ func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
 }
 
 // redealt reports whether the owner's node is not the one that was seen. A node that was
-// deleted and created again since has the same version; only the seal and the leader
-// distinguish the two.
+// deleted and created again since has the same version. The seal distinguishes the two,
+// or the node of item 0, if that has been set: a foreign member that assigns items deletes
+// it first, and never sets it. Before our leader has assigned items beside foreign
+// members there is neither. Then only a new leader is noticed, and that not if nobody led
+// before; a former leader that has waited and assigns now leaves no trace.
 func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
 	}
 	now, was := old.Items[i], by.view.Items[i]
-	if _, begins := by.m.(protocol.Begin); by.view.Sealed || begins && by.view.Leader != "" && !theyLead(by.view) {
+	_, begun := by.m.(protocol.Begin)
+	if by.view.Sealed || begun && (by.view.Items[0].OwnerVer > 0 || theyLead(old) && by.view.Leader != "" && !theyLead(by.view)) {
 		return now.Owner != was.Owner
 	}
 	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer

@@ -49,7 +49,6 @@ func clusterMutants() []mutant {
 		{"reshard: joins unnoticed", "no member has joined since the reshard was decided", []change{noFence("reshard/joins")}},
 		{"reshard: another leads", "no foreign member leads when a reshard is applied", []change{noFence("reshard/lead")}},
 		{"parts: another leads", "no foreign member leads when a part is applied", []change{noFence("owners/lead")}},
-		{"begin: another leads", "no foreign member leads when a begin beside foreign members is applied", []change{noFence("begin/lead")}},
 		{"parts: mark taken away", "the mark stays until the last part", []change{in("jobtree.transaction.owners", "if m.Last {}", "if !t.v.Processing {}")}},
 		{"parts: mark kept", "the last part takes the mark away", []change{without("jobtree.transaction.owners", "if m.Last {}")}},
 		{"parts: assignment unchecked", "a part holds only for the assignment that it writes", []change{

@@ -32,6 +32,7 @@ func foreignMutants() []mutant {
 		{"reshard: moves foreign runs", "an item that a foreign member runs does not move", []change{in("protocol.State.movesRunning", "it.Running != 0", "false")}},
 		{"begin: owner's node unchecked", "beside foreign members, an item begins only if its owner's node has not changed", []change{noFence("begin/owners")}},
 		{"begin: over a new assignment", "a begin in flight is refused if a foreign leader assigns meanwhile", []change{noFence("begin/seal")}},
+		{"begin: over another's assignment", "it is also refused if a foreign member assigns that no longer leads", []change{noFence("begin/first")}},
 		{"begin: unsealed", "under a foreign leader nothing begins before its assignment is adopted", []change{in("protocol.begin", "s.company.unsettled", "false")}},
 		{"mark: joined meanwhile", "a foreign leader assigns anew for members that joined while it assigned", []change{in("protocol.markReshard", "s.memberLeftOut(_)", "false")}},
 		{"mark: joined meanwhile, twice", "it also does so for a member that an assignment begun before the mark left out", []change{in("protocol.State.memberLeftOut", "requests < mostRequests", "false")}},

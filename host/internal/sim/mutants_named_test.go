@@ -41,6 +41,7 @@ func unnoticed() map[string]string {
 		"set-fires/own":           "every caller sets the node of fires, whose version set-fires/fires checks",
 		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsWhileNobodyComes",
 		"request-trigger/request": "a request written over another one, or over none, is what the operator wanted",
+		"begin/lead":              "once our leader has assigned items beside foreign members, begin/first or begin/owners refuses such a begin as well; before: begin_foreign_leads.txt",
 		"begin/request":           "a request written over a waiting one is answered with it",
 		"disable-server/server":   "an operator's setting replaces the one before, whatever that was",
 		"reclaim/dead":            "a dead member writes nothing; any other reclaim of it sets the assignment, which reclaim/epoch checks",

@@ -26,6 +26,15 @@ func leadScenarios() []scenario {
 			w.theirs("10.0.0.1", 3)
 			w.theirs("10.0.0.9", 4)
 		}, leadBeforeBegin},
+		{"a begin arrives after ElasticJob has assigned, whose lead had ended", func(w *World) {
+			w.plain(6, 9)
+			w.config.Failover = false
+			w.profile.long = [2]int64{14_000, 14_001}
+			w.ours(1, 5)
+			w.ours(2, 7)
+			w.theirs("10.0.1.1", 0)
+			w.jvms[0].timeout = 60 * second
+		}, formerLeaderAssigns},
 		{"an abdication arrives after ElasticJob has taken the lead", oneOfOursLeads, leadBeforeAbdicate},
 		{"a leave of the leader arrives after ElasticJob has taken the lead", oneOfOursLeads, leadBeforeLeave},
 	}
@@ -119,5 +128,43 @@ func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) driver {
 			w.after(1, func() { w.tool(protocol.MarkReshard{}) })
 		}
 		reached = reached || assigned && now.Necessary && a.commit != nil
+	}}
+}
+
+// formerLeaderAssigns: a foreign leader that was asked to assign waits for a run, and is
+// frozen then. When it wakes, it assigns items to who was there before, although one of
+// ours leads and has assigned them.
+func formerLeaderAssigns(w *World) driver {
+	a, b, p := w.members[0], w.members[1], w.jvms[0]
+	asked, slow, deposed, sent, reached := false, false, false, false, false
+	depose := func() {
+		deposed = true
+		p.freeze()
+		b.dies()
+		w.unseat()
+	}
+	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		_, begins := mu.(protocol.Begin)
+		switch v := w.ledger.v; {
+		case !asked && settledIn(w) && m == b && !begins:
+			asked = true
+			w.after(300*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{b.st.Self()}}) })
+		case asked && !slow && m == b && begins:
+			slow, w.slowJobs = true, 1
+			w.after(100*millisecond, func() {
+				w.slowJobs = 0
+				w.tool(protocol.MarkReshard{})
+				w.after(w.untilTick(nil)+second, depose)
+			})
+		case deposed && !sent && m == a && begins && !v.Necessary && v.Items[0].OwnerVer > 0:
+			sent = true
+			w.slowLine(a, 1500*millisecond)
+			w.after(1, func() {
+				w.tool(protocol.MarkReshard{})
+				p.thaw()
+			})
+		}
+	}, change: func(old, now *protocol.View) {
+		reached = reached || sent && a.commit != nil && old.Necessary && !now.Necessary
 	}}
 }

@@ -26,3 +26,23 @@ func (t *transaction) checkLead(fence string) {
 func (t *transaction) endLead(fence string) {
 	t.delete(t.at(NodeLeaderInstance), t.seen(fence, t.v.LeaderVersion))
 }
+
+// setFirst sets the owner's node of item 0 beside members of ElasticJob, if nothing has
+// set it yet. Whoever of them assigns deletes that node first and makes it in version 0,
+// also a leader of before that has waited meanwhile. So a version above 0 says that the
+// items are as a leader of ours has assigned them.
+func (t *transaction) setFirst(owners []job.InstanceID) {
+	if len(owners) == 0 || !t.v.Shared() {
+		return
+	}
+	if it := t.v.Items; len(it) == 0 || it[0].Owner == "" || it[0].Owner == owners[0] && it[0].OwnerVer == 0 {
+		t.op(registry.Set, t.Item(0, MarkInstance), []byte(owners[0]), 0)
+	}
+}
+
+// checkFirst: nobody of ElasticJob has begun to assign since a leader of ours did.
+func (t *transaction) checkFirst(fence string) {
+	if len(t.v.Items) > 0 && t.v.Items[0].OwnerVer > 0 {
+		t.checkOwners(fence, []int{0})
+	}
+}

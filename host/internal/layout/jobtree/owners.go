@@ -35,7 +35,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		t.owner(i, owner)
 	}
 	t.surplus(m.Remove, m.Clear)
-	t.resharded("reshard/joins")
+	t.resharded("reshard/joins", m.Next.Owners)
 }
 
 // owners writes a part of a reshard. It is refused if the assignment has changed.
@@ -57,7 +57,7 @@ func (t *transaction) owners(m protocol.Owners) {
 	}
 	t.surplus(m.Remove, m.Clear)
 	if m.Last {
-		t.resharded("owners-last/joins")
+		t.resharded("owners-last/joins", t.v.Assignment.Owners)
 	}
 }
 
@@ -114,8 +114,10 @@ func (t *transaction) surplus(remove, keep []int) {
 	}
 }
 
-// resharded deletes the marks of a reshard, if no member has joined since.
-func (t *transaction) resharded(fence string) {
+// resharded deletes the marks of a reshard, if no member has joined since. All owners'
+// nodes are then as the assignment says.
+func (t *transaction) resharded(fence string, owners []job.InstanceID) {
+	t.setFirst(owners)
 	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
 	if t.v.Processing {
 		t.delete(t.at(NodeProcessing), registry.AnyVersion)

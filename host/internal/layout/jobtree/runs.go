@@ -34,6 +34,9 @@ func (t *transaction) begin(m protocol.Begin) {
 		if sealed := t.checkSeal("begin/seal"); !sealed && t.v.Leader != "" {
 			t.checkLead("begin/lead")
 		}
+		if len(m.Begun) > 0 && !slices.Contains(m.Begun, 0) {
+			t.checkFirst("begin/first")
+		}
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {
