@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -95,4 +97,58 @@ func TestAskWhileNothingIsWritten(t *testing.T) {
 		}
 		must(t, reg.Close())
 	})
+}
+
+// An ask that waits for a sync is answered when its member ends, and holds nothing up.
+func TestAskThatWaitsIsAnsweredAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(t *testing.T, s *server)
+		want error
+	}{
+		"server stops":    {func(t *testing.T, s *server) { s.stop(t) }, ErrSession},
+		"session is lost": {func(t *testing.T, s *server) { must(t, s.kill()) }, ErrSession},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := embedded.Memory()
+				var broken atomic.Bool
+				d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return stuckSync{s, &broken} }}
+				s := serveThrough(t, d, &book{}, "10.0.0.1", func(o *Options) { o.Config.Cron = "" })
+				<-s.Joined()
+				synctest.Wait()
+				broken.Store(true)
+				answers := make(chan error, 3)
+				for range 3 {
+					go func() { answers <- s.Ask(t.Context(), protocol.AskItem{Item: 1, Disabled: true}) }()
+				}
+				time.Sleep(5 * time.Second)
+				broken.Store(false)
+				c.end(t, s)
+				for range 3 {
+					if err := <-answers; !errors.Is(err, c.want) {
+						t.Errorf("answered %v, want %v", err, c.want)
+					}
+				}
+				s.cancel()
+				<-s.done
+				must(t, reg.Close())
+			})
+		})
+	}
+}
+
+// stuckSync is a session whose syncs hang while stuck is set, until their context ends.
+type stuckSync struct {
+	registry.Session
+	stuck *atomic.Bool
+}
+
+func (s stuckSync) Sync(ctx context.Context) error {
+	if !s.stuck.Load() {
+		return s.Session.Sync(ctx)
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
