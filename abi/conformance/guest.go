@@ -21,7 +21,7 @@ const (
 	network  = "https://example.org"
 )
 
-// simple is the request for one case of GUEST.md; all others change it.
+// request is the request for one case of GUEST.md; all others change it.
 func (g Guest) request(kind, param string) Request {
 	north := "north"
 	return Request{

@@ -105,7 +105,7 @@ func occupiers(t *testing.T) []occupier {
 	return append(all, jobs)
 }
 
-// beside serves the occupier and a neighbour, and gives how late that was and how
+// runNeighbour serves the occupier and a neighbour, and returns how late that was and how
 // many guests the occupier began.
 func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 	t.Helper()

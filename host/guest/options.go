@@ -172,7 +172,7 @@ func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done fun
 		return job.Continue
 	}
 	over := make(chan struct{})
-	removeOldest := context.AfterFunc(ctx, func() {
+	unwatch := context.AfterFunc(ctx, func() {
 		defer close(over)
 		wait := time.NewTimer(grace)
 		defer wait.Stop()
@@ -184,7 +184,7 @@ func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done fun
 	})
 	return hard, func() {
 		end()
-		if !removeOldest() {
+		if !unwatch() {
 			<-over
 		}
 	}

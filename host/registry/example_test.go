@@ -72,7 +72,7 @@ func (m *Memory) end(s *session) {
 	s.on(registry.Event{Kind: registry.Ended})
 }
 
-// tell delivers what changed to the sessions that follow it.
+// notify delivers what changed to the sessions that follow it.
 func (m *Memory) notify(changes []tree.Change) {
 	for _, c := range changes {
 		e := registry.Event{Kind: registry.Changed, Path: c.Path, Changes: 1, Gone: c.Kind == tree.Deleted}

@@ -241,7 +241,7 @@ func (d definition) parameters() string {
 	return strings.Join(all, ",")
 }
 
-// java are the arguments of a Java member.
+// settings are the arguments of a Java member.
 func (d definition) settings(m *member) []string {
 	all := []string{
 		"zk=" + m.zk, "namespace=" + m.cluster.name, "ip=" + m.ip, "job=" + jobName, "cron=" + d.cron, "total=" + strconv.Itoa(d.items), "params=" + d.parameters(),

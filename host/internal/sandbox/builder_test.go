@@ -99,7 +99,7 @@ func (b *builder) starting(f uint32) *builder {
 	return b
 }
 
-// data places data in the memory.
+// putData puts data into the memory.
 func (b *builder) putData(offset int64, data string) *builder {
 	b.data = append(b.data, slices.Concat([]byte{0, 0x41}, sleb(offset), []byte{0x0b}, text(data)))
 	return b

@@ -39,7 +39,8 @@ var probeModule = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(out)
 })
 
-// probes share one engine, as compiling a Go guest takes a second.
+// probe returns what runs the probe. Its runs share one engine, as compiling a Go guest
+// takes a second.
 func probe(t *testing.T) func(c job.Call, do, arg string) job.Outcome {
 	t.Helper()
 	wasm, err := probeModule()

@@ -16,7 +16,7 @@ import (
 // compileArg has the program of the tests do what Options.Compiler is for.
 const compileArg = "compile-apart"
 
-// trialServer opens an engine as a server does at its start.
+// serverEngine opens an engine as a server does at its start.
 func serverEngine(t *testing.T, dir string, compiler []string, refused func(digest, why string)) *Engine {
 	t.Helper()
 	e, err := New(Options{CacheDir: dir, CompileMemory: 256 << 20, Compiler: compiler, Refused: refused})

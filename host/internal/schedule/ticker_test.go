@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// inbox keeps the ticks it is given.
+// recorder keeps the ticks that it receives.
 type recorder struct {
 	mu    sync.Mutex // guards ticks, which the ticker's workers fill
 	ticks []Tick

@@ -91,7 +91,7 @@ func newWorld(t *testing.T, with settings) *world {
 	return w
 }
 
-// start starts a server. stop ends it and closes its registry.
+// startServer starts a server. stop ends it and closes its registry.
 func startServer(t *testing.T, s *Server) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -134,7 +134,7 @@ func (c *openSession) removeJob(j *Job) {
 	c.removeJobLocked(j)
 }
 
-// removeJobLocked is remove for callers that hold the lock.
+// removeJobLocked is removeJob for callers that hold the lock.
 func (c *openSession) removeJobLocked(j *Job) {
 	if c.jobs[j.root] = slices.DeleteFunc(c.jobs[j.root], func(o *Job) bool { return o == j }); len(c.jobs[j.root]) == 0 {
 		delete(c.jobs, j.root)

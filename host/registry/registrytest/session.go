@@ -218,7 +218,7 @@ func testCountsFromSending(f *fixture) {
 	}
 }
 
-// testReadsVouchForNothing: the session's own signs of life may fall into the
+// testReadsAcknowledgeNothing: the session's own signs of life may fall into the
 // time of a read, but not into that of each.
 func testReadsAcknowledgeNothing(f *fixture) {
 	if f.main.Timeout() == 0 {

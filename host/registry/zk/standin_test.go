@@ -134,7 +134,7 @@ func (z *standIn) ask() chan<- func() {
 	return z.held
 }
 
-// tellBoth lets data and children of a node be told when both were asked for, and
+// notifyBoth lets data and children of a node be reported when both were asked for, and
 // not before.
 func (z *standIn) notifyBoth() {
 	z.mu.Lock()

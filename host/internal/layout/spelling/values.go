@@ -219,7 +219,7 @@ func addItem(pairs []int, i int) []int {
 	return append(pairs, i, i)
 }
 
-// items lists the items of pairs, which ascend.
+// itemsOf lists the items of pairs, which ascend.
 func itemsOf(pairs []int) ([]int, error) {
 	if len(pairs) == 0 || len(pairs)%2 != 0 {
 		return nil, errors.New("a list of items has no pairs")
