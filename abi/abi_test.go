@@ -56,7 +56,7 @@ func TestTheTableHasEveryFunction(t *testing.T) {
 	}
 }
 
-// wasmjob.wit says the same once its types are lowered as its comment says.
+// The file wasmjob.wit says the same once its types are lowered as its comment says.
 func TestTheWITSaysTheSame(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("wasmjob.wit")
