@@ -23,8 +23,8 @@ type Call struct {
 	// parameter.
 	ItemParam    string
 	HasItemParam bool
-	// AllItems are the parameters of every item that this fire runs on this
-	// server; items without a parameter are absent from Params.
+	// Items are those that this fire runs on this server, and Params their
+	// parameters; an item without one is absent from Params.
 	Items  []int
 	Params map[int]string
 

@@ -201,7 +201,7 @@ func treeOf(text []byte) (branch, error) {
 	return t, nil
 }
 
-// appendTree writes what branchOf read.
+// appendTree writes what treeOf has read.
 func appendTree(b []byte, t branch) []byte {
 	b = append(b, '{')
 	for i, key := range slices.Sorted(maps.Keys(t)) {

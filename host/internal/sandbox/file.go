@@ -86,7 +86,7 @@ func (f *openFile) Pread(p []byte, at int64) (int, wasi.Errno) {
 	return f.transfer(p, func(p []byte) (int, error) { return f.f.ReadAt(p, at) })
 }
 
-// Write writes at most maxPiece bytes.
+// Write writes at most maxTransfer bytes.
 func (f *openFile) Write(p []byte) (int, wasi.Errno) {
 	if !f.write {
 		return 0, wasi.EBADF
