@@ -201,8 +201,12 @@ func (o *Operator) ask(ctx context.Context, what, name string, a protocol.Ask) e
 // askBy writes a request that depends on the view. If the job changes meanwhile, it reads
 // a new view and calls wish again.
 func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*protocol.View) (protocol.Ask, error)) error {
+	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
 		v, l, err := o.editableView(ctx, what, name)
+		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
+			return failf(host.Unknown, e.Err, "%s", e.Msg)
+		}
 		if err != nil {
 			return err
 		}
@@ -231,6 +235,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 			return nil
 		case errors.Is(err, registry.ErrConflict) && try < askTries:
 		case errors.Is(err, registry.ErrUnknown) && !trigger && try < askTries:
+			sent = true
 			if err := o.session.Sync(ctx); err != nil {
 				return failf(host.Unknown, err, "%s job %s", what, name)
 			}
