@@ -10,7 +10,7 @@ func leadScenarios() []scenario {
 	return []scenario{
 		{"a reshard arrives after ElasticJob has taken the lead and assigned", func(w *World) {
 			w.plain(6, 3)
-			w.ours(1, 0)
+			w.ours(1, 0).timeout = 60 * second
 			w.theirs("10.0.1.1", 5)
 		}, leadBeforeReshard},
 		{"a part of a reshard arrives after ElasticJob has taken the lead and assigned", func(w *World) {
@@ -80,12 +80,12 @@ func leadEnds(w *World, ask func(*member)) driver {
 
 func leadBeforeReshard(w *World) driver {
 	a := w.members[0]
-	return leadTaken(w, a, func(mu protocol.Mutation) bool { _, ok := mu.(protocol.Reshard); return ok && w.jvms[0].up })
+	return leadTaken(w, a, atInstant, func(mu protocol.Mutation) bool { _, ok := mu.(protocol.Reshard); return ok && w.jvms[0].up })
 }
 
 func leadBeforePart(w *World) driver {
 	a, b := w.members[0], w.members[1]
-	s := leadTaken(w, a, func(mu protocol.Mutation) bool {
+	s := leadTaken(w, a, atTrigger, func(mu protocol.Mutation) bool {
 		m, ok := mu.(protocol.Owners)
 		return ok && w.jvms[0].up && len(m.Write) > 0
 	})
@@ -100,7 +100,7 @@ func leadBeforePart(w *World) driver {
 
 func leadBeforeBegin(w *World) driver {
 	died := false
-	return leadTaken(w, w.members[0], func(mu protocol.Mutation) bool {
+	return leadTaken(w, w.members[0], atTrigger, func(mu protocol.Mutation) bool {
 		_, ok := mu.(protocol.Begin)
 		if ok = ok && settledIn(w); ok && !died {
 			died = true
@@ -110,8 +110,15 @@ func leadBeforeBegin(w *World) driver {
 	})
 }
 
+// atTrigger and atInstant say when the foreign leader assigns. A trigger writes its
+// instance, which a Reshard checks.
+const (
+	atTrigger = true
+	atInstant = false
+)
+
 // leadTaken delays the first transaction of that kind that a sends.
-func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) driver {
+func leadTaken(w *World, a *member, triggered bool, which func(protocol.Mutation) bool) driver {
 	sent, assigned, reached := false, false, false
 	p := w.jvms[0]
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
@@ -119,8 +126,12 @@ func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) driver {
 			return
 		}
 		sent = true
-		w.slowLine(a, 1500*millisecond)
 		w.after(1, w.unseat)
+		if !triggered {
+			w.slowLine(a, w.untilTick(nil)+second)
+			return
+		}
+		w.slowLine(a, 1500*millisecond)
 		w.after(300*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
 	}, change: func(old, now *protocol.View) {
 		if sent && !assigned && theyLead(now) && old.Necessary && !now.Necessary {
