@@ -31,7 +31,9 @@ func (w *World) damage(v *protocol.View) {
 	}
 	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: []byte(garbage), Version: registry.AnyVersion}}, author{what: vandal})
 	w.after(w.between(50*millisecond, 3*second), func() {
-		if n := w.tree.Get(p); n.Exists && string(n.Data) == garbage {
+		// A leader's node that was deleted meanwhile may be there anew, of another leader,
+		// and damaged as well: its old value is not this one.
+		if n := w.tree.Get(p); n.Exists && n.Stat.Created == was.Stat.Created && string(n.Data) == garbage {
 			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
 		}
 	})
