@@ -40,7 +40,7 @@ func jobCommand(term *terminal) *cobra.Command {
 }
 
 // listVerb is a verb that shows something of all jobs of the namespace.
-func listVerb(short, long string, asJSON func([]operator.JobReport) any, print func(*terminal, []operator.JobReport) error) func(*operatorVerb) *cobra.Command {
+func listVerb(short, long string, asJSON func([]operator.JobReport) any, show func(*terminal, []operator.JobReport) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
 			Use: "list", Short: short, Long: long, Args: cobra.NoArgs,
@@ -56,7 +56,7 @@ func listVerb(short, long string, asJSON func([]operator.JobReport) any, print f
 					if o.term.json() {
 						return o.term.printJSON(asJSON(jobs))
 					}
-					return print(o.term, jobs)
+					return show(o.term, jobs)
 				})
 			},
 		}

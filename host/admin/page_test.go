@@ -158,7 +158,7 @@ func (a *api) page() []byte {
 	for _, route := range slices.SortedFunc(maps.Keys(a.routes), byPath) {
 		if a.routes[route] == "callJob" {
 			for _, call := range slices.Sorted(maps.Keys(a.calls)) {
-				text := ""
+				var text string
 				if name := a.calls[call]; name == "" || name == "callVerb" {
 					text = "as `job " + call + "`"
 				} else {

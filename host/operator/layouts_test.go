@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -75,9 +76,7 @@ func treeOf(t *testing.T, o *Operator, path string) map[string]registry.Node {
 	}
 	all := map[string]registry.Node{path: n}
 	for _, c := range n.Children {
-		for below, node := range treeOf(t, o, path+"/"+c) {
-			all[below] = node
-		}
+		maps.Copy(all, treeOf(t, o, path+"/"+c))
 	}
 	return all
 }

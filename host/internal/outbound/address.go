@@ -7,7 +7,7 @@ import (
 
 // reserved are the ranges that no public host has, besides those for which netip.Addr
 // has a method.
-var reserved = []netip.Prefix{ // read only
+var reserved = []netip.Prefix{ // Read only.
 	netip.MustParsePrefix("0.0.0.0/8"), // "this network"
 	carrierGradeNAT,
 	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
@@ -22,7 +22,7 @@ var reserved = []netip.Prefix{ // read only
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
-// read only
+// Read only.
 var (
 	carrierGradeNAT = netip.MustParsePrefix("100.64.0.0/10") // between a provider and its customers (RFC 6598)
 	nat64           = netip.MustParsePrefix("64:ff9b::/96")

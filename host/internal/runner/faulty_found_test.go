@@ -46,7 +46,7 @@ func (s *faultyServer) findsIn(name string) bool {
 // finder is what a host has around discovery.State, without modules.
 type finder struct {
 	s        *faultyServer
-	ctx      context.Context //nolint:containedctx // that of the server's run
+	ctx      context.Context // that of the server's run
 	sessions *session.Server
 	log      *slog.Logger
 	work     sync.WaitGroup // all that was begun

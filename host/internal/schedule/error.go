@@ -1,5 +1,7 @@
 package schedule
 
+import "strings"
+
 // Error says which part of a schedule text cannot be used and what to write
 // instead.
 type Error struct {
@@ -12,11 +14,12 @@ type Error struct {
 
 // Error puts field, token and reason into one line without naming the text.
 func (e *Error) Error() string {
-	s := ""
+	var b strings.Builder
 	for _, part := range []string{e.Field, e.Token} {
 		if part != "" {
-			s += part + " "
+			b.WriteString(part + " ")
 		}
 	}
-	return s + e.Reason
+	b.WriteString(e.Reason)
+	return b.String()
 }

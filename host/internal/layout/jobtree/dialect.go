@@ -18,7 +18,9 @@ type Dialect interface {
 	// Root says why the job's own node is not one of this layout; nil: it may be.
 	Root(n registry.Node) error
 	Configurer
+	ConfigWriter
 	Registrar
+	Requester
 }
 
 // Configurer spells the configuration that members of ElasticJob read.
@@ -34,7 +36,10 @@ type Configurer interface {
 	Rules(c definition.Config) protocol.Config
 	// Mask is a configuration without its secrets.
 	Mask(text []byte) string
+}
 
+// ConfigWriter spells the operations that write and check a configuration.
+type ConfigWriter interface {
 	// CreateConfig and SetConfig write a configuration. SetConfig and CheckConfig refuse
 	// a transaction if its version is not the one in the view.
 	CreateConfig(j Job, c protocol.Spelled) []registry.Op
@@ -42,7 +47,7 @@ type Configurer interface {
 	CheckConfig(j Job, have protocol.Version) []registry.Op
 }
 
-// Registrar spells which members and servers take part, and what is asked of them.
+// Registrar spells which members and servers take part, and which items run.
 type Registrar interface {
 	// Instance is the value with which a member registers itself. Unregister deletes its
 	// node, if nothing was asked of the member since.
@@ -52,11 +57,15 @@ type Registrar interface {
 	// Disabled reads it.
 	Server(disabled bool) string
 	Disabled(server registry.Node) bool
+	// Running marks an item as running.
+	Running(j Job, self job.InstanceID, item int) registry.Op
+}
+
+// Requester spells what is asked of an instance.
+type Requester interface {
 	// Requested reports whether an instance's node asks it to begin. Request asks or
 	// takes the request back. Unasked refuses a transaction if something was asked since.
 	Requested(instance registry.Node) bool
 	Request(j Job, in protocol.Instance, asked bool) []registry.Op
 	Unasked(j Job, in protocol.Instance) []registry.Op
-	// Running marks an item as running.
-	Running(j Job, self job.InstanceID, item int) registry.Op
 }

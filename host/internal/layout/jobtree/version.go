@@ -26,14 +26,17 @@ func nodeVersion(v protocol.Version) int32 {
 // OneNode is a configuration that is kept in one node.
 type OneNode struct{}
 
+// CreateConfig implements ConfigWriter.
 func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	return []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: spelling.Bytes(c)}}
 }
 
+// SetConfig implements ConfigWriter.
 func (OneNode) SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op {
 	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: nodeVersion(have)}}
 }
 
+// CheckConfig implements ConfigWriter.
 func (OneNode) CheckConfig(j Job, have protocol.Version) []registry.Op {
 	return []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: nodeVersion(have)}}
 }
