@@ -22,6 +22,8 @@ func rareMutants() []mutant {
 		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.giveUpMissed", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_foreign_due")},
 		{"catch up: schedule gone", "what a schedule named that was changed while nobody was there is caught up", in("protocol.State.seePassed", "max(t, s.changedWhileAway())", "t"), script("catch_up_schedule_gone")},
+		{"reclaim-foreign: while ours runs", "a foreign member's run of an item waits for the end of ours", in("protocol.reclaimForeign", "v.open(p.Item)", "false"), script("reclaim_foreign_open_here")},
+		{"reclaim-foreign: seen while ours runs", "so does one that our member has seen", in("protocol.reclaimForeign", "v.open(e.Item)", "false"), script("reclaim_foreign_open_seen")},
 		{"strategy: asked again late", "a strategy that fails once is asked again after a second", in("protocol.State.answered", "firstRetry", "lastRetry"), script("strategy_fault_backs_off")},
 		{"strategy: ever later", "an answer of use ends the row of failures", without("protocol.State.answered", "s.reshard.failures = 0"), script("strategy_fault_backs_off")},
 		{"rows: untold at the end", "a server that stops without the registry tells of the runs that it had", without("runner.generations.end", "l.storeCutOff()"), notice{"../runner", "^TestRowsOfAServerThatLostTheRegistry$"}},

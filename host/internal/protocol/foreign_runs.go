@@ -77,7 +77,9 @@ func (s *State) handled(e Entry) bool {
 
 // reclaimForeign makes pending what a foreign member had open when it died. No node says
 // which instant that was; a member of ours has seen it. A pending mark that a foreign
-// member wrote gets its run here.
+// member wrote gets its run here. An item that a member of ours still runs waits for the
+// end of that run, as it has one open run at a time: ElasticJob may have deleted its mark
+// and begun the item beside it.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
@@ -95,7 +97,7 @@ func reclaimForeign(s *facts) Mutation {
 			continue
 		}
 		for _, e := range t.open {
-			if s.handled(e) || v.pending(e.Item) != nil {
+			if s.handled(e) || v.pending(e.Item) != nil || v.open(e.Item) {
 				continue
 			}
 			if !r.take(2) {
@@ -112,7 +114,7 @@ func reclaimForeign(s *facts) Mutation {
 	}
 	for k := range v.Pending {
 		p := &v.Pending[k]
-		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.Failover != "" || it.Running != 0 || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
+		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.Failover != "" || it.Running != 0 || v.open(p.Item) || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
 			continue
 		}
 		if !r.take(2) {
