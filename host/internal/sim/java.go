@@ -45,7 +45,7 @@ type jvm struct {
 	running bool   // items run
 	leaving bool   // it was asked to end
 	shut    bool   // an operator ended the job here
-	stuck   bool   // it waits in a queue for its own old node
+	stuck   bool   // it has a node in a queue that it does not know
 	replace bool   // it overwrites the configuration in the registry
 	config  *v21.Config
 	text    string // of config

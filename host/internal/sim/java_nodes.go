@@ -203,6 +203,7 @@ func (t *thread) enqueue(latch, name string) string {
 	for {
 		queue := t.read(latch).Children
 		if k := slices.IndexFunc(queue, func(n string) bool { return strings.HasPrefix(n, name) }); k >= 0 {
+			t.j.doubled(latch, name)
 			return queue[k]
 		}
 		var made string
@@ -229,8 +230,10 @@ func (t *thread) enqueue(latch, name string) string {
 
 // doubled notices a second node of the same place in a queue. A create may be on its way
 // while its session moves to a ZooKeeper server that has not applied it yet. The list
-// that Curator reads there lacks the node, so Curator creates another one, which waits
-// for the first as long as the process lives.
+// that Curator reads there lacks the node, so Curator creates another one. It keeps the
+// node that it was told of, or that a later list shows first, and never deletes the other
+// one. So the other one blocks the queue as long as the process lives, with this process
+// before it or behind it.
 func (j *jvm) doubled(latch, name string) {
 	own := 0
 	for _, n := range j.w.tree.Get(latch).Children {
