@@ -48,8 +48,6 @@ func foreignMutants() []mutant {
 		{"foreign: takes at once", "foreign pending runs are left to foreign members for a while", []change{in("protocol.facts.takeDue", "s.now >= until", "true")}},
 		{"foreign: finished runs again", "a foreign pending run that had ended does not run again", []change{in("protocol.State.wasIdle", "s.unaccountedRun(_) == nil", "false")}},
 		{"evidence: none", "a new owner does not run again what foreign members were seen to run", []change{in("protocol.State.seeRuns", "case it.Marks != w.marks[_]:", "case false:")}},
-		{"reclaim-foreign: ended before", "a foreign member that ends its run and leaves has not died in it, though both are seen at once", []change{in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false")}},
-		{"reclaim-foreign: ended unread", "the order in which mark and instance went is read", []change{in("follow.Loop.inspect", "len(items) > 0", "false")}},
 		{"reclaim-foreign: any ended", "a foreign member that died in a run has not ended it", []change{in("protocol.State.watchForeign", "s.endedFirst(_)", "true")}},
 		{"reclaim-foreign: never", "a run that a foreign member had open when it died runs again", []change{noRule("reclaim-foreign")}},
 		{"reclaim-foreign: records unchecked", "foreign runs become pending only if no member has begun anything since", []change{noFence("reclaim-foreign/records")}},
