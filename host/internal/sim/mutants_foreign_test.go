@@ -39,7 +39,6 @@ func foreignMutants() []mutant {
 		{"mark: left out", "a member that a foreign leader left out gets items when one of ours leads", []change{in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false")}},
 		{"mark: owner gone", "a foreign leader is asked to assign an item whose owner is gone", []change{in("protocol.markReshard", "s.ownerGone()", "false")}},
 		{"foreign: taken stays", "what foreign members took while failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
-		{"reclaim-foreign: about to be back", "a foreign member that writes its server's node is about to come back", []change{in("protocol.State.watchForeign", "version != t.server", "false")}},
 		{"foreign: reclaimed too early", "only a member that knows the newest instant reclaims foreign runs", []change{in("protocol.facts.takeDue", "s.undated()", "false")}},
 		{"foreign: no grace", "a foreign member that may only have lost its connection is not dead", []change{
 			in("protocol.reclaimForeign", "s.now < t.quiet+grace", "false"),
