@@ -36,7 +36,6 @@ func foreignMutants() []mutant {
 		{"begin: unsealed", "under a foreign leader nothing begins before its assignment is adopted", []change{in("protocol.begin", "s.company.unsettled", "false")}},
 		{"mark: joined meanwhile", "a foreign leader assigns anew for members that joined while it assigned", []change{in("protocol.markReshard", "s.memberLeftOut(_)", "false")}},
 		{"mark: joined meanwhile, twice", "it also does so for a member that an assignment begun before the mark left out", []change{in("protocol.State.memberLeftOut", "requests < mostRequests", "false")}},
-		{"mark: left out", "a member that a foreign leader left out gets items when one of ours leads", []change{in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false")}},
 		{"mark: owner gone", "a foreign leader is asked to assign an item whose owner is gone", []change{in("protocol.markReshard", "s.ownerGone()", "false")}},
 		{"foreign: taken stays", "what foreign members took while failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
 		{"foreign: reclaimed too early", "only a member that knows the newest instant reclaims foreign runs", []change{in("protocol.facts.takeDue", "s.undated()", "false")}},
