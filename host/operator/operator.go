@@ -268,35 +268,41 @@ func (o *Operator) presentView(ctx context.Context, what, name string) (*protoco
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, nil, readError(err, "%s job %s", what, name)
 	}
-	if err := o.checkLayout(ctx, what, name); err != nil {
+	l, err := o.jobLayout(ctx, what, name)
+	if err != nil {
 		return nil, nil, err
 	}
-	return o.jobView(ctx, name)
+	v, err := o.readJob(ctx, l, name)
+	return v, l, err
 }
 
-// checkLayout refuses a job whose tree is of another layout.
-func (o *Operator) checkLayout(ctx context.Context, what, name string) error {
-	_, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
-	if other, ok := errors.AsType[*layout.OtherError](err); ok {
-		return failf(host.Refused, other, "%s job %s", what, name)
+// jobLayout returns the layout that the job's tree has. It refuses one that this release
+// does not write.
+func (o *Operator) jobLayout(ctx context.Context, what, name string) (layout.Layout, error) {
+	l, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
+	if _, ok := errors.AsType[*layout.OtherError](err); ok {
+		return nil, failf(host.Refused, err, "%s job %s", what, name)
 	}
 	if err != nil {
-		return readError(err, "look at job %s", name)
+		return nil, readError(err, "look at job %s", name)
 	}
-	return nil
+	return l, nil
 }
 
 // jobView reads all watched nodes of a job as of one moment.
-func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
-	l := layout.NewJob(o.namespace, name)
+func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, error) {
+	return o.readJob(ctx, layout.NewJob(o.namespace, name), name)
+}
+
+func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*protocol.View, error) {
 	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
 	if err != nil {
-		return nil, l, readError(err, "look at job %s", name)
+		return nil, readError(err, "look at job %s", name)
 	}
 	if !v.Dirs.Root || !isJob(v) {
-		return nil, l, o.noJob(ctx, name)
+		return nil, o.noJob(ctx, name)
 	}
-	return v, l, nil
+	return v, nil
 }
 
 // isJob reports whether the nodes are those of a job: there is a configuration or, if

@@ -26,13 +26,10 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil {
 		return nil
 	}
-	readJob := func(ctx context.Context) (*protocol.View, error) {
-		v, _, err := o.jobView(ctx, name)
-		return v, err
-	}
+	view := func(ctx context.Context) (*protocol.View, error) { return o.jobView(ctx, name) }
 	var refused error
 	j := missed.Job{
-		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: readJob, Removed: true,
+		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: view, Removed: true,
 		Refused: func(r trace.Row, err error) { refused = fmt.Errorf("item %d, run %s: %w", r.Item, r.Run, err) },
 	}
 	if _, err := j.Record(ctx, o.rows); err != nil {
@@ -52,7 +49,7 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 // again. Files of servers that are down are not known.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
-	if err := o.checkLayout(ctx, what, name); err != nil {
+	if _, err := o.jobLayout(ctx, what, name); err != nil { // before rows are stored
 		return err
 	}
 	if !force {

@@ -203,7 +203,7 @@ func denied(err error) reason.Reason {
 
 // Job reports on one job as it is at one moment, with its items.
 func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
-	v, _, err := o.jobView(ctx, name)
+	v, err := o.jobView(ctx, name)
 	if err != nil {
 		return nil, err
 	}

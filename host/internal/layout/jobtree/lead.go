@@ -27,10 +27,10 @@ func (t *transaction) endLead(fence string) {
 	t.delete(t.at(NodeLeaderInstance), t.seen(fence, t.v.LeaderVersion))
 }
 
-// setFirst sets the owner's node of item 0 beside members of ElasticJob, if nothing has
-// set it yet. Whoever of them assigns deletes that node first and makes it in version 0,
-// also a leader of before that has waited meanwhile. So a version above 0 says that the
-// items are as a leader of ours has assigned them.
+// setFirst sets the owner's node of item 0 beside members of ElasticJob, unless the
+// transaction sets it anyway. A leader of ElasticJob that assigns, a former one that has
+// waited among them, deletes that node first and creates it in version 0. A version above
+// 0 therefore shows that a leader of ours has assigned the items last.
 func (t *transaction) setFirst(owners []job.InstanceID) {
 	if len(owners) == 0 || !t.v.Shared() {
 		return
@@ -40,7 +40,7 @@ func (t *transaction) setFirst(owners []job.InstanceID) {
 	}
 }
 
-// checkFirst: nobody of ElasticJob has begun to assign since a leader of ours did.
+// checkFirst: no leader of ElasticJob has begun to assign since a leader of ours did.
 func (t *transaction) checkFirst(fence string) {
 	if len(t.v.Items) > 0 && t.v.Items[0].OwnerVer > 0 {
 		t.checkOwners(fence, []int{0})
