@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,7 +42,14 @@ func TestServeSurvivesWhatItCompiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := startServe(t, dir)
-	await(t, func() bool { return len(trialsIn(t, dir)) == 1 && strings.Contains(d.errors.String(), "joined as") })
+	binary, err := os.ReadFile(filepath.Join(dir, "slow.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := fmt.Sprintf("%x", sha256.Sum256(binary))
+	await(t, func() bool {
+		return slices.Equal(trialsIn(t, dir), []string{slow}) && strings.Contains(d.errors.String(), "joined as")
+	})
 	if err := d.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +107,16 @@ func await(t *testing.T, done func() bool) {
 	}
 }
 
-// trialsIn are the modules that are being compiled, or were when a server died.
+// trialsIn are the digests of the modules that are being compiled, or were when a
+// server died.
 func trialsIn(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "data", "cache", "trials", "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "data", "cache", "trials", "*.json"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".json")
 	}
 	return files
 }

@@ -23,7 +23,8 @@ import (
 // server finds the file of a process that has ended, it compiles the module again in a
 // subprocess, and refuses the module if that dies as well. If the estimate may exceed
 // the memory, the subprocess comes first. The files are not synced to disk: a power
-// failure can only lose records of compilations that the module did not end.
+// failure can only lose records of compilations that the module did not end. A kill
+// leaves either the earlier record or the whole new one.
 
 // trialStage is the stage of a module's compilation.
 type trialStage string
@@ -137,7 +138,12 @@ func (t trials) writeTrial(digest string, record trial) error {
 	if err != nil {
 		return fmt.Errorf("record a compilation: %w", err)
 	}
-	if err := os.WriteFile(t.file(digest), text, 0o600); err != nil {
+	written := t.file(digest) + ".new"
+	err = os.WriteFile(written, text, 0o600)
+	if err == nil {
+		err = os.Rename(written, t.file(digest))
+	}
+	if err != nil {
 		return fmt.Errorf("record a compilation: %w", err)
 	}
 	return nil

@@ -142,6 +142,23 @@ func TestAnotherSetupTriesAgain(t *testing.T) {
 	}
 }
 
+// A server that is killed while it writes a record keeps the earlier one.
+func TestARecordIsReplacedWhole(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	killedWhile(t, dir, binary, trial{Stage: trialServer})
+	e := serverEngine(t, dir, nil, nil)
+	if err := os.Mkdir(e.trials.file(digestOf(binary))+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.trials.writeTrial(digestOf(binary), trial{Stage: trialSubprocess}); err == nil {
+		t.Error("it was written in place")
+	}
+	if got := stageOf(t, e, binary); got != trialServer {
+		t.Errorf("left: %q", got)
+	}
+}
+
 // A server that ends in order while it waits for the other process says nothing
 // against the module, and neither does a full disk.
 func TestAnEndInOrderIsNoDeath(t *testing.T) {
