@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,11 +20,11 @@ const maxBody = 64 << 10
 
 const jsonType = "application/json"
 
-// readBody reads the members of a JSON object into the variables that fields
-// names. A request without a body has none of them. Unknown members are refused,
-// because a client of another release may mean something by them. A member that
-// comes twice is refused, too.
-func (r *request) readBody(fields map[string]any) error {
+// readBody reads the members of a JSON object into the fields of a struct. A request
+// without a body has none of them. Unknown members are refused, because a client of
+// another release may mean something by them. A member that comes twice is refused,
+// too.
+func (r *request) readBody(to any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxBody))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -45,10 +46,20 @@ func (r *request) readBody(fields map[string]any) error {
 	if len(body) == 0 {
 		return nil
 	}
-	if faults := parseObject(body, fields); len(faults) > 0 {
+	if faults := parseObject(body, membersOf(to)); len(faults) > 0 {
 		return refuse(http.StatusBadRequest, codeBadRequest, "the body is not what this request takes: "+faults[0].Message, faults...)
 	}
 	return nil
+}
+
+// membersOf returns the fields of a struct, by their names in JSON.
+func membersOf(to any) map[string]any {
+	v := reflect.ValueOf(to).Elem()
+	members := map[string]any{}
+	for i := range v.NumField() {
+		members[v.Type().Field(i).Tag.Get("json")] = v.Field(i).Addr().Interface()
+	}
+	return members
 }
 
 func tooSlow() *problem {

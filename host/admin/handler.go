@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -43,8 +46,10 @@ type Handler struct {
 // request is one request while it is served.
 type request struct {
 	*http.Request
-	op *operator.Operator
-	w  http.ResponseWriter
+	h     *Handler
+	op    *operator.Operator
+	w     http.ResponseWriter
+	query url.Values // checked against the route
 }
 
 // NewHandler creates a Handler with all routes.
@@ -53,46 +58,74 @@ func NewHandler(o Options) *Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{o: o, mux: http.NewServeMux()}
-	for pattern, do := range map[string]func(*request) error{
-		"GET /api/v1/jobs":                      listJobs,
-		"GET /api/v1/jobs/{job}":                showJob,
-		"DELETE /api/v1/jobs/{job}":             removeJob,
-		"POST /api/v1/jobs/{call}":              callJob,
-		"POST /api/v1/jobs/{job}/runs":          trigger,
-		"POST /api/v1/jobs/{job}/shards/{call}": callItem,
-		"GET /api/v1/jobs/{job}/dump":           dumpJob,
-		"PUT /api/v1/modules/{digest}":          h.keepModule,
-		"GET /api/v1/servers":                   listServers,
-		"POST " + serversPath + "/{call}":       callServer,
-	} {
-		h.handle(pattern, func(r *request) error {
-			if err := r.readQuery(nil); err != nil {
-				return err
-			}
-			return do(r)
-		})
+	called := map[string]verbs{} // of methods and paths that end with a verb
+	methods := map[string][]string{}
+	for _, one := range routes() {
+		if one.served != nil && !one.served(&o) {
+			continue
+		}
+		path, verb := one.base()
+		pattern := one.method + " " + path
+		if verb == "" {
+			methods[path] = append(methods[path], one.method)
+			h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, &one) })
+			continue
+		}
+		if called[pattern] == nil {
+			called[pattern] = verbs{}
+		}
+		called[pattern][verb] = &one
 	}
-	if o.Runs != nil {
-		h.handle("GET /api/v1/jobs/{job}/runs", h.listRuns)
-		h.handle("GET "+runsPath+"{job}/{item}/{run}", h.showRun)
-	}
-	if o.Reload != nil {
-		h.handle("POST "+reloadPath, func(r *request) error {
-			if err := r.readQuery(nil); err != nil {
-				return err
-			}
-			return h.reload(r)
-		})
-	}
-	if o.Nodes {
-		h.handle("GET "+nodesPath, readNodes)
+	for pattern, of := range called {
+		_, path, _ := strings.Cut(pattern, " ")
+		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.call(w, r, of, methods[path]) })
 	}
 	return h
 }
 
-// handle registers do for the requests that match a pattern.
-func (h *Handler) handle(pattern string, do func(*request) error) {
-	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, do) })
+// verbs are the routes of a path that differ only in their verbs.
+type verbs map[string]*route
+
+// call answers a request by the verb after the last colon of its path. without has the
+// methods of the same path without a verb.
+func (h *Handler) call(w http.ResponseWriter, r *http.Request, of verbs, without []string) {
+	var one *route
+	for _, one = range of {
+		break
+	}
+	names := one.pathNames()
+	last := names[len(names)-1]
+	what, verb := cutVerb(r.PathValue(last))
+	switch one, ok := of[verb]; {
+	case ok:
+		r.SetPathValue(last, what)
+		h.serve(w, r, one)
+	case verb == "" && len(without) > 0:
+		allow := allowed(without)
+		w.Header().Set("Allow", allow)
+		h.fail(w, r, refuse(http.StatusMethodNotAllowed, codeMethod, "say what to do with it, as in "+r.URL.EscapedPath()+":"+slices.Min(slices.Collect(maps.Keys(of)))))
+	default:
+		h.fail(w, r, noRoute(r))
+	}
+}
+
+// cutVerb splits the last part of a path at its last colon. The verb follows the colon.
+func cutVerb(called string) (what, verb string) {
+	i := strings.LastIndex(called, ":")
+	if i < 0 {
+		return called, ""
+	}
+	return called[:i], called[i+1:]
+}
+
+// allowed is the header Allow for some methods.
+func allowed(methods []string) string {
+	all := slices.Clone(methods)
+	if slices.Contains(all, http.MethodGet) {
+		all = append(all, http.MethodHead)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // ServeHTTP implements http.Handler.
@@ -133,7 +166,12 @@ func noRoute(r *http.Request) *problem {
 }
 
 // serve answers one request by one call of an Operator.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(*request) error) {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
+	query, err := readQuery(r, one.query)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	op, err := h.o.Operate(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
@@ -144,11 +182,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(*request
 			h.o.Log.Warn("the session of a request was not closed", "error", err)
 		}
 	}()
-	if err := do(&request{r, op, w}); err != nil {
+	if err := one.does.do(&request{r, h, op, w, query}); err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if one.writes() {
 		h.o.Log.Info("an operator's request is done", "method", r.Method, "path", r.URL.Path)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -27,10 +26,13 @@ type rollBackDocument struct {
 	Runs bool `json:"runs"` // it runs already; otherwise it is the next one
 }
 
-// keepModule stores a module, uploaded as application/wasm. No job runs it until a
-// call names it.
-func (h *Handler) keepModule(r *request) error {
-	if h.o.Keep == nil {
+// keepAction stores a module.
+func keepAction() action {
+	return action{takesType: wasmType, status: http.StatusNoContent, do: keepModule}
+}
+
+func keepModule(r *request) error {
+	if r.h.o.Keep == nil {
 		return noRoute(r.Request)
 	}
 	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
@@ -41,7 +43,7 @@ func (h *Handler) keepModule(r *request) error {
 	c := http.NewResponseController(r.w)
 	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + shutdownTimeout))
-	switch err := h.o.Keep(r.Body, r.PathValue("digest")); {
+	switch err := r.h.o.Keep(r.Body, r.PathValue("digest")); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow()
 	case err != nil:
@@ -51,36 +53,38 @@ func (h *Handler) keepModule(r *request) error {
 	return nil
 }
 
-// setModule names the module that is to replace the one of a job.
-func setModule(r *request, name string) error {
-	var next operator.ModuleRef
-	if err := r.readBody(map[string]any{"digest": &next.Digest, "reference": &next.Reference}); err != nil {
-		return err
-	}
-	if len(next.Reference) > maxReference {
-		return refuse(http.StatusUnprocessableEntity, string(host.Invalid), fmt.Sprintf("the reference has more than %d bytes", maxReference))
-	}
-	return r.done(name, r.op.NextModule(r.Context(), name, next))
+type setModuleBody struct {
+	Digest    string `json:"digest"`
+	Reference string `json:"reference"`
 }
 
-// rollBackModule goes one step back, or with "to" to the module of that digest.
-func rollBackModule(r *request, name string) error {
-	var to string
-	if err := r.readBody(map[string]any{"to": &to}); err != nil {
-		return err
+// setModule names the module that is to replace the one of a job.
+func setModule(r *request, name string, b *setModuleBody) error {
+	if len(b.Reference) > maxReference {
+		return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("the reference has more than %d bytes", maxReference))
 	}
-	back, runs, err := r.op.RollBack(r.Context(), name, to)
+	return r.op.NextModule(r.Context(), name, operator.ModuleRef{Digest: b.Digest, Reference: b.Reference})
+}
+
+type rollBackBody struct {
+	To string `json:"to"`
+}
+
+// rollBackModule goes one step back, or to the module of a digest.
+func rollBackModule(r *request, b *rollBackBody) (rollBackDocument, error) {
+	name, err := r.jobName()
 	if err != nil {
-		return err
+		return rollBackDocument{}, err
 	}
-	return r.answer(rollBackDocument{Version: 1, ModuleRef: back, Runs: runs})
+	back, runs, err := r.op.RollBack(r.Context(), name, b.To)
+	return rollBackDocument{Version: 1, ModuleRef: back, Runs: runs}, err
+}
+
+type withdrawBody struct {
+	Digest string `json:"digest"`
 }
 
 // withdrawModule withdraws the next module if it has the digest in the body.
-func withdrawModule(r *request, name string) error {
-	var digest string
-	if err := r.readBody(map[string]any{"digest": &digest}); err != nil {
-		return err
-	}
-	return r.done(name, r.op.WithdrawModule(r.Context(), name, digest))
+func withdrawModule(r *request, name string, b *withdrawBody) error {
+	return r.op.WithdrawModule(r.Context(), name, b.Digest)
 }

@@ -45,14 +45,9 @@ type statDocument struct {
 	ModifiedAt      time.Time          `json:"modified_at"`
 }
 
-// readNodes answers with nodes of the registry, in base64, with guests' state: of
-// several "path", as many of the first as fit into 4 MiB. They are not of one moment.
-// Only the socket serves it.
-func readNodes(r *request) error {
-	var paths []string
-	if err := r.readQuery(map[string]any{"path": &paths}); err != nil {
-		return err
-	}
+// readNodes answers with nodes of the registry.
+func readNodes(r *request) (nodesDocument, error) {
+	paths := r.query["path"]
 	for _, at := range paths {
 		if !strings.HasPrefix(at, "/") || path.Clean(at) != at {
 			paths = nil
@@ -61,13 +56,13 @@ func readNodes(r *request) error {
 	}
 	if len(paths) == 0 {
 		const want = "say which nodes, as in path=/wasmjobd"
-		return refuse(http.StatusBadRequest, codeBadRequest, want, fault{Parameter: "path", Message: want})
+		return nodesDocument{}, refuse(http.StatusBadRequest, codeBadRequest, want, fault{Parameter: "path", Message: want})
 	}
 	d, size := nodesDocument{Version: 1}, 0
 	for _, at := range paths {
 		n, err := r.op.Node(r.Context(), at)
 		if err != nil {
-			return err
+			return nodesDocument{}, err
 		}
 		d.Nodes = append(d.Nodes, nodeDocument{at, n.Exists, n.Data, n.Children, statDocument(n.Stat)})
 		size += len(n.Data)
@@ -78,7 +73,7 @@ func readNodes(r *request) error {
 			break
 		}
 	}
-	return r.answer(d)
+	return d, nil
 }
 
 // Operate returns an Operator that reads the server's registry through the client,

@@ -21,6 +21,17 @@ const (
 	codeBusy       = "busy"
 )
 
+// The codes of host.Error.
+const (
+	codeInvalid     = string(host.Invalid)
+	codeNotFound    = string(host.NotFound)
+	codeRefused     = string(host.Refused)
+	codeDenied      = string(host.Denied)
+	codeUnavailable = string(host.Unavailable)
+	codeUnknown     = string(host.Unknown)
+	codeInternal    = string(host.Internal)
+)
+
 const (
 	problemType = "application/problem+json" // of RFC 9457
 	// problemURN precedes the code in the type of a problem.

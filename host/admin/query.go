@@ -9,39 +9,36 @@ import (
 	"strings"
 )
 
-// readQuery reads the parameters of a query into the variables that fields names, which
-// are strings or lists of strings. It refuses unknown parameters, as readBody does, and
-// a parameter that comes twice and is no list.
-func (r *request) readQuery(fields map[string]any) error {
+// readQuery reads the parameters of a query. It refuses those that are not known, as
+// readBody does, and one that comes twice and may not.
+func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 	if r.URL.RawQuery == "" {
-		return nil
+		return nil, nil
 	}
-	if len(fields) == 0 {
-		return refuse(http.StatusBadRequest, codeBadRequest, "this request takes no query")
+	if len(known) == 0 {
+		return nil, refuse(http.StatusBadRequest, codeBadRequest, "this request takes no query")
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return refuse(http.StatusBadRequest, codeBadRequest, "the query cannot be read: "+err.Error())
+		return nil, refuse(http.StatusBadRequest, codeBadRequest, "the query cannot be read: "+err.Error())
 	}
 	var faults []fault
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		to := fields[name]
-		one, single := to.(*string)
-		many, _ := to.(*[]string)
+		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == name })
 		switch {
-		case many != nil:
-			*many = query[name]
-		case !single:
-			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
-			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, known)})
-		case len(query[name]) > 1:
+		case i < 0:
+			var names []string
+			for _, p := range known {
+				names = append(names, p.name)
+			}
+			slices.Sort(names)
+			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(names, ", "))})
+		case len(query[name]) > 1 && !known[i].many:
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
-		default:
-			*one = query[name][0]
 		}
 	}
 	if len(faults) > 0 {
-		return refuse(http.StatusBadRequest, codeBadRequest, "the query is not what this request takes: "+faults[0].Message, faults...)
+		return nil, refuse(http.StatusBadRequest, codeBadRequest, "the query is not what this request takes: "+faults[0].Message, faults...)
 	}
-	return nil
+	return query, nil
 }

@@ -29,14 +29,9 @@ type reloadedDocument struct {
 	NeedRestart []string `json:"need_restart"`
 }
 
-// reload makes the server read its files again, as at SIGHUP. It answers when the
-// server has applied them, with the jobs "added", "changed" and "removed", the number
-// "unchanged" and the keys that "need_restart", or with all faults in them.
-func (h *Handler) reload(r *request) error {
-	if err := r.readBody(nil); err != nil {
-		return err
-	}
-	d, err := h.o.Reload(r.Context())
+// reload makes the server read its files again.
+func reload(r *request, _ *nothing) (reloadedDocument, error) {
+	d, err := r.h.o.Reload(r.Context())
 	if err != nil {
 		p := problemOf(err)
 		if e, ok := errors.AsType[*host.Error](err); ok {
@@ -47,7 +42,7 @@ func (h *Handler) reload(r *request) error {
 				}
 			}
 		}
-		return p
+		return reloadedDocument{}, p
 	}
-	return r.answer(reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))})
+	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))}, nil
 }

@@ -88,67 +88,54 @@ func runOf(r *trace.Row) runDocument {
 	return d
 }
 
-// listRuns answers with a page of the job's rows in the history of this server, as
-// `history list -o json`: "limit" rows (100, at most 1000), and in "next" and the
-// header Link the "cursor" of the next page.
-func (h *Handler) listRuns(r *request) error {
-	var limit, item, state string
-	want := RunsWanted{Limit: defaultPage}
-	if err := r.readQuery(map[string]any{"limit": &limit, "item": &item, "state": &state, "cursor": &want.Cursor}); err != nil {
-		return err
-	}
+// listRuns answers with a page of the job's rows in the history of this server.
+func listRuns(r *request) (runsDocument, error) {
+	limit, item, state := r.query.Get("limit"), r.query.Get("item"), trace.State(r.query.Get("state"))
 	name, err := r.jobName()
 	if err != nil {
-		return err
+		return runsDocument{}, err
 	}
-	want.Job, want.State = name, trace.State(state)
-	if want.State != "" && !slices.Contains(trace.States(), want.State) {
-		return wrongParameter("state", fmt.Sprintf("there is no state %.64q", state))
+	want := RunsWanted{Job: name, State: state, Limit: defaultPage, Cursor: r.query.Get("cursor")}
+	if state != "" && !slices.Contains(trace.States(), state) {
+		return runsDocument{}, wrongParameter("state", fmt.Sprintf("there is no state %.64q", state))
 	}
 	if limit != "" {
 		if want.Limit, err = strconv.Atoi(limit); err != nil || want.Limit < 1 || want.Limit > maxPage {
-			return wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxPage))
+			return runsDocument{}, wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxPage))
 		}
 	}
 	if item != "" {
 		n, err := strconv.Atoi(item)
 		if err != nil || n < 0 {
-			return wrongParameter("item", fmt.Sprintf("%.64q is not the number of an item", item))
+			return runsDocument{}, wrongParameter("item", fmt.Sprintf("%.64q is not the number of an item", item))
 		}
 		want.Item = &n
 	}
-	d, err := h.page(r, want)
-	if err != nil {
-		return err
-	}
+	d, err := r.h.page(r, want)
 	if d.Next != "" {
 		query := r.URL.Query()
 		query.Set("cursor", d.Next)
 		next := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}
 		r.w.Header().Set("Link", "<"+next.String()+`>; rel="next"`)
 	}
-	return r.answer(d)
+	return d, err
 }
 
-// showRun answers with the attempts of one run that this server's history has, the
-// newest first.
-func (h *Handler) showRun(r *request) error {
-	if err := r.readQuery(nil); err != nil {
-		return err
-	}
+// showRun answers with the attempts of one run.
+func showRun(r *request) (runsDocument, error) {
 	id := r.PathValue("job") + "/" + r.PathValue("item") + "/" + r.PathValue("run")
 	item, err := strconv.Atoi(r.PathValue("item"))
 	var d runsDocument
 	if err == nil && r.PathValue("run") != "" {
-		d, err = h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
+		d, err = r.h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
 		if err != nil {
-			return err
+			return d, err
 		}
 	}
 	if len(d.Runs) == 0 {
-		return &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("the history of this server has no run %.600q", id)}
+		return d, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("the history of this server has no run %.600q", id)}
 	}
-	return r.answer(d)
+	return d, nil
 }
 
 func (h *Handler) page(r *request, want RunsWanted) (runsDocument, error) {

@@ -1,0 +1,142 @@
+package admin
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Role is what a caller may do. Every role may do what a Viewer may, and an Admin
+// may do everything.
+type Role string
+
+// The roles.
+const (
+	Viewer    Role = "viewer"    // sees jobs, servers and history
+	Operator  Role = "operator"  // also triggers, pauses, disables and ends what is there
+	Publisher Role = "publisher" // also brings modules
+	Admin     Role = "admin"     // also removes, and applies files
+)
+
+// may reports whether a caller of a role may send a request that needs another.
+func (r Role) may(needed Role) bool {
+	return r == Admin || r == needed || needed == Viewer && (r == Operator || r == Publisher)
+}
+
+// route is one request that the API answers. The table of routes is the one place
+// that knows them: the handler, docs/API.md and docs/openapi.json are made from it.
+type route struct {
+	method string
+	// path is a path of net/http. What follows a last "{name}:" is a verb; the value
+	// of name may have colons, too.
+	path string
+	role Role
+	says string // for people
+	// query has the parameters; all others are refused.
+	query []parameter
+	// fails has the codes of problems of this route, in addition to those that any
+	// route of its kind may have.
+	fails []string
+	does  action
+	// served reports whether the options have what the route needs; nil: always.
+	served func(*Options) bool
+}
+
+// parameter is one of a query.
+type parameter struct {
+	name, says string
+	many       bool // it may come several times
+}
+
+// writes reports whether a request of the route may change something.
+func (r *route) writes() bool { return r.method != http.MethodGet }
+
+// base returns the path without its verb, and the verb.
+func (r *route) base() (path, verb string) {
+	if i := strings.LastIndex(r.path, "}:"); i >= 0 {
+		return r.path[:i+1], r.path[i+2:]
+	}
+	return r.path, ""
+}
+
+// pathNames returns the names of the parameters in the path.
+func (r *route) pathNames() []string {
+	var names []string
+	for part := range strings.SplitSeq(r.path, "{") {
+		if name, _, ok := strings.Cut(part, "}"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// action is what a route does, with the types of what it takes and answers.
+type action struct {
+	takes     reflect.Type // has the members of the body as fields; nil: no body is read
+	takesType string       // the media type of the body; "": JSON, or none
+	gives     reflect.Type // of the JSON document that it answers; nil: none
+	givesType string       // the media type of the answer if it is no document
+	status    int
+	do        func(*request) error
+}
+
+// nothing is a body without members.
+type nothing struct{}
+
+// shows answers a request that only reads with a document.
+func shows[A any](do func(*request) (A, error)) action {
+	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
+		d, err := do(r)
+		if err != nil {
+			return err
+		}
+		return r.answer(d)
+	}}
+}
+
+// calls answers a request with a body by a document.
+func calls[B, A any](do func(*request, *B) (A, error)) action {
+	return action{takes: reflect.TypeFor[B](), gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
+		var body B
+		if err := r.readBody(&body); err != nil {
+			return err
+		}
+		d, err := do(r, &body)
+		if err != nil {
+			return err
+		}
+		return r.answer(d)
+	}}
+}
+
+// onJob answers a request that is written for the job in the path, and acted on later.
+func onJob[B any](do func(r *request, name string, body *B) error) action {
+	return action{takes: reflect.TypeFor[B](), status: http.StatusAccepted, do: func(r *request) error {
+		name, err := r.jobName()
+		if err != nil {
+			return err
+		}
+		var body B
+		if err := r.readBody(&body); err != nil {
+			return err
+		}
+		return r.done(name, do(r, name, &body))
+	}}
+}
+
+// codes returns the codes of the problems with which the route may answer, sorted.
+func (r *route) codes() []string {
+	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeUnavailable, codeInternal}, r.fails...)
+	if r.writes() {
+		all = append(all, codeUnknown)
+	}
+	if r.does.takes != nil || r.does.takesType != "" {
+		all = append(all, codeTooLarge, codeMediaType, codeTimeout)
+	}
+	if len(r.pathNames()) > 0 {
+		all = append(all, codeNoRoute, codeNotFound)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
