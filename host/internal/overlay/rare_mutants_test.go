@@ -28,6 +28,7 @@ func rareMutants() []mutant {
 		{"reclaim-foreign: about to be back", "a foreign member that writes its server's node is about to come back", in("protocol.State.watchForeign", "version != t.server", "false"), script("reclaim_foreign_returns")},
 		{"reclaim-foreign: ended before", "a foreign member that ends its run and leaves has not died in it, though both are seen at once", in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false"), script("reclaim_foreign_ended")},
 		{"reclaim-foreign: ended unread", "the order in which mark and instance went is read", in("follow.Loop.inspect", "len(items) > 0", "false"), notice{"../follow", "^TestEndAndLeaveInOneView$"}},
+		{"begin: taken, unmarked", "an item that another member has taken does not begin, also if its marks are gone", in("protocol.beginning.blocked", "b.s.openElsewhere(i)", "false"), script("begin_taken_unmarked")},
 		{"strategy: asked again late", "a strategy that fails once is asked again after a second", in("protocol.State.answered", "firstRetry", "lastRetry"), script("strategy_fault_backs_off")},
 		{"strategy: ever later", "an answer of use ends the row of failures", without("protocol.State.answered", "s.reshard.failures = 0"), script("strategy_fault_backs_off")},
 		{"rows: untold at the end", "a server that stops without the registry tells of the runs that it had", without("runner.generations.end", "l.storeCutOff()"), notice{"../runner", "^TestRowsOfAServerThatLostTheRegistry$"}},

@@ -275,6 +275,8 @@ func (b *beginning) blocked(i int) reason.Code {
 		return reason.RunningAfterFailure
 	case b.m.Monitor && (it.Running != 0 || it.RunningP):
 		return reason.MarkedRunning
+	case b.s.openElsewhere(i):
+		return reason.RunningAfterFailure
 	}
 	return ""
 }

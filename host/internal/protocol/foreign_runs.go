@@ -62,6 +62,14 @@ type taken []Row
 
 func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
+// openElsewhere: another member of ours runs the item, and its marks need not say so. A
+// process of ElasticJob whose session ended during a run deletes the marks of the item
+// when that run is over, also those of the member that has taken it meanwhile.
+func (s *State) openElsewhere(i int) bool {
+	v := s.view
+	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.ID != s.self && r.entry(i) != nil && !v.dead(r.ID) })
+}
+
 // resolved: nothing is left to do for a foreign member that is gone.
 func (s *State) resolved(t *foreignMember) bool {
 	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.handled(e) })
