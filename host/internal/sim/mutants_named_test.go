@@ -20,7 +20,8 @@ func namedMutants() []mutant {
 	}
 }
 
-// unnoticed are the rules and fences without a mutant, each with the reason.
+// unnoticed are the rules and fences without a mutant here, each with the reason. Those
+// with the name of a script have one in rare_mutants_test.go of overlay.
 func unnoticed() map[string]string {
 	return map[string]string{
 		"clear-processing": "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
