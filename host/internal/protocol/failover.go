@@ -182,7 +182,7 @@ func (s *facts) taking() *Take {
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
 			break
 		}
-		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
+		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.openElsewhere(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
 		if m.Monitor && (it.Running != 0 || it.RunningP) {

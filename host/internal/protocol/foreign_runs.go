@@ -64,7 +64,8 @@ func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
 // openElsewhere: another member of ours runs the item, and its marks need not say so. A
 // process of ElasticJob whose session ended during a run deletes the marks of the item
-// when that run is over, also those of the member that has taken it meanwhile.
+// when that run is over, also those of the member that has taken it meanwhile. And what
+// begins while monitorExecution is off has no mark.
 func (s *State) openElsewhere(i int) bool {
 	v := s.view
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.ID != s.self && r.entry(i) != nil && !v.dead(r.ID) })
