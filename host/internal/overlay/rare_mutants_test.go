@@ -30,6 +30,8 @@ func rareMutants() []mutant {
 		{"reclaim-foreign: ended unread", "the order in which mark and instance went is read", in("follow.Loop.inspect", "len(items) > 0", "false"), notice{"../follow", "^TestEndAndLeaveInOneView$"}},
 		{"begin: taken, unmarked", "an item that another member has taken does not begin, also if its marks are gone", in("protocol.beginning.blocked", "b.s.openElsewhere(i)", "false"), script("begin_taken_unmarked")},
 		{"take: open elsewhere", "a pending run is not taken beside another run of its item that has no mark", in("protocol.facts.taking", "s.openElsewhere(_)", "false"), script("take_open_elsewhere")},
+		{"clocks: passed early", "what a schedule names as passed by a clock that is ahead begins when it has come", without("protocol.State.seePassed", "s.arrive(_)"), script("clock_ahead_changed")},
+		{"clocks: of the schedule before", "what waits for the registry's clock is forgotten with its schedule", without("protocol.State.followSchedule", "s.clock.early, s.clock.dropped = _, _"), script("clock_ahead_changed")},
 		{"begin: a foreign member leads", "a begin is refused that comes after a foreign leader has assigned", without("jobtree.transaction.begin", `t.checkLead("begin/lead")`), script("begin_foreign_leads")},
 		{"drop: named since", "a pending run that has been named since is not dropped", in("jobtree.transaction.unpend", `t.seen("unpend/pending", p.Version)`, "registry.AnyVersion"), script("drop_foreign_named")},
 		{"record-taken: never", "a run of ours that a foreign member has taken has its row", in("protocol.recordTaken", "len(s.evidence.taken) == 0", "true"), script("record_taken")},

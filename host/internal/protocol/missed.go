@@ -19,6 +19,7 @@ func (s *State) seePassed(t int64) {
 		if first {
 			s.backlog.catchUp.passed = s.dateOf(s.now)
 		}
+		s.arrive(Tick{At: t}) // only the server's clock has passed it, and will not report it again
 		return
 	}
 	if first {

@@ -44,6 +44,7 @@ func (s *State) followSchedule(p *Plan) {
 	if s.schedule.cron == nil || *s.schedule.cron != cron {
 		s.schedule.cron = &cron
 		s.schedule.tick = Tick{}
+		s.clock.early, s.clock.dropped = Tick{}, false // they are of the schedule before
 		p.add(Reschedule{Cron: cron})
 	}
 	switch why := s.unreadWhy(); why {
