@@ -1,9 +1,7 @@
 package host
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/admission"
@@ -38,13 +36,4 @@ func (o *Options) violations(a job.Allow) []reason.Reason {
 		all = append(all, e.Why)
 	}
 	return append(all, admission.Invalid(o.validateGrants(a))...)
-}
-
-// refusal is an error with a line for each reason.
-func refusal(all []reason.Reason) error {
-	lines := make([]string, len(all))
-	for i, why := range all {
-		lines[i] = why.WithHint()
-	}
-	return errors.New(strings.Join(lines, "\n"))
 }

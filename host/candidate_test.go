@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/finder"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -214,7 +215,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		shut()
 		o.change("j", func(c *v21.Config) { c.ShardingTotalCount = 3 })
 		synctest.Wait()
-		if s := h.Jobs(); len(s) != 1 || s[0].Instance != "" || s[0].Fault != errShut.Error() {
+		if s := h.Jobs(); len(s) != 1 || s[0].Instance != "" || s[0].Fault != finder.ErrShut.Error() {
 			t.Errorf("the same job, changed: %+v", s)
 		}
 		o.remove("/n/j")
@@ -259,7 +260,7 @@ func TestPeersThatDoNotAnswerHoldUpNoOtherJob(t *testing.T) {
 	reg := embedded.Memory()
 	o := newTool(t, reg)
 	o.set("/n", "")
-	for i := range maxLooks {
+	for i := range finder.MaxLooks {
 		name := "j" + strconv.Itoa(i)
 		o.commit(define21(t, simple(name, strings.Repeat("0", 60)+strconv.Itoa(1000+i)))...)
 		_, _, members := layout.NewJob("n", name).Nodes()
@@ -272,7 +273,7 @@ func TestPeersThatDoNotAnswerHoldUpNoOtherJob(t *testing.T) {
 	var held []net.Conn
 	patience := time.NewTimer(20 * time.Second)
 	defer patience.Stop()
-	for range maxLooks {
+	for range finder.MaxLooks {
 		select {
 		case c := <-asked:
 			held = append(held, c)

@@ -44,7 +44,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	defer free()
 	during, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.discovery.ctx, cancel)() // the end of Run ends the edit, and waits for it
+	defer context.AfterFunc(h.running, cancel)() // the end of Run ends the edit, and waits for it
 	e := h.newEdit()
 	defer e.release()
 	if err = plan(during, e); err == nil {
@@ -82,7 +82,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	case <-ctx.Done():
 		return nil, failf(Unavailable, ctx.Err(), "%s: something else is being changed", what)
 	}
-	if h.discovery.ctx.Err() != nil {
+	if h.running.Err() != nil {
 		<-h.editing
 		return nil, ended
 	}
@@ -224,7 +224,7 @@ func (j *hosted) same(h *Host, c *job.Config) bool {
 // could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := e.h.store.NewCode(c)
-	k.SetPeers(e.h.discovery.peersOf(c.Name))
+	k.SetPeers(e.h.peersOf(c.Name))
 	e.tried = append(e.tried, k)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if e.files == nil || name == "" || digest != "" {
@@ -331,7 +331,7 @@ func (h *Host) withdraw(j *hosted) {
 	j.leaves = true
 	h.mu.Unlock()
 	j.leave()
-	h.discovery.alongside(func() {
+	h.finder.Alongside(func() {
 		<-j.left
 		h.forget(j)
 	})
@@ -344,7 +344,7 @@ func (h *Host) forget(j *hosted) {
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
 	h.mu.Unlock()
-	h.discovery.fileLost(j.config.Name) // before a later edit may add a job of that name
+	h.finder.FileLost(j.config.Name) // before a later edit may add a job of that name
 	close(j.gone)
 }
 
@@ -361,13 +361,13 @@ func (h *Host) admit(j *hosted) {
 		}
 	}
 	h.jobs = slices.Insert(h.jobs, len(own), j)
-	j.setContext(h.discovery.ctx)
+	j.setContext(h.running)
 	h.mu.Unlock()
-	h.discovery.alongside(func() {
+	h.finder.Alongside(func() {
 		if before != nil {
 			<-before.gone
 		}
-		h.discovery.fileHas(name)
+		h.finder.FileHas(name)
 		h.applied.read(name)
 		h.monitor(j)
 		h.beginOwn(j)
@@ -386,6 +386,6 @@ func (h *Host) change(j *hosted, to *job.Config) {
 		r.Redefine(to) // a job without a runner will begin with it
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
-		h.discovery.alongside(func() { j.code.CheckStrategy(j.ctx, *to) })
+		h.finder.Alongside(func() { j.code.CheckStrategy(j.ctx, *to) })
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/wasmjob/wasmjob/host/internal/finder"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -43,10 +44,11 @@ type Host struct {
 	relaxGC func()         // undoes tightGC once the jobs have begun
 	work    work
 
-	working   chan struct{} // closed when discovery is set
-	discovery *discoverer
-	over      chan struct{} // closed when Run has ended
-	editing   chan struct{} // holds a value during an edit
+	working chan struct{}   // closed when running and finder are set
+	running context.Context //nolint:containedctx // of Run
+	finder  *finder.Finder
+	over    chan struct{} // closed when Run has ended
+	editing chan struct{} // holds a value during an edit
 }
 
 // New returns a host that has started and opened nothing. If the options are not
@@ -150,15 +152,14 @@ func (h *Host) runJobs(ctx context.Context) error {
 			h.o.Log.Error("no modules are given to other servers any more", "error", err)
 		}
 	})
-	d := newDiscoverer(ctx, h)
-	h.discovery = d
+	h.running, h.finder = ctx, h.newFinder(ctx)
 	h.mu.Lock()
 	jobs := slices.Clone(h.jobs)
 	for _, j := range jobs {
 		j.setContext(ctx)
 	}
 	h.mu.Unlock()
-	d.begin()
+	h.finder.Begin()
 	var begin sync.WaitGroup
 	for _, j := range jobs {
 		begin.Add(1)
@@ -185,11 +186,11 @@ func (h *Host) runJobs(ctx context.Context) error {
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())
 	h.work.Wait()
 	h.editing <- struct{}{} // waits for the last edit, and no other begins
-	discoveryErr := d.end()
+	finderErr := h.finder.End()
 	h.strategyCalls.Wait() // a strategy cannot be interrupted, and its job no longer waits for it
 	stopShared()
 	sharing.Wait()
-	return errors.Join(append(h.work.faults, discoveryErr, sessionErr)...)
+	return errors.Join(append(h.work.faults, finderErr, sessionErr)...)
 }
 
 // awaitJobs closes ready when these jobs have joined, and every job that discovery found at
@@ -206,20 +207,8 @@ func (h *Host) awaitJobs(ctx context.Context, jobs []*hosted) {
 			return
 		}
 	}
-	if h.o.Discover {
-		select {
-		case <-h.discovery.listed:
-		case <-ctx.Done():
-			return
-		}
+	if h.finder.Await(ctx) {
+		close(h.ready)
+		h.relaxGC()
 	}
-	for _, c := range h.discovery.known() {
-		select {
-		case <-c.settled:
-		case <-ctx.Done():
-			return
-		}
-	}
-	close(h.ready)
-	h.relaxGC()
 }

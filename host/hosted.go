@@ -116,7 +116,7 @@ func (h *Host) beginOwn(j *hosted) {
 	h.mu.Lock()
 	file := j.config // not changed; an edit may replace it
 	last := file     // used by the job's loop alone
-	j.code.SetPeers(h.discovery.peersOf(file.Name))
+	j.code.SetPeers(h.peersOf(file.Name))
 	j.runner = h.newRunner(j, func(c *job.Config) {
 		if c == nil || h.o.Runner != nil || supply.SameCode(c, last) {
 			return

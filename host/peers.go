@@ -14,10 +14,10 @@ const maxPeers = 64
 
 // peersOf returns where the members of a job offer modules: at the addresses that they
 // have in the registry, except this server's own.
-func (d *discoverer) peersOf(name string) supply.Peers {
-	_, _, members := layout.NewJob(d.h.o.Namespace, name).Nodes()
+func (h *Host) peersOf(name string) supply.Peers {
+	_, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
 	return func(ctx context.Context) ([]string, error) {
-		s, err := d.awaitSession(ctx)
+		s, err := h.finder.Session(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (d *discoverer) peersOf(name string) supply.Peers {
 			if err != nil {
 				return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
 			}
-			if a := spelling.PeerAddress(m); a != "" && a != d.h.store.Address() {
+			if a := spelling.PeerAddress(m); a != "" && a != h.store.Address() {
 				addresses = append(addresses, a)
 			}
 		}

@@ -53,7 +53,7 @@ func (o *Options) dirs() []job.Dir {
 func (o *Options) refuse(j job.Config, file *job.Config) error {
 	s := o.settings(j, file)
 	if refused := admission.Refused(&s); len(refused) > 0 {
-		return refusal(refused)
+		return admission.Refusal(refused)
 	}
 	return nil
 }
@@ -133,12 +133,12 @@ func (h *Host) prefetch(j *hosted, c job.Config) {
 	if j.code.Ready(c) {
 		return
 	}
-	h.discovery.alongside(func() { h.loadChanged(j, c) })
+	h.finder.Alongside(func() { h.loadChanged(j, c) })
 }
 
 // loadChanged loads the code of a changed job.
 func (h *Host) loadChanged(j *hosted, c job.Config) {
-	if err := j.code.Load(h.discovery.ctx, c); err != nil {
+	if err := j.code.Load(h.running, c); err != nil {
 		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmjob/wasmjob/host/internal/discovery"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/missed"
@@ -17,29 +16,15 @@ import (
 
 // undefined warns about jobs of the registry that are in no file of this server and that
 // no server runs, and stores their missed instants. It is for a server without Discover.
-// It looks at all jobs once after the start, and later at each job that a reload drops.
-func (d *discoverer) undefined(line *session.Job) error {
-	d.mu.Lock()
-	lost, due := d.state.UndefinedDue()
-	d.mu.Unlock()
-	if !due {
-		return nil
-	}
-	all, err := line.Read(d.ctx, d.root)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	undefined := d.state.Undefined(all.Children, lost)
-	d.mu.Unlock()
+func (h *Host) undefined(ctx context.Context, names []string, line *session.Job) error {
 	var alone []string
-	for _, name := range undefined {
-		config, _, members := layout.NewJob(d.h.o.Namespace, name).Nodes()
-		there, err := line.Read(d.ctx, config)
+	for _, name := range names {
+		config, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
+		there, err := line.Read(ctx, config)
 		if err != nil {
 			return err
 		}
-		others, err := line.Read(d.ctx, members)
+		others, err := line.Read(ctx, members)
 		if err != nil {
 			return err
 		}
@@ -47,39 +32,38 @@ func (d *discoverer) undefined(line *session.Job) error {
 			alone = append(alone, name)
 		}
 	}
-	if err := d.recordUndefined(alone, line); err != nil {
+	if err := h.recordUndefined(ctx, alone, line); err != nil {
 		return err
 	}
 	for _, name := range alone {
-		d.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
+		h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
 	}
-	d.step(discovery.Reported{Lost: lost})
 	return nil
 }
 
 // recordUndefined stores the missed instants of such jobs, if the registry is this
 // server's own. In a shared registry the file of another server may have them, and a
 // program that embeds a host may be about to put them.
-func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
-	if !d.h.o.Alone || len(d.h.o.Sinks) == 0 || line.Timeout() > 0 {
+func (h *Host) recordUndefined(ctx context.Context, names []string, line *session.Job) error {
+	if !h.o.Alone || len(h.o.Sinks) == 0 || line.Timeout() > 0 {
 		return nil
 	}
 	for _, name := range names {
-		l := layout.NewJob(d.h.o.Namespace, name)
-		log := d.h.o.Log.With("job", name)
+		l := layout.NewJob(h.o.Namespace, name)
+		log := h.o.Log.With("job", name)
 		j := missed.Job{
 			Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) },
 			Refused: func(r trace.Row, err error) {
 				log.Error("a row is lost, as no history takes it", "item", r.Item, "run", r.Run, "error", err)
 			},
 		}
-		rows, err := j.Record(d.ctx, sinks(d.h.o.Sinks))
+		rows, err := j.Record(ctx, sinks(h.o.Sinks))
 		if err != nil {
 			return fmt.Errorf("job %s: %w", name, err)
 		}
 		for i := range rows {
-			runner.LogRow(d.ctx, log, &rows[i])
+			runner.LogRow(ctx, log, &rows[i])
 		}
 	}
 	return nil

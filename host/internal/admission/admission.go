@@ -8,8 +8,10 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -64,6 +66,15 @@ type Verdict struct {
 
 // Barred reports whether the server must not run the job.
 func (v *Verdict) Barred() bool { return len(v.Blockers) > 0 }
+
+// Refusal is an error with a line for each of these reasons.
+func Refusal(blockers []reason.Reason) error {
+	lines := make([]string, len(blockers))
+	for i, why := range blockers {
+		lines[i] = why.WithHint()
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
 
 // Decide answers the question. A blocker that holds without members of ElasticJob
 // lasts until a file or the registry is changed; the others, as long as those members

@@ -108,6 +108,8 @@ var layers = []layer{
 	{pkg: "host/internal/session", may: []string{"host/internal/backoff", "host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
+	{pkg: "host/internal/finder", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/discovery", "host/internal/layout", "host/internal/session", "host/job", "host/reason", "host/registry"},
+		why: "it carries out what discovery decides; how a job runs here, the host says"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
 	{pkg: "host/internal/runner", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/internal/discovery", "host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
@@ -129,7 +131,7 @@ var layers = []layer{
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
 	{pkg: "host", may: []string{"strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/discovery", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/supply", "host/internal/workers"},
+		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/dump", "host/internal/finder", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/supply", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},

@@ -3,7 +3,7 @@
 // starts here if the server may and can run it; else it waits for a change.
 //
 // State takes one Input after the other and says what follows as Effects. It has no
-// clock, no lock, and reads nothing; the host has a shell around it that does. Of one
+// clock, no lock, and reads nothing; package finder does that. Of one
 // candidate at most one effect with an answer is under way at a time.
 package discovery
 

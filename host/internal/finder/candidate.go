@@ -1,0 +1,246 @@
+package finder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/admission"
+	"github.com/wasmjob/wasmjob/host/internal/discovery"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// candidate is a job that discovery found in the registry. While it does not run here, it
+// has a job session, which reports changes. While it runs, its runner has one.
+type candidate struct {
+	f      *Finder
+	name   string
+	layout layout.Layout
+	job    Job
+
+	once    sync.Once
+	settled chan struct{} // closed when it has joined or was refused for the first time
+	gone    chan struct{} // closed when nothing of it is left
+
+	// Guarded by the finder's mu:
+
+	retry    *time.Timer
+	withdraw context.CancelFunc // ends the current run; nil before the first
+
+	// Used by one effect at a time, and by the loop of a job that runs:
+
+	session                *session.Job
+	configNode, moduleNode registry.Node // of the definition, as last read
+	config                 job.Config    // as last shown
+}
+
+func newCandidate(f *Finder, name string) *candidate {
+	return &candidate{
+		f: f, name: name, layout: layout.NewJob(f.o.Namespace, name), job: f.o.Host.Found(name),
+		settled: make(chan struct{}), gone: make(chan struct{}),
+	}
+}
+
+func (c *candidate) settle() { c.once.Do(func() { close(c.settled) }) }
+
+// Event implements session.Listener.
+func (c *candidate) Event(e registry.Event) {
+	switch e.Kind {
+	case registry.Suspended:
+	case registry.Ended:
+		c.f.step(discovery.SessionEnded{Name: c.name})
+	case registry.Resumed:
+		c.f.step(discovery.Touched{Name: c.name})
+	case registry.Changed:
+		config, module, members := c.layout.Nodes()
+		ofMembers := e.Path == members || strings.HasPrefix(e.Path, members+"/")
+		if ofMembers || e.Path == config || e.Path == module { // a job that runs elsewhere changes many other nodes
+			c.f.step(discovery.Touched{Name: c.name, Members: ofMembers})
+		}
+	}
+}
+
+// HealthChanged implements session.Listener.
+func (c *candidate) HealthChanged(session.Health) {}
+
+// look carries out discovery.Look.
+func (c *candidate) look(anew bool) {
+	err := c.readDefinition(anew)
+	switch {
+	case c.f.ctx.Err() != nil:
+		c.f.step(discovery.Stop{})
+		c.f.step(discovery.Refused{Name: c.name})
+	case err != nil:
+		c.refuse(err, true)
+	default:
+		c.f.step(discovery.Looked{Name: c.name, Config: c.configNode.Exists, Module: c.moduleNode.Exists, Created: c.configNode.Stat.Created})
+	}
+}
+
+// readDefinition reads both nodes of the definition.
+func (c *candidate) readDefinition(anew bool) error {
+	select {
+	case c.f.looks <- struct{}{}:
+		defer func() { <-c.f.looks }()
+	case <-c.f.ctx.Done():
+		return c.f.ctx.Err()
+	}
+	if err := c.openSession(anew); err != nil {
+		return err
+	}
+	config, module, _ := c.layout.Nodes()
+	nodes, err := c.readNodes(config, module)
+	if err != nil {
+		return err
+	}
+	c.configNode, c.moduleNode = nodes[0], nodes[1]
+	return nil
+}
+
+// openSession opens the job session unless it is open. With anew, it opens another one.
+func (c *candidate) openSession(anew bool) error {
+	if anew {
+		if err := c.closeSession(); err != nil {
+			return err
+		}
+	}
+	if c.session != nil {
+		return nil
+	}
+	s, err := c.f.o.Sessions.Open(c.f.ctx, c.layout.Root(), c)
+	c.session = s
+	return err
+}
+
+func (c *candidate) closeSession() error {
+	if c.session == nil {
+		return nil
+	}
+	if err := c.session.Close(c.f.ctx); err != nil {
+		return fmt.Errorf("close a session of the registry: %w", err)
+	}
+	c.session = nil
+	return nil
+}
+
+// readNodes reads nodes, all at the same time.
+func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
+	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
+	var reads sync.WaitGroup
+	for i, path := range paths {
+		reads.Add(1)
+		c.session.Fetch(c.f.ctx, path, func(n registry.Node, err error) {
+			defer reads.Done()
+			if nodes[i] = n; err != nil {
+				faults[i] = fmt.Errorf("read %s: %w", path, err)
+			}
+		})
+	}
+	reads.Wait()
+	return nodes, errors.Join(faults...)
+}
+
+// try carries out discovery.Try: it finds out whether this server may run the job, and
+// loads its code.
+func (c *candidate) try() {
+	d, err := c.layout.ReadDefinition(c.configNode, c.moduleNode)
+	if err != nil {
+		c.refuse(err, false)
+		return
+	}
+	c.show(d.Job(job.Config{}))
+	// Foreign members are not among the facts: the runner looks for those.
+	facts, _ := layout.AdmissionFacts(c.layout, nil, d.Config, &d.Module, false)
+	facts.Unable = c.f.o.Host.Unable(c.config)
+	if v := admission.Decide(&facts); v.Barred() {
+		c.refuse(admission.Refusal(v.Blockers), false)
+		return
+	}
+	if again, err := c.job.Load(c.f.ctx, c.config); err != nil {
+		c.refuse(err, again)
+		return
+	}
+	c.f.step(discovery.Fits{Name: c.name})
+}
+
+func (c *candidate) show(config job.Config) {
+	c.config = config
+	c.job.Show(config)
+}
+
+// start carries out discovery.Start. The job runs until ctx ends or an operator shuts it
+// down here.
+func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
+	if err := c.closeSession(); err != nil {
+		withdraw()
+		c.refuse(err, true)
+		return
+	}
+	c.f.o.Log.Info("a job of the registry runs on this server", "job", c.name, "module", c.config.ModuleDigest)
+	joined, err := c.job.Start(ctx, c.changed, func(asked bool) {
+		withdraw()
+		c.settle() // it has not joined, and Await may wait for it
+		c.f.step(discovery.Ended{Name: c.name, Asked: asked})
+	})
+	if err != nil {
+		withdraw()
+		c.refuse(err, true)
+		return
+	}
+	c.f.o.Go(func() {
+		select {
+		case <-joined:
+		case <-ctx.Done():
+		}
+		c.settle()
+	})
+}
+
+// changed receives each new configuration from the job that runs, and nil if the registry
+// does not have the job any more.
+func (c *candidate) changed(now *job.Config) {
+	in := discovery.Changed{Name: c.name, Removed: now == nil}
+	if now != nil {
+		in.Same = reflect.DeepEqual(c.config, *now)
+		c.show(*now)
+	}
+	if now != nil && !in.Same {
+		in.Blockers = c.f.o.Host.Unable(*now)
+	}
+	c.f.step(in)
+}
+
+// end carries out discovery.Withdraw, and logs why.
+func (c *candidate) end(e discovery.Withdraw) {
+	switch log := c.f.o.Log; {
+	case e.Removed:
+		log.Info("the job is not in the registry any more", "job", c.name)
+	case len(e.Blockers) > 0:
+		log.Error("the job was changed so that this server may not run it any more", "job", c.name, "error", admission.Refusal(e.Blockers))
+	}
+	c.withdraw()
+}
+
+// refuse shows why the job does not run here. With again, discovery tries again after a
+// pause.
+func (c *candidate) refuse(err error, again bool) {
+	c.job.Refuse(err)
+	c.f.step(discovery.Refused{Name: c.name, Again: again})
+}
+
+// leave carries out discovery.Hide.
+func (c *candidate) leave(forget bool) {
+	if c.job.Hide(); forget {
+		if err := c.closeSession(); err != nil {
+			c.f.o.Log.Debug("the session of a job that is gone cannot be closed, so it ends with the server's", "job", c.name, "error", err)
+		}
+	}
+	c.f.step(discovery.Hidden{Name: c.name})
+}

@@ -1,0 +1,366 @@
+// Package finder follows the jobs of the registry that are not in a server's own file, and
+// carries out what package discovery decides about them. It reads names and definitions;
+// what it means that a job runs here, its Host says. It has no goroutine while nothing
+// changes.
+package finder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/discovery"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Options are what a Finder needs of its server.
+type Options struct {
+	Namespace string
+	Own       []string // the jobs of the server's own file
+	Sessions  *session.Server
+	Host      Host
+	Log       *slog.Logger
+	// Go begins work for which the server waits before it calls End.
+	Go func(func())
+	// Undefined makes the Finder start no job. It is given those of the registry that are
+	// in no file of this server, all once after the start, and later each that FileLost
+	// names. After an error it is given them again.
+	Undefined func(ctx context.Context, names []string, s *session.Job) error
+}
+
+// Host runs the jobs that were found.
+type Host interface {
+	// Unable returns why this server may not run a job, or nothing.
+	Unable(c job.Config) []reason.Reason
+	// Found returns the host's part of a job that was found.
+	Found(name string) Job
+}
+
+// Job is the host's part of a candidate. One method is called at a time, but for what Start
+// says.
+type Job interface {
+	// Show lists the job, or replaces its configuration in the list. A job that runs is
+	// shown anew by the function that its runner calls.
+	Show(c job.Config)
+	// Load makes ready what the job runs. With again, an error may go away by itself.
+	Load(ctx context.Context, c job.Config) (again bool, err error)
+	// Prefetch is Load for a job that runs. It does not wait.
+	Prefetch(c job.Config)
+	// Start lets the job run until ctx ends or an operator shuts it down here. changed
+	// takes each new configuration, and nil if the registry does not have the job any more.
+	// ended is called once, when the job runs no more, with whether ctx had ended; the
+	// server waits for it as for what Go begins. The channel is closed when the job has
+	// joined. After an error nothing runs.
+	Start(ctx context.Context, changed func(*job.Config), ended func(asked bool)) (joined <-chan struct{}, err error)
+	// Refuse shows why the job does not run here. It may not have been shown.
+	Refuse(err error)
+	// Hide takes the job out of the list, if it was shown.
+	Hide()
+}
+
+// ErrShut is why a job that an operator shut down on this server does not run.
+var ErrShut = errors.New("it was shut down on this server")
+
+// Finder follows the list of jobs in the registry. Make it with New.
+type Finder struct {
+	o     Options
+	ctx   context.Context //nolint:containedctx // of the server's run
+	root  string          // the parent of all jobs
+	looks chan struct{}   // bounds how many candidates are read at the same time
+
+	once   sync.Once
+	opened chan struct{} // closed when session is set
+	listed chan struct{} // closed when the jobs were listed for the first time
+
+	mu         sync.Mutex // guards the fields below
+	state      *discovery.State
+	candidates map[string]*candidate
+	session    *session.Job
+	lost       bool // session has ended
+	retry      *time.Timer
+}
+
+// MaxLooks bounds how many candidates are read at the same time.
+const MaxLooks = 256
+
+// New returns a Finder that has not begun and ends with ctx.
+func New(ctx context.Context, o Options) *Finder {
+	root := "/"
+	if above := layout.NewJob(o.Namespace, "").Namespace(); len(above) > 0 {
+		root = above[len(above)-1]
+	}
+	return &Finder{
+		o: o, ctx: ctx, root: root, looks: make(chan struct{}, MaxLooks), opened: make(chan struct{}), listed: make(chan struct{}),
+		state: discovery.New(o.Own...), candidates: map[string]*candidate{},
+	}
+}
+
+// Begin starts to look for jobs. The caller calls End when ctx has ended and so has all
+// work that was begun.
+func (f *Finder) Begin() {
+	f.o.Go(func() { // once this has ended, no work begins
+		<-f.ctx.Done()
+		f.step(discovery.Stop{})
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		stopTimer(f.retry)
+		for _, c := range f.candidates {
+			stopTimer(c.retry)
+		}
+	})
+	f.step(discovery.ListChanged{})
+}
+
+// End closes the sessions.
+func (f *Finder) End() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), closeTimeout)
+	defer cancel()
+	var faults []error
+	for _, c := range f.candidates {
+		if c.session != nil {
+			faults = append(faults, c.session.Close(ctx))
+		}
+	}
+	if f.session != nil {
+		faults = append(faults, f.session.Close(ctx))
+	}
+	return errors.Join(faults...)
+}
+
+const closeTimeout = 10 * time.Second
+
+// step hands an input to package discovery and begins the effects that follow.
+func (f *Finder) step(in discovery.Input) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.state.Step(in) {
+		f.do(e)
+	}
+}
+
+// do begins an effect and does not wait for it. Call it with mu held.
+func (f *Finder) do(e discovery.Effect) {
+	begin := f.o.Go
+	switch e := e.(type) {
+	case discovery.List:
+		begin(f.list)
+	case discovery.RetryList:
+		stopTimer(f.retry)
+		f.retry = time.AfterFunc(backoff.Spread(e.After), func() { f.step(discovery.ListChanged{}) })
+	case discovery.FirstListed:
+		close(f.listed)
+	case discovery.Look:
+		c := f.candidates[e.Name]
+		if c == nil {
+			c = newCandidate(f, e.Name)
+			f.candidates[e.Name] = c
+		}
+		begin(func() { c.look(e.Anew) })
+	case discovery.Try:
+		begin(f.candidates[e.Name].try)
+	case discovery.Start:
+		c := f.candidates[e.Name]
+		stopTimer(c.retry)
+		var ctx context.Context
+		ctx, c.withdraw = context.WithCancel(f.ctx)
+		withdraw := c.withdraw
+		begin(func() { c.start(ctx, withdraw) })
+	case discovery.Withdraw:
+		f.candidates[e.Name].end(e)
+	case discovery.Prefetch:
+		c := f.candidates[e.Name]
+		c.job.Prefetch(c.config)
+	case discovery.KeepShut:
+		c := f.candidates[e.Name]
+		begin(func() { c.refuse(ErrShut, false) })
+	case discovery.Hide:
+		c := f.candidates[e.Name]
+		begin(func() { c.leave(e.Forget) })
+	case discovery.Settled:
+		f.candidates[e.Name].settle()
+	case discovery.Gone:
+		c := f.candidates[e.Name]
+		stopTimer(c.retry)
+		delete(f.candidates, e.Name)
+		close(c.gone)
+	case discovery.Retry:
+		c := f.candidates[e.Name]
+		stopTimer(c.retry)
+		c.retry = time.AfterFunc(backoff.Spread(e.After), func() { f.step(discovery.Touched{Name: e.Name}) })
+	}
+}
+
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// Alongside begins work for which the end of the server waits. Once that end is near, it
+// begins none.
+func (f *Finder) Alongside(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.state.Stopped() {
+		f.o.Go(do)
+	}
+}
+
+// FileLost names one of the host's own jobs that was removed and has left. The job may be
+// found in the registry, or no server may run it now.
+func (f *Finder) FileLost(name string) {
+	f.step(discovery.FileLost{Name: name})
+}
+
+// FileHas makes a candidate leave, because it is one of the host's own jobs from now on. It
+// returns when the candidate has left or the host ends.
+func (f *Finder) FileHas(name string) {
+	f.mu.Lock()
+	c := f.candidates[name]
+	f.mu.Unlock()
+	f.step(discovery.FileHas{Name: name})
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.gone:
+	case <-f.ctx.Done():
+	}
+}
+
+// Event implements session.Listener.
+func (f *Finder) Event(e registry.Event) {
+	switch e.Kind {
+	case registry.Suspended:
+		return
+	case registry.Ended:
+		f.mu.Lock()
+		f.lost = true
+		f.mu.Unlock()
+	case registry.Changed, registry.Resumed:
+	}
+	f.step(discovery.ListChanged{})
+}
+
+// HealthChanged implements session.Listener.
+func (f *Finder) HealthChanged(session.Health) {}
+
+// list carries out discovery.List.
+func (f *Finder) list() {
+	names, err := f.names()
+	if err == nil {
+		f.step(discovery.Listed{Names: names})
+		return
+	}
+	if f.ctx.Err() == nil {
+		f.o.Log.Warn("the jobs in the registry cannot be listed, trying again", "path", f.root, "error", err)
+	}
+	f.step(discovery.ListFailed{})
+}
+
+// names returns the names of all jobs in the registry, or none if this server runs its own
+// jobs alone.
+func (f *Finder) names() ([]string, error) {
+	s, err := f.openSession()
+	if err != nil {
+		return nil, err
+	}
+	if f.o.Undefined != nil {
+		return nil, f.undefined(s)
+	}
+	n, err := s.Read(f.ctx, f.root)
+	return n.Children, err
+}
+
+// undefined hands over the jobs that are in no file of this server.
+func (f *Finder) undefined(s *session.Job) error {
+	f.mu.Lock()
+	lost, due := f.state.UndefinedDue()
+	f.mu.Unlock()
+	if !due {
+		return nil
+	}
+	all, err := s.Read(f.ctx, f.root)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	undefined := f.state.Undefined(all.Children, lost)
+	f.mu.Unlock()
+	if err := f.o.Undefined(f.ctx, undefined, s); err != nil {
+		return err
+	}
+	f.step(discovery.Reported{Lost: lost})
+	return nil
+}
+
+// openSession returns the session that follows the list of jobs. It opens another one if
+// that has ended.
+func (f *Finder) openSession() (*session.Job, error) {
+	f.mu.Lock()
+	s, lost := f.session, f.lost
+	f.mu.Unlock()
+	if s != nil && !lost {
+		return s, nil
+	}
+	if s != nil {
+		if err := s.Close(f.ctx); err != nil {
+			return nil, fmt.Errorf("close a session of the registry: %w", err)
+		}
+	}
+	s, err := f.o.Sessions.Open(f.ctx, f.root, f)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.session, f.lost = s, false
+	f.once.Do(func() { close(f.opened) })
+	return s, nil
+}
+
+// Await waits until every job that was found at the start has joined or was refused. It
+// reports false if ctx ended before that.
+func (f *Finder) Await(ctx context.Context) bool {
+	if f.o.Undefined == nil {
+		select {
+		case <-f.listed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	f.mu.Lock()
+	candidates := slices.Collect(maps.Values(f.candidates))
+	f.mu.Unlock()
+	for _, c := range candidates {
+		select {
+		case <-c.settled:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// Session returns the session that follows the list of jobs, for reads. It waits until
+// there is one.
+func (f *Finder) Session(ctx context.Context) (*session.Job, error) {
+	select {
+	case <-f.opened:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.session, nil
+}
