@@ -112,7 +112,7 @@ var layers = []layer{
 		why: "it carries out what discovery decides; how a job runs here, the host says"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
 	{pkg: "host/internal/runner", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
-		tests: []string{"host/internal/discovery", "host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
+		tests: []string{"host/internal/finder", "host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/clock", may: []string{"host/internal/runner", "host/internal/schedule", "host/job"}, why: "it is the runner's clock, made of a schedule; what happens at an instant is decided elsewhere"},
 	{pkg: "host/internal/assign", may: []string{"host/internal/protocol", "host/job", "strategy"}, why: "it asks strategies; when, and what becomes of the answer, is decided elsewhere"},

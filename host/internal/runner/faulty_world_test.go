@@ -138,14 +138,16 @@ func (s *faultyServer) start() {
 		jobs.Add(1)
 		s.begin(ctx, o, jobs.Done)
 	}
-	endFinding := s.find(ctx, sessions, log)
+	endFinding := s.find(ctx, sessions, log, &jobs)
 	s.end = func() {
 		s.mu.Lock()
 		s.stopped = time.Now()
 		s.mu.Unlock()
 		cancel(job.ErrStopNow)
 		jobs.Wait()
-		endFinding()
+		if err := endFinding(); err != nil {
+			s.t.Errorf("the sessions of jobs that were found: %v", err)
+		}
 		stopBelow()
 		work.Wait()
 	}
@@ -161,7 +163,7 @@ func (s *faultyServer) options(sessions *session.Server, log *slog.Logger, c *jo
 }
 
 // begin lets a job run until ctx ends. When it has ended, ended is called.
-func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) {
+func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) *Runner {
 	name, r := o.Config.Name, New(o)
 	s.gates[name].renew()
 	s.mu.Lock()
@@ -174,6 +176,7 @@ func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) {
 		s.left(name)
 		ended()
 	})
+	return r
 }
 
 // stop stops the server, if it has not ended.
