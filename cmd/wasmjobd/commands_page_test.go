@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"strings"
@@ -21,7 +24,7 @@ var update = flag.Bool("update", false, "write the page of commands anew")
 func TestCommandsPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/COMMANDS.md"
-	want := commandsPage()
+	want := append(commandsPage(), exitCodeTable(t)...)
 	if *update {
 		if err := os.WriteFile(page, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -34,8 +37,8 @@ func TestCommandsPage(t *testing.T) {
 
 func commandsPage() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Commands\n\nGenerated from the help of the commands by `make generate`; do not edit. [OPERATIONS](OPERATIONS.md) has exit codes, and\n" +
-		"what to use when. Every verb has `--help`; `-o json` prints data for programs.\n\n| | |\n|---|---|\n")
+	b.WriteString("# Commands\n\nGenerated from the help of the commands by `make generate`; do not edit. [OPERATIONS](OPERATIONS.md) says what\n" +
+		"to use when. Every verb has `--help`; `-o json` prints data for programs.\n\n| | |\n|---|---|\n")
 	root := rootCommand(&terminal{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
 	all := verbsOf(root)
 	for _, c := range all {
@@ -43,6 +46,34 @@ func commandsPage() []byte {
 	}
 	for _, c := range all {
 		writeVerb(&b, c)
+	}
+	return b.Bytes()
+}
+
+// exitCodeTable is the table of the exit codes, from their comments.
+func exitCodeTable(t *testing.T) []byte {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "exit.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	b.WriteString("\n## Exit codes\n\n| code | means |\n|---|---|\n")
+	rows := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || v.Comment == nil {
+			return true
+		}
+		code, ok := v.Values[0].(*ast.BasicLit)
+		if ok {
+			fmt.Fprintf(&b, "| %s | %s |\n", code.Value, strings.TrimSpace(v.Comment.Text()))
+			rows++
+		}
+		return false
+	})
+	if rows == 0 {
+		t.Fatal("exit.go has no constants with comments")
 	}
 	return b.Bytes()
 }

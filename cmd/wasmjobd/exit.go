@@ -2,19 +2,20 @@ package main
 
 import "fmt"
 
-// Exit codes. Scripts and service files depend on them: never change one.
+// Exit codes. Scripts and service files depend on them: never change one. COMMANDS has
+// the comments as a table.
 const (
-	exitOK           = 0
-	exitFailure      = 1   // unexpected
+	exitOK           = 0   // it is done; of a request: it is written
+	exitFailure      = 1   // something unexpected
 	exitUsage        = 2   // wrong flags or arguments
-	exitInvalid      = 3   // configuration, cron or module is invalid; do not restart
-	exitNotFound     = 4   // no such job, module, run
-	exitConflict     = 5   // precondition does not hold
-	exitForbidden    = 6   // not authenticated or not allowed
-	exitUnreachable  = 7   // daemon or registry away, or deadline passed
-	exitRunFailed    = 8   // the guest ran and failed
-	exitRunCancelled = 9   // the guest was cancelled or timed out
-	exitDifferent    = 10  // a verb that compares has found differences
+	exitInvalid      = 3   // an invalid configuration, cron or module, or a secret that it names is missing; do not restart
+	exitNotFound     = 4   // no such job, server or namespace; no history, module or run
+	exitConflict     = 5   // impossible as things are: no such item, nobody to trigger, an unreadable configuration, a data_dir in use; or a check has findings
+	exitForbidden    = 6   // the registry does not permit it, or the socket is another user's
+	exitUnreachable  = 7   // the registry, or the server that has it, was not reached in time, or did not say whether it was done
+	exitRunFailed    = 8   // exec: the run failed
+	exitRunCancelled = 9   // exec: the run was cancelled or took too long
+	exitDifferent    = 10  // test, conformance: something differs
 	exitInterrupted  = 130 // SIGINT
 	exitTerminated   = 143 // SIGTERM
 )
