@@ -55,8 +55,9 @@ var layers = []layer{
 	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
 
 	{pkg: "host/trace", may: []string{"host/job", "host/reason"}, why: "rows are nouns; who keeps them comes later"},
-	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"modernc.org/sqlite", "internal/smalldisk"},
+	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "modernc.org/sqlite", "internal/smalldisk", "host/trace/sqltrace/sqltest"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
+	{pkg: "host/trace/sqltrace/sqltest", why: "it starts servers for any test, of whatever store"},
 
 	{pkg: "host/internal/protocol", may: []string{"host/internal/backoff", "host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
@@ -175,6 +176,8 @@ var owners = map[string]string{
 	"net/http":                        "host/internal/outbound", // what guests ask for; see also furtherImporters
 	"github.com/go-zookeeper/zk":      "host/registry/zk",
 	"modernc.org/sqlite":              "cmd/wasmjobd",
+	"github.com/jackc/pgx/v5":         "cmd/wasmjobd",
+	"github.com/go-sql-driver/mysql":  "cmd/wasmjobd",
 	"github.com/spf13/cobra":          "cmd/wasmjobd",
 	"github.com/rogpeppe/go-internal": "cmd/wasmjobd",
 }
@@ -183,6 +186,8 @@ var owners = map[string]string{
 var furtherImporters = map[string][]string{
 	// modules from server to server, which no grant of a guest allows or forbids, and what operators ask
 	"net/http": {"host/internal/peer", "host/admin"},
+	// servers that tests start are asked whether they serve
+	"database/sql": {"host/trace/sqltrace/sqltest"},
 }
 
 // adapters turn a technology into a port; they never meet.
@@ -343,7 +348,7 @@ func owned(rel, imp string, test bool) string {
 			continue
 		}
 		// A test may bring the driver or the server that its subject needs.
-		if test && (lib == "modernc.org/sqlite" || lib == "github.com/tetratelabs/wazero" && rel == "host/internal/meter" ||
+		if test && (lib == "modernc.org/sqlite" || lib == "github.com/jackc/pgx/v5" || lib == "github.com/go-sql-driver/mysql" || lib == "github.com/tetratelabs/wazero" && rel == "host/internal/meter" ||
 			lib == "github.com/go-zookeeper/zk" && rel == "host/internal/cluster" || // the rival of a benchmark
 			strings.HasPrefix(lib, "net/") || lib == "database/sql") {
 			continue

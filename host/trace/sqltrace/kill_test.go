@@ -3,7 +3,6 @@ package sqltrace_test
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
 // childDir, when set, turns the test binary into a writer of the history there.
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForever(dir, os.Getenv(childDir+"_FROM")))
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(sqltest.Main{M: m})
 }
 
 const killBatch = 40
@@ -62,7 +62,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	safe := -1
 	for round := range 3 {
 		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Env = append(os.Environ(), childDir+"="+filepath.Dir(loc.File), childDir+"_FROM="+strconv.Itoa(safe+1))
+		child.Env = append(os.Environ(), childDir+"="+filepath.Dir(loc.String()), childDir+"_FROM="+strconv.Itoa(safe+1))
 		child.Stderr = os.Stderr
 		out, err := child.StdoutPipe()
 		if err != nil {
@@ -108,7 +108,7 @@ func verifyBatches(t *testing.T, loc sqltrace.Location, safe int) int {
 			t.Errorf("item %d at %d has %q", r.Item, r.Instant, r.Result)
 		}
 	}
-	db, err := sql.Open("sqlite", loc.File)
+	db, err := loc.DB()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,57 +7,100 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"time"
 )
 
-// Location is where a history is. Its driver is modernc.org/sqlite.
-type Location struct{ File string }
+// Location is where a history is.
+type Location struct {
+	dialect *dialect
+	place   string // what errors call it: no password is in it
+	file    string // of SQLite
+	writer  string // the data source name of a Store
+	reader  string // and that of a Reader
+}
 
-// File is the history in the SQLite file at path.
+// String is the path of the file, or the address without its password.
+func (l Location) String() string { return l.place }
+
+// File is the history in the SQLite file at path. Its driver is modernc.org/sqlite.
 func File(path string) Location {
+	if path == "" { // SQLite would make a temporary one
+		return Location{}
+	}
 	if full, err := filepath.Abs(path); err == nil {
 		path = full // messages should name it wholly, and a file: URL must
 	}
-	return Location{path}
-}
-
-// writer is the data source name of a Store. It makes the file.
-//
-// Write transactions take the lock when they begin: one that began with a read
-// could find its snapshot outdated and be refused without waiting.
-func (l Location) writer() string {
-	return l.source("rwc", "_txlock", "immediate")
-}
-
-// reader is the data source name of a Reader. It does not make the file and
-// cannot change a row.
-func (l Location) reader() string {
-	return l.source("rw", "_pragma", "query_only(1)")
+	return Location{
+		dialect: sqlite(), place: path, file: path,
+		// Write transactions take the lock when they begin: one that began with a read
+		// could find its snapshot outdated and be refused without waiting.
+		writer: fileSource(path, "rwc", "_txlock", "immediate"),
+		// It does not make the file and cannot change a row.
+		reader: fileSource(path, "rw", "_pragma", "query_only(1)"),
+	}
 }
 
 // lockWait is how long SQLite waits for another process' lock, in milliseconds.
 const lockWait = "10000"
 
-// source carries what every connection of the pool needs: patience with other
+// fileSource carries what every connection of the pool needs: patience with other
 // processes, and commits that wait for the disk.
-func (l Location) source(mode, key, value string) string {
+func fileSource(path, mode, key, value string) string {
 	q := url.Values{"mode": {mode}}
 	q.Add("_pragma", "busy_timeout("+lockWait+")")
 	q.Add("_pragma", "synchronous(FULL)")
 	q.Add(key, value)
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(l.File), RawQuery: q.Encode()}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}
 	return u.String()
 }
 
+// Address is the history at an address postgres://user@host/database, or
+// mysql://user@host/database, which has no password in it. Its drivers are
+// github.com/jackc/pgx/v5/stdlib and github.com/go-sql-driver/mysql.
+func Address(dsn, password string) (Location, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return Location{}, errors.New("history: its address cannot be read") // the error repeats it
+	}
+	l := Location{place: u.Redacted()}
+	if password != "" {
+		u.User = url.UserPassword(u.User.Username(), password)
+	}
+	switch u.Scheme {
+	case "postgres", "postgresql":
+		q := u.Query()
+		if !q.Has("connect_timeout") {
+			q.Set("connect_timeout", "10")
+		}
+		u.RawQuery = q.Encode()
+		l.dialect, l.writer = postgres(), u.String()
+	default:
+		return Location{}, fmt.Errorf("history: %q is not a kind of database", u.Scheme)
+	}
+	l.reader = l.writer
+	return l, nil
+}
+
+// Bounds of the connections to a server.
+const (
+	maxConnections = 8
+	idleTime       = time.Minute
+)
+
 // connect opens the database under source and lets ready see to it.
 func (l Location) connect(ctx context.Context, source string, ready func(context.Context, *Reader) error) (*Reader, error) {
-	if l.File == "" { // SQLite would make a temporary one
+	if l.dialect == nil {
 		return nil, errors.New("history: its location names no file")
 	}
-	db, err := sql.Open("sqlite", source)
+	db, err := sql.Open(l.dialect.driver, source)
 	if err != nil {
-		return nil, fmt.Errorf("open history %s: %w", l.File, err)
+		return nil, fmt.Errorf("open history %s: %w", l.place, err)
 	}
-	r := &Reader{db: db, place: l.File, columns: columns}
+	if l.file == "" {
+		db.SetMaxOpenConns(maxConnections)
+		db.SetConnMaxIdleTime(idleTime)
+	}
+	r := &Reader{db: db, dialect: l.dialect, place: l.place, file: l.file, columns: columns}
 	if err := ready(ctx, r); err != nil {
 		_ = db.Close() // the first error says more
 		return nil, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,15 +24,48 @@ const latest = 3
 
 // version is 0 for a database without our tables.
 func (r *Reader) version(ctx context.Context) (int, error) {
+	has, err := r.columnsOf(ctx, "wasmjobd_schema")
+	if err != nil || len(has) == 0 {
+		return 0, err
+	}
 	var v sql.NullInt64
-	err := r.db.QueryRowContext(ctx, "SELECT MAX(version) FROM wasmjobd_schema").Scan(&v)
+	err = r.queryRow(ctx, "SELECT MAX(version) FROM wasmjobd_schema").Scan(&v)
 	return int(v.Int64), err
 }
 
+// columnsOf is empty for a table that is not there.
+func (r *Reader) columnsOf(ctx context.Context, table string) ([]string, error) {
+	rows, err := r.query(ctx, r.dialect.columns, table)
+	if err != nil {
+		return nil, r.fail("look at its columns", err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, r.fail("look at its columns", err)
+		}
+		names = append(names, name)
+	}
+	return names, r.fail("look at its columns", rows.Err())
+}
+
+// migrate brings the tables up to date. Of several servers that start together one
+// does.
 func (r *Reader) migrate(ctx context.Context) error {
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	const table = "CREATE TABLE IF NOT EXISTS wasmjobd_schema (version INTEGER NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)"
-	if _, err := r.db.ExecContext(ctx, table); err != nil {
-		return r.fail("make its tables", err)
+	if has, err := r.columnsOf(ctx, "wasmjobd_schema"); err != nil {
+		return err
+	} else if len(has) == 0 { // who may not make a table is not asked to where it is there
+		if _, err := r.db.ExecContext(ctx, table); err != nil {
+			return r.fail("make its tables", err)
+		}
 	}
 	for {
 		version, err := r.version(ctx)
@@ -44,7 +79,7 @@ func (r *Reader) migrate(ctx context.Context) error {
 			return r.widen(ctx)
 		}
 		if err := r.step(ctx, version); err != nil {
-			// Another process may have made the same step meanwhile.
+			// Another process may have made the same step meanwhile, where there is no lock.
 			if now, again := r.version(ctx); again != nil || now <= version {
 				return err
 			}
@@ -52,7 +87,39 @@ func (r *Reader) migrate(ctx context.Context) error {
 	}
 }
 
-// step leads from version to the next one, wholly or not at all.
+// lockTime is how long another server may take to bring the tables up to date.
+const lockTime = time.Minute
+
+// lock waits for the right to change tables. The database takes it back from a server
+// that dies.
+func (r *Reader) lock(ctx context.Context) (unlock func(), err error) {
+	if r.dialect.lock == "" {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	conn, err := r.db.Conn(ctx)
+	if err != nil {
+		cancel()
+		return nil, r.fail("connect", err)
+	}
+	var got sql.NullInt64
+	if err := conn.QueryRowContext(ctx, r.dialect.lock).Scan(&got); err != nil || got.Int64 != 1 {
+		cancel()
+		_ = conn.Close() // the first error says more
+		if err == nil {
+			err = errors.New("another server holds them")
+		}
+		return nil, r.fail("lock its tables", err)
+	}
+	return func() {
+		_, _ = conn.ExecContext(ctx, r.dialect.unlock) // else the end of the connection unlocks
+		_ = conn.Close()
+		cancel()
+	}, nil
+}
+
+// step leads from version to the next one, wholly or not at all; where a database
+// cannot take back what it did, what is there is passed over by the next try.
 func (r *Reader) step(ctx context.Context, version int) error {
 	name := steps()[version]
 	text, err := migrations.ReadFile("migrations/" + name)
@@ -60,14 +127,12 @@ func (r *Reader) step(ctx context.Context, version int) error {
 		return fmt.Errorf("read migration: %w", err)
 	}
 	return r.transact(ctx, "update its tables with "+name, func(tx *sql.Tx) error {
-		// First of all, so that a second process fails here and not half-way.
-		_, err := tx.ExecContext(ctx, "INSERT INTO wasmjobd_schema (version, applied_ms) VALUES (?, ?)", version+1, time.Now().UnixMilli())
-		for _, statement := range statements(string(text)) {
-			if err != nil {
-				break
+		for _, statement := range statements(r.dialect.spell(string(text))) {
+			if _, err := tx.ExecContext(ctx, statement); err != nil && !r.dialect.wasMade(err) {
+				return err
 			}
-			_, err = tx.ExecContext(ctx, statement)
 		}
+		_, err := tx.ExecContext(ctx, r.dialect.bind("INSERT INTO wasmjobd_schema (version, applied_ms) VALUES (?, ?)"), version+1, time.Now().UnixMilli())
 		return err
 	})
 }
@@ -76,16 +141,16 @@ func (r *Reader) step(ctx context.Context, version int) error {
 // row's instants come, the code of its reason, and the end of the guest's log. They
 // are NULL where there is no value, or an older server wrote the row.
 func (r *Reader) widen(ctx context.Context) error {
+	has, err := r.columnsOf(ctx, "wasmjobd_run")
+	if err != nil {
+		return err
+	}
 	for name := range strings.SplitSeq(added, ", ") {
-		has, err := r.has(ctx, name)
-		if err != nil {
-			return err
-		}
-		if has {
+		if slices.Contains(has, name) {
 			continue
 		}
 		if _, err := r.db.ExecContext(ctx, "ALTER TABLE wasmjobd_run ADD COLUMN "+name+" TEXT"); err != nil {
-			if has, again := r.has(ctx, name); again == nil && has { // another process was quicker
+			if has, again := r.columnsOf(ctx, "wasmjobd_run"); again == nil && slices.Contains(has, name) { // another process was quicker
 				continue
 			}
 			return r.fail("add a column to its tables", err)
@@ -94,23 +159,9 @@ func (r *Reader) widen(ctx context.Context) error {
 	return nil
 }
 
-// has reports whether the table of rows has one of the columns in added.
-func (r *Reader) has(ctx context.Context, column string) (bool, error) {
-	var n int
-	err := r.db.QueryRowContext(ctx, "SELECT COUNT("+column+") FROM wasmjobd_run WHERE 0 = 1").Scan(&n)
-	switch {
-	case codeOf(err) == codeSQL: // the column is missing
-		return false, nil
-	case err != nil:
-		return false, r.fail("look at its columns", err)
-	}
-	return true, nil
-}
-
 // statements splits a migration; not every driver accepts several statements at
 // once.
 func statements(text string) []string {
-	text = strings.ReplaceAll(text, "{bytes}", "BLOB")
 	var out []string
 	for part := range strings.SplitSeq(text, ";\n") {
 		var lines []string

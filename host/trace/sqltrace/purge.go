@@ -52,7 +52,7 @@ func (r *Reader) Expired(ctx context.Context, keep Retention) (int64, error) {
 	var count int64
 	err := r.each(ctx, keep, func(w *conditions) error {
 		var n int64
-		err := r.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM wasmjobd_run"+w.String(), w.args...).Scan(&n)
+		err := r.queryRow(ctx, "SELECT COUNT(*) FROM wasmjobd_run"+w.String(), w.args...).Scan(&n)
 		count += n
 		return r.fail("count rows", err)
 	})
@@ -100,7 +100,7 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*cond
 		var instant int64
 		var item int
 		var run string
-		err := r.db.QueryRowContext(ctx, "SELECT instant_ms, item, run FROM wasmjobd_run WHERE job = ?"+
+		err := r.queryRow(ctx, "SELECT instant_ms, item, run FROM wasmjobd_run WHERE job = ?"+
 			" ORDER BY instant_ms DESC, item DESC, run DESC, attempt DESC LIMIT 1 OFFSET ?",
 			job, keep.PerJob-1).Scan(&instant, &item, &run)
 		switch {
@@ -111,8 +111,8 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*cond
 			if old != "" {
 				old += " OR "
 			}
-			old += "(instant_ms, item, run) < (?, ?, ?)"
-			args = append(args, instant, item, run)
+			old += "(instant_ms <= ? AND (instant_ms, item, run) < (?, ?, ?))" // the first alone tells MySQL where to begin
+			args = append(args, instant, instant, item, run)
 		}
 	}
 	if old == "" {
@@ -133,7 +133,7 @@ func (s *Store) purgeSome(ctx context.Context, w *conditions) (int64, error) {
 		return 0, err
 	}
 	err = s.exclusively(ctx, fmt.Sprintf("purge %d rows", len(keys)), func(tx *sql.Tx) error {
-		del, err := tx.PrepareContext(ctx, "DELETE FROM wasmjobd_run WHERE job = ? AND item = ? AND run = ? AND attempt = ?")
+		del, err := tx.PrepareContext(ctx, s.dialect.bind("DELETE FROM wasmjobd_run WHERE job = ? AND item = ? AND run = ? AND attempt = ?"))
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Store) purgeSome(ctx context.Context, w *conditions) (int64, error) {
 }
 
 func (s *Store) oldest(ctx context.Context, w *conditions) ([]trace.Row, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+ //nolint:gosec // the text is made of constants; values are arguments
+	rows, err := s.query(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+ //nolint:gosec // the text is made of constants; values are arguments
 		" ORDER BY instant_ms, item, run, attempt LIMIT ?", append(slices.Clip(w.args), purgeChunk)...)
 	if err != nil {
 		return nil, s.fail("look for old rows", err)

@@ -45,48 +45,50 @@ func TestPurge(t *testing.T) {
 	rows = append(rows, run("b", 0, 700), gap("b", 0, 710, 800, 10), gap("b", 0, 810, 905, 10), run("b", 0, 910))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := open(t, locate(t))
-			write(t, s, rows...)
-			count, err := s.Expired(t.Context(), tt.keep)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gone, err := s.Purge(t.Context(), tt.keep)
-			if err != nil {
-				t.Fatal(err)
-			}
-			left := all(t, s.Reader, sqltrace.Filter{Limit: 1000})
-			if len(left) != tt.want || gone != int64(1304-tt.want) || count != gone {
-				t.Errorf("%d left, %d gone, %d foretold; want %d left", len(left), gone, count, tt.want)
-			}
-			oldest := int64(0)
-			for _, r := range slices.Backward(left) {
-				if r.Instant < oldest {
-					t.Errorf("row %s is out of order", r.Run)
+			everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+				s := open(t, loc)
+				write(t, s, rows...)
+				count, err := s.Expired(t.Context(), tt.keep)
+				if err != nil {
+					t.Fatal(err)
 				}
-				oldest = r.Instant
-			}
+				gone, err := s.Purge(t.Context(), tt.keep)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left := all(t, s.Reader, sqltrace.Filter{Limit: 1000})
+				if len(left) != tt.want || gone != int64(1304-tt.want) || count != gone {
+					t.Errorf("%d left, %d gone, %d foretold; want %d left", len(left), gone, count, tt.want)
+				}
+				oldest := int64(0)
+				for _, r := range slices.Backward(left) {
+					if r.Instant < oldest {
+						t.Errorf("row %s is out of order", r.Run)
+					}
+					oldest = r.Instant
+				}
+			})
 		})
 	}
 }
 
 func TestPurgeKeepsAttemptsTogether(t *testing.T) {
-	t.Parallel()
-	s := open(t, locate(t))
-	var rows []trace.Row
-	for n := 1; n <= 4; n++ {
-		for instant := range int64(3) {
-			r := run("j", 0, instant)
-			r.Attempt = n
-			rows = append(rows, r)
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		var rows []trace.Row
+		for n := 1; n <= 4; n++ {
+			for instant := range int64(3) {
+				r := run("j", 0, instant)
+				r.Attempt = n
+				rows = append(rows, r)
+			}
 		}
-	}
-	write(t, s, rows...)
-	gone, err := s.Purge(t.Context(), sqltrace.Retention{PerJob: 6})
-	if err != nil || gone != 4 {
-		t.Errorf("%d gone, %v; want the 4 attempts of the oldest run", gone, err)
-	}
+		write(t, s, rows...)
+		gone, err := s.Purge(t.Context(), sqltrace.Retention{PerJob: 6})
+		if err != nil || gone != 4 {
+			t.Errorf("%d gone, %v; want the 4 attempts of the oldest run", gone, err)
+		}
+	})
 }
 
 func TestPurgeRefusesNonsense(t *testing.T) {

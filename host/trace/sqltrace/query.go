@@ -98,6 +98,10 @@ func (c *conditions) String() string {
 
 func (f Filter) where() (*conditions, error) {
 	w := &conditions{}
+	if !isText(f.Job) || !isText(f.Run) || !isWord(string(f.State)) || !isWord(string(f.Cause)) || f.Item != nil && !isNumber(*f.Item) {
+		w.add("1 = 0") // no row has these, and a database may refuse to look
+		return w, nil
+	}
 	if f.Job != "" {
 		w.add("job = ?", f.Job)
 	}
@@ -124,6 +128,7 @@ func (f Filter) where() (*conditions, error) {
 		if err != nil {
 			return nil, err
 		}
+		w.add("instant_ms <= ?", c.Instant) // what follows says so, too, and MySQL does not see it
 		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
 	}
 	return w, nil
@@ -177,7 +182,7 @@ func parseCursor(s string) (cursor, error) {
 	if err != nil {
 		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
 	}
-	if err := json.Unmarshal(b, &c); err != nil || c.Job == "" {
+	if err := json.Unmarshal(b, &c); err != nil || c.Job == "" || !isText(c.Job) || !isText(c.Run) || !isNumber(c.Item) || !isNumber(c.Attempt) {
 		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
 	}
 	return c, nil
@@ -189,7 +194,7 @@ func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 	for last := ""; ; {
 		// One step through the index for each job; DISTINCT reads it all.
 		var next sql.NullString
-		err := r.db.QueryRowContext(ctx, "SELECT MIN(job) FROM wasmjobd_run WHERE job > ?", last).Scan(&next)
+		err := r.queryRow(ctx, "SELECT MIN(job) FROM wasmjobd_run WHERE job > ?", last).Scan(&next)
 		if err != nil {
 			return nil, r.fail("list jobs", err)
 		}
@@ -213,7 +218,7 @@ func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2
 
 func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[trace.Row, error] {
 	return func(yield func(trace.Row, error) bool) {
-		rows, err := r.db.QueryContext(ctx, query, args...)
+		rows, err := r.query(ctx, query, args...)
 		if err != nil {
 			yield(trace.Row{}, r.fail("read rows", err))
 			return

@@ -39,112 +39,116 @@ func mixed() []trace.Row {
 }
 
 func TestQuery(t *testing.T) {
-	t.Parallel()
-	s := open(t, locate(t))
-	rows := mixed()
-	write(t, s, rows...)
-	slices.SortFunc(rows, newest)
-	one := 1
-	tests := []struct {
-		name   string
-		filter sqltrace.Filter
-		keep   func(trace.Row) bool
-	}{
-		{"all", sqltrace.Filter{}, func(trace.Row) bool { return true }},
-		{"job", sqltrace.Filter{Job: "b"}, func(r trace.Row) bool { return r.Job == "b" }},
-		{"no such job", sqltrace.Filter{Job: "c"}, func(trace.Row) bool { return false }},
-		{"item", sqltrace.Filter{Job: "a", Item: &one}, func(r trace.Row) bool { return r.Job == "a" && r.Item == 1 }},
-		{"state", sqltrace.Filter{State: trace.Failed}, func(r trace.Row) bool { return r.State == trace.Failed }},
-		{"cause", sqltrace.Filter{Cause: trace.Failover}, func(r trace.Row) bool { return r.Cause == trace.Failover }},
-		{"times", sqltrace.Filter{Since: 30, Until: 60}, func(r trace.Row) bool { return r.Instant >= 30 && r.Instant < 60 }},
-		{"together", sqltrace.Filter{Job: "a", State: trace.TakenOver, Since: 90}, func(r trace.Row) bool {
-			return r.Job == "a" && r.State == trace.TakenOver && r.Instant >= 90
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			want := slices.DeleteFunc(slices.Clone(rows), func(r trace.Row) bool { return !tt.keep(r) })
-			for _, r := range rows {
-				if has, err := tt.filter.Has(&r); has != tt.keep(r) || err != nil {
-					t.Errorf("that it has %+v is %v, %v", r, has, err)
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		rows := mixed()
+		write(t, s, rows...)
+		slices.SortFunc(rows, newest)
+		one := 1
+		tests := []struct {
+			name   string
+			filter sqltrace.Filter
+			keep   func(trace.Row) bool
+		}{
+			{"all", sqltrace.Filter{}, func(trace.Row) bool { return true }},
+			{"job", sqltrace.Filter{Job: "b"}, func(r trace.Row) bool { return r.Job == "b" }},
+			{"no such job", sqltrace.Filter{Job: "c"}, func(trace.Row) bool { return false }},
+			{"item", sqltrace.Filter{Job: "a", Item: &one}, func(r trace.Row) bool { return r.Job == "a" && r.Item == 1 }},
+			{"state", sqltrace.Filter{State: trace.Failed}, func(r trace.Row) bool { return r.State == trace.Failed }},
+			{"cause", sqltrace.Filter{Cause: trace.Failover}, func(r trace.Row) bool { return r.Cause == trace.Failover }},
+			{"times", sqltrace.Filter{Since: 30, Until: 60}, func(r trace.Row) bool { return r.Instant >= 30 && r.Instant < 60 }},
+			{"together", sqltrace.Filter{Job: "a", State: trace.TakenOver, Since: 90}, func(r trace.Row) bool {
+				return r.Job == "a" && r.State == trace.TakenOver && r.Instant >= 90
+			}},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				want := slices.DeleteFunc(slices.Clone(rows), func(r trace.Row) bool { return !tt.keep(r) })
+				for _, r := range rows {
+					if has, err := tt.filter.Has(&r); has != tt.keep(r) || err != nil {
+						t.Errorf("that it has %+v is %v, %v", r, has, err)
+					}
 				}
-			}
-			for _, limit := range []int{1, 7, len(want), 1000} {
-				tt.filter.Limit = limit
-				if diff := gocmp.Diff(want, append(want[:0:0], all(t, s.Reader, tt.filter)...)); diff != "" {
-					t.Errorf("in pages of %d: %s", limit, diff)
+				for _, limit := range []int{1, 7, len(want), 1000} {
+					tt.filter.Limit = limit
+					if diff := gocmp.Diff(want, append(want[:0:0], all(t, s.Reader, tt.filter)...)); diff != "" {
+						t.Errorf("in pages of %d: %s", limit, diff)
+					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 func TestCursorIsStable(t *testing.T) {
-	t.Parallel()
-	s := open(t, locate(t))
-	write(t, s, run("j", 0, 10), run("j", 0, 20), run("j", 0, 30), run("j", 0, 40))
-	first, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, s, run("j", 0, 50), run("j", 0, 35)) // neither is behind the cursor
-	second, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2, Cursor: first.Next})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []trace.Row{run("j", 0, 40), run("j", 0, 30), run("j", 0, 20), run("j", 0, 10)}
-	if diff := gocmp.Diff(want, append(first.Rows, second.Rows...)); diff != "" {
-		t.Error(diff)
-	}
-	if second.Next != "" {
-		t.Error("the last page has a next one")
-	}
-	for instant, want := range map[int64]bool{10: true, 20: true, 30: false, 35: false} {
-		r := run("j", 0, instant)
-		if has, err := (sqltrace.Filter{Cursor: first.Next}).Has(&r); has != want || err != nil {
-			t.Errorf("that the second page has what was due at %d is %v, %v", instant, has, err)
-		}
-	}
-	if _, err := (sqltrace.Filter{Cursor: "x"}).Has(&want[0]); !errors.Is(err, sqltrace.ErrCursor) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestRowsFeedTheChecker(t *testing.T) {
-	t.Parallel()
-	s := open(t, locate(t))
-	long := run("j", 1, 40)
-	long.Result, long.Error = "result", "error"
-	write(t, s, run("other", 0, 40), run("j", 0, 60), long, run("j", 0, 40), gap("j", 1, 10, 30, 3), gap("j", 0, 10, 20, 2), run("j", 0, 70))
-	var got []trace.Row
-	for r, err := range s.Rows(t.Context(), "j", 20, 60) {
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		write(t, s, run("j", 0, 10), run("j", 0, 20), run("j", 0, 30), run("j", 0, 40))
+		first, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, r)
-	}
-	long.Result, long.Error = "", ""
-	want := []trace.Row{gap("j", 1, 10, 30, 3), run("j", 0, 40), long, run("j", 0, 60)}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	for range s.Rows(t.Context(), "j", 0, 100) {
-		break // must give its connection back, or the next one hangs
-	}
-	write(t, s, run("j", 0, 80))
+		write(t, s, run("j", 0, 50), run("j", 0, 35)) // neither is behind the cursor
+		second, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2, Cursor: first.Next})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []trace.Row{run("j", 0, 40), run("j", 0, 30), run("j", 0, 20), run("j", 0, 10)}
+		if diff := gocmp.Diff(want, append(first.Rows, second.Rows...)); diff != "" {
+			t.Error(diff)
+		}
+		if second.Next != "" {
+			t.Error("the last page has a next one")
+		}
+		for instant, want := range map[int64]bool{10: true, 20: true, 30: false, 35: false} {
+			r := run("j", 0, instant)
+			if has, err := (sqltrace.Filter{Cursor: first.Next}).Has(&r); has != want || err != nil {
+				t.Errorf("that the second page has what was due at %d is %v, %v", instant, has, err)
+			}
+		}
+		if _, err := (sqltrace.Filter{Cursor: "x"}).Has(&want[0]); !errors.Is(err, sqltrace.ErrCursor) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestRowsFeedTheChecker(t *testing.T) {
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		long := run("j", 1, 40)
+		long.Result, long.Error = "result", "error"
+		write(t, s, run("other", 0, 40), run("j", 0, 60), long, run("j", 0, 40), gap("j", 1, 10, 30, 3), gap("j", 0, 10, 20, 2), run("j", 0, 70))
+		var got []trace.Row
+		for r, err := range s.Rows(t.Context(), "j", 20, 60) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r)
+		}
+		long.Result, long.Error = "", ""
+		want := []trace.Row{gap("j", 1, 10, 30, 3), run("j", 0, 40), long, run("j", 0, 60)}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		for range s.Rows(t.Context(), "j", 0, 100) {
+			break // must give its connection back, or the next one hangs
+		}
+		write(t, s, run("j", 0, 80))
+	})
 }
 
 func TestJobs(t *testing.T) {
-	t.Parallel()
-	s := open(t, locate(t))
-	if jobs, err := s.Jobs(t.Context()); err != nil || len(jobs) > 0 {
-		t.Errorf("%v %v in an empty history", jobs, err)
-	}
-	write(t, s, run("b", 0, 1), run("a", 0, 1), run("b", 1, 1), run("ä", 0, 1))
-	if jobs, err := s.Jobs(t.Context()); err != nil || !slices.Equal(jobs, []string{"a", "b", "ä"}) {
-		t.Errorf("%v %v", jobs, err)
-	}
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		if jobs, err := s.Jobs(t.Context()); err != nil || len(jobs) > 0 {
+			t.Errorf("%v %v in an empty history", jobs, err)
+		}
+		write(t, s, run("b", 0, 1), run("a", 0, 1), run("b", 1, 1), run("ä", 0, 1))
+		if jobs, err := s.Jobs(t.Context()); err != nil || !slices.Equal(jobs, []string{"a", "b", "ä"}) {
+			t.Errorf("%v %v", jobs, err)
+		}
+	})
 }
 
 func FuzzCursor(f *testing.F) {

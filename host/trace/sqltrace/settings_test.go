@@ -3,8 +3,6 @@ package sqltrace
 import (
 	"path/filepath"
 	"testing"
-
-	_ "modernc.org/sqlite"
 )
 
 // Every connection must wait for the disk and for others; the pool opens them

@@ -3,7 +3,7 @@
 // database/sql, and imports no driver: the program links one. It decides nothing
 // about runs.
 //
-// Flow: File says where the history is; Open brings its tables up to date and
+// Flow: File or Address says where the history is; Open brings its tables up to date and
 // returns the Store that serve writes to; OpenReader returns a Reader of the same
 // database for other programs.
 package sqltrace
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,30 +33,40 @@ var (
 // processes write.
 type Reader struct {
 	db      *sql.DB
+	dialect *dialect
 	place   string // what errors call the database
+	file    string // of SQLite
 	columns string // that rows are read from
+}
+
+func (r *Reader) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	return r.db.QueryContext(ctx, r.dialect.bind(statement), args...)
+}
+
+func (r *Reader) queryRow(ctx context.Context, statement string, args ...any) *sql.Row {
+	return r.db.QueryRowContext(ctx, r.dialect.bind(statement), args...)
 }
 
 // OpenReader opens the history for reading. It must be there, in the version of
 // this program.
 func OpenReader(ctx context.Context, at Location) (*Reader, error) {
-	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
+	return at.connect(ctx, at.reader, func(ctx context.Context, r *Reader) error {
 		version, err := r.version(ctx)
 		switch {
-		case codeOf(err) == codeSQL: // the table is missing
-			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case err != nil:
 			return r.fail("read its version", err)
+		case version == 0:
+			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case version != latest:
 			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
 				ErrVersion, r.place, version, latest)
 		}
+		has, err := r.columnsOf(ctx, "wasmjobd_run")
+		if err != nil {
+			return err
+		}
 		for name := range strings.SplitSeq(added, ", ") {
-			has, err := r.has(ctx, name)
-			if err != nil {
-				return err
-			}
-			if !has { // no program that knows it has written yet
+			if !slices.Contains(has, name) { // no program that knows it has written yet
 				r.columns = strings.Replace(r.columns, name, "NULL", 1)
 			}
 		}
@@ -100,13 +111,15 @@ const (
 // Open opens the history for writing, and makes it or brings its tables up to
 // date. It refuses tables that a newer program has made.
 func Open(ctx context.Context, at Location) (*Store, error) {
-	r, err := at.connect(ctx, at.writer(), func(ctx context.Context, r *Reader) error {
-		mode, err := r.writeAhead(ctx)
-		if err != nil {
-			return r.fail("switch to a write-ahead log", err)
-		}
-		if mode != "wal" {
-			return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", r.place, mode)
+	r, err := at.connect(ctx, at.writer, func(ctx context.Context, r *Reader) error {
+		if r.file != "" {
+			mode, err := r.writeAhead(ctx)
+			if err != nil {
+				return r.fail("switch to a write-ahead log", err)
+			}
+			if mode != "wal" {
+				return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", r.place, mode)
+			}
 		}
 		return r.migrate(ctx)
 	})
@@ -128,7 +141,7 @@ func (s *Store) exclusively(ctx context.Context, what string, do func(*sql.Tx) e
 }
 
 func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) error) error {
-	tx, err := r.db.BeginTx(ctx, nil)
+	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: r.dialect.isolation})
 	if err != nil {
 		return r.fail(what, err)
 	}
@@ -145,7 +158,6 @@ func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) err
 // SQLite's primary result codes that this package distinguishes; the last two mean
 // that the file is damaged.
 const (
-	codeSQL      = 1
 	codeCantOpen = 14
 	codeCorrupt  = 11
 	codeNotADB   = 26
@@ -160,17 +172,17 @@ func codeOf(err error) int {
 	return 0
 }
 
-// fail wraps an error with the action and the file, and marks damage as ErrDamaged.
+// fail wraps an error with the action and the place, and marks damage as ErrDamaged.
 func (r *Reader) fail(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	switch codeOf(err) {
+	switch codeOf(err) { // other databases have no code of this form
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("%w: %s: %s: %w; move the file away (with its -wal and -shm) and start again, or restore a copy",
 			ErrDamaged, r.place, what, err)
 	case codeCantOpen:
-		if why := whyClosed(r.place); why != nil {
+		if why := whyClosed(r.file); why != nil {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 	}

@@ -1,8 +1,8 @@
 package sqltrace_test
 
 import (
-	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,55 +15,55 @@ import (
 // Servers of two releases share a cluster while it is brought up to date, and what
 // one ran is checked with the program of the other.
 func TestReaderOfTheReleaseBefore(t *testing.T) {
-	t.Parallel()
-	loc := locate(t)
-	s := open(t, loc)
-	old := run("j", 0, 10)
-	old.Reason = reason.Of(reason.ShuttingDown)
-	write(t, s, old)
-	db, err := sql.Open("sqlite", loc.File)
-	for _, column := range []string{"schedule", "reason_code", "guest_log"} {
-		if err == nil {
-			_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column)
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		old := run("j", 0, 10)
+		old.Reason = reason.Of(reason.ShuttingDown)
+		write(t, s, old)
+		db, err := loc.DB()
+		for _, column := range []string{"schedule", "reason_code", "guest_log"} {
+			if err == nil {
+				_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column)
+			}
 		}
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r := openReader(t, loc)
-	if diff := cmp.Diff([]trace.Row{old}, all(t, r, sqltrace.Filter{})); diff != "" {
-		t.Error(diff)
-	}
-	for row, err := range r.Rows(t.Context(), "j", 0, 20) {
-		if err != nil || row.Instant != 10 {
-			t.Errorf("%+v, %v", row, err)
+		if err = errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
 		}
-	}
+		r := openReader(t, loc)
+		if diff := cmp.Diff([]trace.Row{old}, all(t, r, sqltrace.Filter{})); diff != "" {
+			t.Error(diff)
+		}
+		for row, err := range r.Rows(t.Context(), "j", 0, 20) {
+			if err != nil || row.Instant != 10 {
+				t.Errorf("%+v, %v", row, err)
+			}
+		}
+	})
 }
 
 // A program of the release before writes beside one of today, into the same table:
 // its words are read as their code, and what has none stays as it is.
 func TestWordsOfTheReleaseBefore(t *testing.T) {
-	t.Parallel()
-	loc := locate(t)
-	s := open(t, loc)
-	db, err := sql.Open("sqlite", loc.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const before = "INSERT INTO wasmjobd_run (job, item, run, attempt, instant_ms, last_ms, instants, cause, state, reason, " +
-		"instance, task_id, start_ms, end_ms, result, error, digest, fence) VALUES ('j', ?, 'r', 1, 5, 0, 0, 'schedule', 'cancelled', ?, '', '', 0, 0, '', '', '', 0)"
-	for item, words := range []string{"the server was shutting down", "it failed: no such table"} {
-		if _, err := db.ExecContext(t.Context(), before, item, words); err != nil {
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		db, err := loc.DB()
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	rows := all(t, s.Reader, sqltrace.Filter{})
-	got := []reason.Reason{rows[1].Reason, rows[0].Reason}
-	if diff := cmp.Diff([]reason.Reason{reason.Of(reason.ShuttingDown), reason.Text("it failed: no such table")}, got); diff != "" {
-		t.Error(diff)
-	}
+		const before = "INSERT INTO wasmjobd_run (job, item, run, attempt, instant_ms, last_ms, instants, cause, state, reason, " +
+			"instance, task_id, start_ms, end_ms, result, error, digest, fence) VALUES ('j', %d, 'r', 1, 5, 0, 0, 'schedule', 'cancelled', '%s', '', '', 0, 0, '', '', '', 0)"
+		for item, words := range []string{"the server was shutting down", "it failed: no such table"} {
+			if _, err := db.ExecContext(t.Context(), fmt.Sprintf(before, item, words)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rows := all(t, s.Reader, sqltrace.Filter{})
+		got := []reason.Reason{rows[1].Reason, rows[0].Reason}
+		if diff := cmp.Diff([]reason.Reason{reason.Of(reason.ShuttingDown), reason.Text("it failed: no such table")}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
 }

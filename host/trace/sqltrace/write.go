@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -36,9 +37,7 @@ const added = "schedule, reason_code, " + guestLog
 // request.
 const guestLog = "guest_log"
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
-	"ON CONFLICT (job, item, run, attempt) DO UPDATE SET state = excluded.state, reason = excluded.reason, reason_code = excluded.reason_code " +
-	"WHERE wasmjobd_run.state = '" + string(trace.TakenOver) + "' AND excluded.state NOT IN ('" + string(trace.TakenOver) + "', '" + string(trace.Retried) + "')"
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
 // returns nil. A row that is stored already stays as it is, except for what became of
@@ -55,7 +54,7 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 		return nil
 	}
 	return s.exclusively(ctx, fmt.Sprintf("write %d rows", len(batch)), func(tx *sql.Tx) error {
-		put, err := tx.PrepareContext(ctx, insert)
+		put, err := tx.PrepareContext(ctx, s.dialect.bind(insert+s.dialect.become))
 		if err != nil {
 			return err
 		}
@@ -84,19 +83,28 @@ func storable(r *trace.Row) error {
 	switch {
 	case r.Job == "" || len(r.Job) > MaxName || r.Run == "" || len(r.Run) > MaxName:
 		problem = fmt.Sprintf("job and run need 1 to %d bytes", MaxName)
-	case !utf8.ValidString(r.Job) || !utf8.ValidString(r.Run) || strings.ContainsRune(r.Job+r.Run, 0):
+	case !isText(r.Job) || !isText(r.Run):
 		problem = "job and run must be text"
-	case r.Item < 0 || r.Attempt < 0 || r.Count < 0:
-		problem = "item, attempt and count must not be negative"
-	case r.State == "" || r.State == trace.Running || len(r.State) > 16 || len(r.Cause) > 16:
+	case !isNumber(r.Item) || !isNumber(r.Attempt) || r.Count < 0:
+		problem = "item, attempt and count must not be negative, and the first two have 31 bits"
+	case r.State == "" || r.State == trace.Running || !isWord(string(r.State)) || !isWord(string(r.Cause)):
 		problem = fmt.Sprintf("state %.20q, cause %.20q", r.State, r.Cause)
-	case len(r.Metrics) > MaxMetrics || r.Metrics != "" && !json.Valid([]byte(r.Metrics)):
+	case len(r.Metrics) > MaxMetrics || r.Metrics != "" && !json.Valid([]byte(r.Metrics)) || !utf8.ValidString(r.Metrics):
 		problem = fmt.Sprintf("metrics are not a JSON object of at most %d bytes", MaxMetrics)
 	default:
 		return nil
 	}
 	return fmt.Errorf("%w: job %.80q item %d run %.80q: %s", trace.ErrRow, r.Job, r.Item, r.Run, problem)
 }
+
+// isWord: states and causes are a few letters.
+func isWord(s string) bool { return len(s) <= 16 && isText(s) }
+
+// isNumber: every database takes n as an item or attempt.
+func isNumber(n int) bool { return n >= 0 && n <= math.MaxInt32 }
+
+// isText: every database takes s as it is.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // text makes s what every database takes as text, and bounds it.
 func text(s string, limit int) string {

@@ -1,10 +1,10 @@
 -- One row for each attempt of each run of each item, and for each gap.
 -- Times are Unix milliseconds, 0 is unknown. Only types that SQLite,
--- PostgreSQL and MySQL spell alike, or that the dialect replaces: {bytes}.
+-- PostgreSQL and MySQL spell alike, or that the dialect replaces.
 CREATE TABLE wasmjobd_run (
-  job VARCHAR(255) NOT NULL,
+  job {name} NOT NULL,
   item INTEGER NOT NULL,
-  run VARCHAR(255) NOT NULL,
+  run {name} NOT NULL,
   attempt INTEGER NOT NULL,
   instant_ms BIGINT NOT NULL,
   last_ms BIGINT NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE wasmjobd_run (
   digest TEXT NOT NULL,
   fence BIGINT NOT NULL,
   PRIMARY KEY (job, item, run, attempt)
-);
+){options};
 
 -- The whole order is in each index, so that a page is found without sorting.
 CREATE INDEX wasmjobd_run_job ON wasmjobd_run (job, instant_ms, item, run, attempt);

@@ -1,0 +1,34 @@
+package sqltest
+
+import (
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+var sharedPostgres shared
+
+// Postgres is a server of the PostgreSQL that Debian has.
+func Postgres(t testing.TB) *Server {
+	t.Helper()
+	bin := filepath.Dir(find(t, "/usr/lib/postgresql/*/bin/postgres", "postgresql"))
+	return sharedPostgres.get(t, &kind{
+		name: "PostgreSQL", scheme: "postgres", driver: "pgx",
+		source: func(port int) string {
+			u := url.URL{Scheme: "postgres", User: url.UserPassword(User, Password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/postgres"}
+			return u.String()
+		},
+		stop: syscall.SIGQUIT, // as a crash; after SIGKILL the memory that it shares is left behind
+		make: func(dir string) *exec.Cmd {
+			return exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-D", filepath.Join(dir, "data"), "-U", User, "-E", "UTF8", "--locale=C.UTF-8", //nolint:noctx,gosec // it is short, and ours
+				"--auth=scram-sha-256", "--pwfile="+write(dir, "password", Password))
+		},
+		run: func(dir string, port int) *exec.Cmd {
+			return exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-k", dir, //nolint:noctx,gosec // Kill ends it
+				"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200")
+		},
+	})
+}

@@ -1,0 +1,365 @@
+// Package sqltest starts real servers of SQL databases for tests, and kills them. It
+// is not for production code, and it knows nothing of histories; the test links the
+// driver.
+//
+// Flow: Postgres or MariaDB finds the program, or leaves the test out, and shares one
+// server among the tests of a package; Server.Database makes a database of its own
+// for a test. Start runs one that a test may kill.
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// patience ends a test whose server does not come up.
+	patience = 2 * time.Minute
+	// askEvery is how often a server is asked whether it serves.
+	askEvery = 20 * time.Millisecond
+	tries    = 3
+
+	// User and Password are what servers let in. The password has what must be escaped
+	// somewhere.
+	User     = "tester"
+	Password = `p'a"s:s@w/o?r%20d\#&`
+)
+
+// Server is a server process. Its methods fail the test.
+type Server struct {
+	kind    *kind
+	dir     string // its data and its log
+	port    int
+	process *process
+	made    atomic.Int64 // databases
+}
+
+type process struct {
+	cmd   *exec.Cmd
+	guard *exec.Cmd // ends the server, and removes its folder, if this process dies
+	alive io.Closer // while it is open the guard waits
+	ended chan struct{}
+}
+
+// kind is a program that can be run.
+type kind struct {
+	name   string
+	scheme string                // of its addresses
+	driver string                // as it registers
+	source func(port int) string // of its own database, as the driver wants it
+	stop   syscall.Signal
+	// make creates the data in a folder; run is how the server is run there.
+	make func(dir string) *exec.Cmd
+	run  func(dir string, port int) *exec.Cmd
+}
+
+// shared has one server of a kind for all tests of the process.
+type shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+func (s *shared) get(t testing.TB, k *kind) *Server {
+	t.Helper()
+	s.once.Do(func() { s.server, s.err = start(k) })
+	if s.err != nil {
+		t.Fatalf("start %s: %v", k.name, s.err)
+	}
+	return s.server
+}
+
+// Main runs the tests of a package, and then ends the servers that they share.
+type Main struct{ M interface{ Run() int } }
+
+// Run implements what goleak takes for a testing.M.
+func (m Main) Run() int {
+	code := m.M.Run()
+	for _, s := range []*shared{&sharedPostgres} {
+		s.once.Do(func() {})
+		if s.server != nil {
+			s.server.remove()
+		}
+	}
+	return code
+}
+
+func (s *Server) remove() {
+	s.process.end(s.kind.stop)
+	_ = os.RemoveAll(s.dir) // it is in the system's folder of temporary files
+}
+
+// Start runs a server of the same kind that no other test has, until the test ends.
+func (s *Server) Start(t testing.TB) *Server {
+	t.Helper()
+	own, err := start(s.kind)
+	if err != nil {
+		t.Fatalf("start %s: %v", s.kind.name, err)
+	}
+	t.Cleanup(own.remove)
+	return own
+}
+
+func start(k *kind) (*Server, error) {
+	var errs error
+	for range tries { // another process may take the port before it is used
+		s, err := startOnce(k)
+		if err == nil {
+			return s, nil
+		}
+		errs = errors.Join(errs, err)
+	}
+	return nil, errs
+}
+
+func startOnce(k *kind) (*Server, error) {
+	dir, err := os.MkdirTemp("", "sqltest-") // that of a test cannot be entered by another user
+	if err != nil {
+		return nil, fmt.Errorf("make room: %w", err)
+	}
+	s := &Server{kind: k, dir: dir}
+	if s.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if err := s.give(dir); err != nil {
+		return nil, err
+	}
+	init := k.make(dir)
+	init.Dir, init.SysProcAttr = dir, asNobody()
+	if out, err := init.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("%s: %w\n%s", init, err, tail(out))
+	}
+	if err := s.launch(); err != nil {
+		return nil, err
+	}
+	if err := s.await(); err != nil {
+		s.process.end(syscall.SIGKILL)
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return s, nil
+}
+
+// launch starts the process, or starts it again with its data, and does not wait.
+func (s *Server) launch() error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("make a log: %w", err)
+	}
+	cmd := s.kind.run(s.dir, s.port)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, asNobody()
+	if err := cmd.Start(); err != nil {
+		_ = log.Close()
+		return fmt.Errorf("start it: %w", err)
+	}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	// The shell waits until the pipe is closed, which the death of this process does,
+	// too: nothing else ends a server that tests share.
+	p.guard = exec.Command("sh", "-c", `read -r _ || { kill -`+strconv.Itoa(int(s.kind.stop))+` "$0"; while kill -0 "$0"; do sleep 0.1; done; rm -rf "$1"; }`, //nolint:noctx,gosec // a number and a folder of ours
+		strconv.Itoa(cmd.Process.Pid), s.dir)
+	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	alive, err := p.guard.StdinPipe()
+	if err == nil {
+		p.alive, err = alive, p.guard.Start()
+	}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // it was killed
+		_ = log.Close()
+	}()
+	s.process = p
+	if err != nil {
+		p.end(syscall.SIGKILL)
+		return fmt.Errorf("start its guard: %w", err)
+	}
+	return nil
+}
+
+func (p *process) end(how syscall.Signal) {
+	_ = p.cmd.Process.Signal(how) // it may have ended
+	<-p.ended
+	if p.alive != nil {
+		_ = p.guard.Process.Kill() // before its pipe is closed, or it would remove the folder
+		_ = p.guard.Wait()
+		p.alive = nil
+	}
+}
+
+// await waits until the server serves.
+func (s *Server) await() error {
+	db, err := sql.Open(s.kind.driver, s.kind.source(s.port))
+	if err != nil {
+		return fmt.Errorf("ask it: %w", err)
+	}
+	defer db.Close()                                                   //nolint:errcheck // nothing was written
+	ctx, cancel := context.WithTimeout(context.Background(), patience) //nolint:forbidigo // bounded by itself; tests share the server
+	defer cancel()
+	ask := time.NewTicker(askEvery)
+	defer ask.Stop()
+	for {
+		err := db.PingContext(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ask.C:
+		case <-s.process.ended:
+			return fmt.Errorf("it ended:\n%s", s.log())
+		case <-ctx.Done():
+			return fmt.Errorf("it does not serve: %w:\n%s", err, s.log())
+		}
+	}
+}
+
+func (s *Server) log() string {
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return tail(text)
+}
+
+func tail(text []byte) string { return string(text[max(0, len(text)-4000):]) }
+
+// Database makes a database, and returns its address without a password.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	name := "test_" + strconv.FormatInt(s.made.Add(1), 10)
+	s.Exec(t, "CREATE DATABASE "+name)
+	return fmt.Sprintf("%s://%s@127.0.0.1:%d/%s", s.kind.scheme, User, s.port, name)
+}
+
+// Exec carries statements out in the server's own database.
+func (s *Server) Exec(t testing.TB, statements ...string) {
+	t.Helper()
+	db, err := sql.Open(s.kind.driver, s.kind.source(s.port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // the statements are done
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// Kill ends the process at once, as a crash does: nothing is written any more.
+func (s *Server) Kill() { s.process.end(s.kind.stop) }
+
+// Restart starts the server again, with its data, and waits until it serves.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.Kill()
+	if err := s.launch(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.await(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give lets the user that runs the server have a folder.
+func (s *Server) give(dir string) error {
+	as := asNobody().Credential
+	if as == nil {
+		return nil
+	}
+	if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+		return fmt.Errorf("give the folder to the server: %w", err)
+	}
+	return nil
+}
+
+// asNobody is for root, as which these servers refuse to run.
+func asNobody() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends the test, and that the server
+	if os.Getuid() != 0 {
+		return attr
+	}
+	id := uint64(65534)
+	if u, err := user.Lookup("nobody"); err == nil {
+		if n, err := strconv.ParseUint(u.Uid, 10, 32); err == nil {
+			id = n
+		}
+	}
+	attr.Credential = &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}
+	return attr
+}
+
+// freePort is a port on which no process listens.
+func freePort() (int, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:forbidigo // it does not wait
+	if err != nil {
+		return 0, fmt.Errorf("find a port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}
+
+func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
+
+// installation is one at a time: the packages' own lock would refuse the second.
+var installation sync.Mutex
+
+// find returns the program that is the last of those that a pattern names. If there is
+// none the test is left out; if WASMJOBD_STRICT is 1, the package is installed, or the
+// test fails.
+func find(t testing.TB, pattern, debian string) string {
+	t.Helper()
+	installation.Lock()
+	defer installation.Unlock()
+	if path := last(pattern); path != "" {
+		return path
+	}
+	if strict() && os.Getuid() == 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		install := exec.CommandContext(ctx, "apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", debian)
+		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("install %s: %v\n%s", debian, err, tail(out))
+		}
+	}
+	path := last(pattern)
+	if path == "" {
+		why := fmt.Sprintf("left out: no %s: apt-get install %s", pattern, debian)
+		if strict() {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	return path
+}
+
+func last(pattern string) string {
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
+}
+
+func write(dir, name string, lines ...string) string {
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // another user reads it, and it has no secret
+		panic(err) // of a test; the folder was just made
+	}
+	return path
+}
