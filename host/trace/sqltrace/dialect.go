@@ -59,6 +59,27 @@ func postgres() *dialect {
 	}
 }
 
+// mysql is MariaDB as well.
+func mysql() *dialect {
+	const taken = "state = 'taken_over' AND VALUES(state) NOT IN ('taken_over', 'retried')"
+	return &dialect{
+		driver:  "mysql",
+		columns: "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
+		// In this order: what is set first is what the next one sees.
+		become: "ON DUPLICATE KEY UPDATE reason = IF(" + taken + ", VALUES(reason), reason), " +
+			"reason_code = IF(" + taken + ", VALUES(reason_code), reason_code), state = IF(" + taken + ", VALUES(state), state)",
+		// A text would be compared without the spaces at its end.
+		name: "VARBINARY(255)", bytes: "MEDIUMBLOB",
+		options: " ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+		lock:    "SELECT GET_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())), 60)",
+		unlock:  "SELECT RELEASE_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())))",
+		// A table, a column, an index that is there.
+		made: []string{"Error 1050 ", "Error 1060 ", "Error 1061 "},
+		// The default locks more than the rows that are written.
+		isolation: sql.LevelReadCommitted,
+	}
+}
+
 // bind gives a statement, in which each ? is a parameter, the form that the database
 // takes.
 func (d *dialect) bind(statement string) string {

@@ -3,6 +3,7 @@ package sqltrace_test
 import (
 	"testing"
 
+	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
@@ -21,6 +22,7 @@ func databases() map[string]func(testing.TB) sqltrace.Location {
 	return map[string]func(testing.TB) sqltrace.Location{
 		"SQLite":     locate,
 		"PostgreSQL": served(sqltest.Postgres),
+		"MariaDB":    served(sqltest.MariaDB),
 	}
 }
 

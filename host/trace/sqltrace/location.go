@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -74,11 +76,30 @@ func Address(dsn, password string) (Location, error) {
 		}
 		u.RawQuery = q.Encode()
 		l.dialect, l.writer = postgres(), u.String()
+	case "mysql":
+		l.dialect, l.writer = mysql(), mysqlSource(u, password)
 	default:
 		return Location{}, fmt.Errorf("history: %q is not a kind of database", u.Scheme)
 	}
 	l.reader = l.writer
 	return l, nil
+}
+
+// mysqlSource is the form that the driver of MySQL takes. It ends at the last / and the
+// last @ before that, so a password may have both.
+func mysqlSource(u *url.URL, password string) string {
+	host := u.Host
+	if u.Port() == "" {
+		host = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	q := url.Values{
+		"charset": {"utf8mb4"}, "timeout": {"10s"}, "tls": {"preferred"},
+		"sql_mode": {"'STRICT_ALL_TABLES'"}, // nothing is cut in silence
+	}
+	for key, values := range u.Query() {
+		q[key] = values
+	}
+	return u.User.Username() + ":" + password + "@tcp(" + host + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + q.Encode()
 }
 
 // Bounds of the connections to a server.

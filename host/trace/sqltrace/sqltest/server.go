@@ -90,7 +90,7 @@ type Main struct{ M interface{ Run() int } }
 // Run implements what goleak takes for a testing.M.
 func (m Main) Run() int {
 	code := m.M.Run()
-	for _, s := range []*shared{&sharedPostgres} {
+	for _, s := range []*shared{&sharedPostgres, &sharedMariaDB} {
 		s.once.Do(func() {})
 		if s.server != nil {
 			s.server.remove()
