@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"reflect"
 	"strings"
@@ -83,6 +84,7 @@ func start(t testing.TB, names ...string) *server {
 	if s.client, err = Dial(t.Context(), s.data); err != nil {
 		t.Fatal(err)
 	}
+	s.client.transport = conforming{t, s.client.transport.(*http.Transport)}
 	t.Cleanup(s.stop)
 	return s
 }

@@ -25,8 +25,14 @@ const maxAnswer = 64 << 20
 // Client sends requests to a running server. It has the methods and errors of
 // operator.Operator. Create it with Dial.
 type Client struct {
-	transport *http.Transport
+	transport transport
 	path      string
+}
+
+// transport is what a Client needs of an http.Transport.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
 }
 
 // Dial finds the server with a data directory. If none runs, the error is

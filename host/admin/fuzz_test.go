@@ -39,6 +39,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r.WithContext(t.Context()))
+		checkAnswer(t, r.Method, r.URL.EscapedPath(), w)
 		switch {
 		case w.Code >= http.StatusInternalServerError:
 			t.Errorf("%q is answered %d %s", text, w.Code, w.Body)

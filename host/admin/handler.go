@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -41,6 +42,8 @@ type Options struct {
 type Handler struct {
 	o   Options
 	mux *http.ServeMux
+	// document returns the OpenAPI document of all routes.
+	document func() []byte
 }
 
 // request is one request while it is served.
@@ -57,10 +60,11 @@ func NewHandler(o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{o: o, mux: http.NewServeMux()}
+	all := routes()
+	h := &Handler{o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) })}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}
-	for _, one := range routes() {
+	for _, one := range all {
 		if one.served != nil && !one.served(&o) {
 			continue
 		}

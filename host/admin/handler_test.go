@@ -25,6 +25,7 @@ func answered(t *testing.T, h http.Handler, method, path, body, mediaType string
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
+	checkAnswer(t, method, path, w)
 	return w
 }
 
@@ -138,7 +139,7 @@ func TestErrorsTravel(t *testing.T) {
 		h := NewHandler(Options{Operate: func(context.Context) (*operator.Operator, error) {
 			return nil, &host.Error{Code: code, Msg: "try", Err: errors.New("it <failed>")}
 		}})
-		w := answered(t, h, "GET", "/api/v1/jobs", "", "")
+		w := answered(t, h, "POST", "/api/v1/jobs/report:pause", "", "")
 		if p := problemIn(t, w); p.Code != string(code) {
 			t.Errorf("%s is answered as %s", code, p.Code)
 		}
@@ -147,7 +148,7 @@ func TestErrorsTravel(t *testing.T) {
 	h := NewHandler(Options{Operate: func(context.Context) (*operator.Operator, error) {
 		return nil, &host.Error{Code: host.Refused, Msg: "it comes back", Unless: operator.Force}
 	}})
-	w := answered(t, h, "GET", "/api/v1/jobs", "", "")
+	w := answered(t, h, "POST", "/api/v1/jobs/report:pause", "", "")
 	if e, ok := errors.AsType[*host.Error](refused(w.Result())); !ok || e.Unless != operator.Force || strings.Contains(e.Msg, "force") {
 		t.Errorf("what it can be done with all the same: %+v, want %s in a field of its own", e, operator.Force)
 	}

@@ -154,10 +154,7 @@ type plainText struct {
 func (p *plainText) Write(b []byte) (int, error) {
 	if !p.begun {
 		p.begun = true
-		h := p.w.Header()
-		h.Set("Content-Type", textType)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
+		setHeaders(p.w.Header(), textType)
 	}
 	return p.w.Write(b) //nolint:wrapcheck // part of the answer
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"testing"
 )
 
-//go:generate go test -run ^TestPage$ -update .
+//go:generate go test -run "^(TestPage|TestOpenAPI)$" -update .
 
 var update = flag.Bool("update", false, "write the page of the API anew")
 
@@ -32,6 +33,17 @@ func isGenerated(t *testing.T, name string, want []byte) {
 	}
 	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the routes say: run make generate (%v)", name, err)
+	}
+}
+
+// TestOpenAPI: docs/openapi.json is what the table of routes says, and what a server
+// answers.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	isGenerated(t, "../../docs/openapi.json", openAPI(routes()))
+	w := answered(t, NewHandler(Options{Operate: onMemory}), http.MethodGet, openAPIPath, "", "")
+	if w.Code != http.StatusOK || !bytes.Equal(w.Body.Bytes(), openAPI(routes())) {
+		t.Errorf("answered %d: %s", w.Code, w.Body)
 	}
 }
 

@@ -74,6 +74,25 @@ var statuses = map[host.Code]int{
 	host.Internal:    http.StatusInternalServerError,
 }
 
+// ownStatuses maps the codes that only the API has to HTTP statuses.
+var ownStatuses = map[string]int{
+	codeNoRoute:    http.StatusNotFound,
+	codeMethod:     http.StatusMethodNotAllowed,
+	codeBadRequest: http.StatusBadRequest,
+	codeMediaType:  http.StatusUnsupportedMediaType,
+	codeTooLarge:   http.StatusRequestEntityTooLarge,
+	codeTimeout:    http.StatusRequestTimeout,
+	codeBusy:       http.StatusServiceUnavailable,
+}
+
+// statusOf returns the HTTP status of a code, 0 for one that does not exist.
+func statusOf(code string) int {
+	if status, ok := ownStatuses[code]; ok {
+		return status
+	}
+	return statuses[host.Code(code)]
+}
+
 // problemOf turns an error into an answer.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
@@ -104,10 +123,14 @@ func (p *problem) write(w http.ResponseWriter, id string) {
 
 // writeJSON sends v. An error means that the client is gone, so it is dropped.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
-	h := w.Header()
+	setHeaders(w.Header(), mediaType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// setHeaders sets the headers of every answer with content.
+func setHeaders(h http.Header, mediaType string) {
 	h.Set("Content-Type", mediaType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
 }

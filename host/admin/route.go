@@ -46,7 +46,9 @@ type route struct {
 // parameter is one of a query.
 type parameter struct {
 	name, says string
-	many       bool // it may come several times
+	takes      schema // nil: any string
+	many       bool   // it may come several times
+	required   bool
 }
 
 // writes reports whether a request of the route may change something.

@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // routes returns the table of all routes.
 func routes() []route {
 	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), []route{
+		{method: http.MethodGet, path: openAPIPath, role: Viewer, does: openAPIAction(), says: "answers with the OpenAPI document of this API"},
 		{
 			method: http.MethodPost, path: reloadPath, role: Admin, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +
@@ -20,7 +22,7 @@ func routes() []route {
 			method: http.MethodGet, path: nodesPath, role: Admin, does: shows(readNodes),
 			says: `answers with nodes of the registry, in base64, with guests' state: of several "path", as many of the first as fit into 4 MiB. ` +
 				`They are not of one moment. Only the socket serves it`,
-			query:  []parameter{{name: "path", says: "a path, as in /wasmjobd", many: true}},
+			query:  []parameter{{name: "path", says: "a path, as in /wasmjobd", many: true, required: true}},
 			served: func(o *Options) bool { return o.Nodes },
 		},
 	})
@@ -94,9 +96,9 @@ func runRoutes() []route {
 			says: "answers with a page of the job's rows in the history of this server, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: []parameter{
-				{name: "limit", says: "rows of a page"},
-				{name: "item", says: "the number of an item"},
-				{name: "state", says: "a state of runs"},
+				{name: "limit", says: "rows of a page", takes: schema{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}},
+				{name: "item", says: "the number of an item", takes: itemSchema},
+				{name: "state", says: "a state of runs", takes: schema{"type": "string", "enum": trace.States()}},
 				{name: "cursor", says: "next of the page before"},
 			},
 		},

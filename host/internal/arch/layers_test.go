@@ -150,7 +150,7 @@ var layers = []layer{
 	{pkg: "host/config", may: []string{"internal/nearest", "abi/conformance", "host", "host/job", "host/reason", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
-	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded"},
+	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},

@@ -1,0 +1,135 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const openAPIPath = "/api/v1/openapi.json"
+
+// openAPI returns the OpenAPI document of routes, as JSON.
+func openAPI(all []route) []byte {
+	text, err := json.MarshalIndent(openAPIOf(all), "", " ")
+	if err != nil {
+		panic(err) // it is the same in every process
+	}
+	return append(text, '\n')
+}
+
+// openAPIAction answers with the OpenAPI document.
+func openAPIAction() action {
+	return action{givesType: jsonType, status: http.StatusOK, do: func(r *request) error {
+		setHeaders(r.w.Header(), jsonType)
+		_, _ = r.w.Write(r.h.document()) // an error means that the client is gone
+		return nil
+	}}
+}
+
+func openAPIOf(all []route) schema {
+	documents, paths := schemas{}, map[string]schema{}
+	for i := range all {
+		r := &all[i]
+		at := strings.ReplaceAll(r.path, "...}", "}")
+		if paths[at] == nil {
+			paths[at] = schema{}
+		}
+		paths[at][strings.ToLower(r.method)] = r.operation(documents)
+	}
+	documents.of(reflect.TypeFor[problem]())
+	return schema{
+		"openapi": "3.1.0",
+		"info": schema{
+			"title": "wasmjobd", "version": "1",
+			"description": "The API for operators of a server. Later releases add routes and members; they change none.",
+		},
+		"paths":      paths,
+		"components": schema{"schemas": documents},
+	}
+}
+
+// operation describes a route.
+func (r *route) operation(documents schemas) schema {
+	o := schema{
+		"operationId": r.operationID(), "summary": r.says, "description": "Needs the role " + string(r.role) + ".", "x-role": r.role,
+		"responses": r.responses(documents),
+	}
+	if p := r.parameters(); len(p) > 0 {
+		o["parameters"] = p
+	}
+	switch a := r.does; {
+	case a.takesType != "":
+		o["requestBody"] = schema{"required": true, "content": content(a.takesType, schema{"type": "string", "format": "binary"})}
+	case a.takes != nil:
+		o["requestBody"] = schema{"required": false, "content": content(jsonType, documents.object(a.takes, true))}
+	}
+	return o
+}
+
+// operationID makes a name from the method and the path, as getJobsJobRuns.
+func (r *route) operationID() string {
+	id := strings.ToLower(r.method)
+	for _, word := range strings.FieldsFunc(strings.TrimPrefix(r.path, "/api/v1"), func(c rune) bool { return !unicode.IsLetter(c) }) {
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
+func (r *route) parameters() []schema {
+	var all []schema
+	for _, name := range r.pathNames() {
+		takes := schema{"type": "string", "minLength": 1}
+		if name == "item" {
+			takes = itemSchema
+		}
+		all = append(all, schema{"name": name, "in": "path", "required": true, "schema": takes})
+	}
+	for _, p := range r.query {
+		takes := p.takes
+		if takes == nil {
+			takes = schema{"type": "string"}
+		}
+		if p.many {
+			takes = schema{"type": "array", "items": takes}
+		}
+		all = append(all, schema{"name": p.name, "in": "query", "required": p.required, "description": p.says, "schema": takes})
+	}
+	return all
+}
+
+// itemSchema is the schema of the number of an item.
+var itemSchema = schema{"type": "integer", "minimum": 0} // read only
+
+// responses describes the success of a route and its problems.
+func (r *route) responses(documents schemas) map[string]schema {
+	a := r.does
+	done := schema{"description": http.StatusText(a.status)}
+	switch {
+	case a.gives != nil:
+		done["content"] = content(jsonType, documents.of(a.gives))
+	case a.givesType == jsonType:
+		done["content"] = content(jsonType, schema{"type": "object"})
+	case a.givesType != "":
+		done["content"] = content(a.givesType, schema{"type": "string"})
+	}
+	all := map[string]schema{strconv.Itoa(a.status): done}
+	codes := map[int][]string{}
+	for _, code := range r.codes() {
+		status := statusOf(code)
+		codes[status] = append(codes[status], code)
+	}
+	for status, of := range codes {
+		all[strconv.Itoa(status)] = schema{
+			"description": fmt.Sprintf("%s: %s", http.StatusText(status), strings.Join(slices.Sorted(slices.Values(of)), ", ")),
+			"content":     content(problemType, schema{"$ref": schemaPath + documentName(reflect.TypeFor[problem]())}),
+		}
+	}
+	return all
+}
+
+func content(mediaType string, s schema) schema { return schema{mediaType: schema{"schema": s}} }
