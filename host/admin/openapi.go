@@ -56,7 +56,7 @@ func openAPIOf(all []route) schema {
 // operation describes a route.
 func (r *route) operation(documents schemas) schema {
 	o := schema{
-		"operationId": r.operationID(), "summary": r.says, "description": "Needs the role " + string(r.role) + ".", "x-role": r.role,
+		"operationId": r.operationID(), "summary": r.says, "description": "Needs the role " + string(r.role()) + ".", "x-role": r.role(),
 		"responses": r.responses(documents),
 	}
 	if p := r.parameters(); len(p) > 0 {

@@ -5,24 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/operator"
 )
-
-// Role is what a caller may do. Every role may do what a Viewer may, and an Admin
-// may do everything.
-type Role string
-
-// The roles.
-const (
-	Viewer    Role = "viewer"    // sees jobs, servers and history
-	Operator  Role = "operator"  // also triggers, pauses, disables and ends what is there
-	Publisher Role = "publisher" // also brings modules
-	Admin     Role = "admin"     // also removes, and applies files
-)
-
-// may reports whether a caller of a role may send a request that needs another.
-func (r Role) may(needed Role) bool {
-	return r == Admin || r == needed || needed == Viewer && (r == Operator || r == Publisher)
-}
 
 // route is one request that the API answers. The table of routes is the one place
 // that knows them: the handler, docs/API.md and docs/openapi.json are made from it.
@@ -30,9 +15,9 @@ type route struct {
 	method string
 	// path is a path of net/http. What follows a last "{name}:" is a verb; the value
 	// of name may have colons, too.
-	path string
-	role Role
-	says string // for people
+	path  string
+	right operator.Right // what a caller needs
+	says  string         // for people
 	// query has the parameters; all others are refused.
 	query []parameter
 	// fails has the codes of problems of this route, in addition to those that any
@@ -53,6 +38,12 @@ type parameter struct {
 
 // writes reports whether a request of the route may change something.
 func (r *route) writes() bool { return r.method != http.MethodGet }
+
+// role returns the role with the fewest rights that may send a request of the route.
+func (r *route) role() operator.Role {
+	all := operator.Roles()
+	return all[slices.IndexFunc(all, func(one operator.Role) bool { return one.May(r.right) })]
+}
 
 // base returns the path without its verb, and the verb.
 func (r *route) base() (path, verb string) {

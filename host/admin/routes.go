@@ -11,15 +11,15 @@ import (
 // routes returns the table of all routes.
 func routes() []route {
 	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), []route{
-		{method: http.MethodGet, path: openAPIPath, role: Viewer, does: openAPIAction(), says: "answers with the OpenAPI document of this API"},
+		{method: http.MethodGet, path: openAPIPath, right: operator.View, does: openAPIAction(), says: "answers with the OpenAPI document of this API"},
 		{
-			method: http.MethodPost, path: reloadPath, role: Admin, does: calls(reload), fails: []string{codeInvalid},
+			method: http.MethodPost, path: reloadPath, right: operator.Administer, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +
 				`"removed", the number "unchanged" and the keys that "need_restart", or with all faults in them`,
 			served: func(o *Options) bool { return o.Reload != nil },
 		},
 		{
-			method: http.MethodGet, path: nodesPath, role: Admin, does: shows(readNodes),
+			method: http.MethodGet, path: nodesPath, right: operator.Administer, does: shows(readNodes),
 			says: `answers with nodes of the registry, in base64, with guests' state: of several "path", as many of the first as fit into 4 MiB. ` +
 				`They are not of one moment. Only the socket serves it`,
 			query:  []parameter{{name: "path", says: "a path, as in /wasmjobd", many: true, required: true}},
@@ -31,30 +31,30 @@ func routes() []route {
 func jobRoutes() []route {
 	const job = jobsPath + "/{job}"
 	return []route{
-		{method: http.MethodGet, path: jobsPath, role: Viewer, does: shows(listJobs), says: "answers as `job list`", fails: []string{codeNotFound}},
-		{method: http.MethodGet, path: job, role: Viewer, does: shows(showJob), says: "answers as `job show`"},
-		{method: http.MethodDelete, path: job, role: Admin, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
-		{method: http.MethodPost, path: job + "/runs", role: Operator, does: jobVerb((*operator.Operator).Trigger), says: "does what `job trigger` does", fails: []string{codeRefused}},
-		{method: http.MethodGet, path: job + "/dump", role: Admin, does: dumpAction(), says: "answers as `job dump`, in plain text"},
+		{method: http.MethodGet, path: jobsPath, right: operator.View, does: shows(listJobs), says: "answers as `job list`", fails: []string{codeNotFound}},
+		{method: http.MethodGet, path: job, right: operator.View, does: shows(showJob), says: "answers as `job show`"},
+		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
+		{method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: jobVerb((*operator.Operator).Trigger), says: "does what `job trigger` does", fails: []string{codeRefused}},
+		{method: http.MethodGet, path: job + "/dump", right: operator.Administer, does: dumpAction(), says: "answers as `job dump`, in plain text"},
 	}
 }
 
 // jobCalls are the verbs of a job.
 func jobCalls() []route {
-	verb := func(name string, role Role, does action, says string) route {
-		return route{method: http.MethodPost, path: jobsPath + "/{job}:" + name, role: role, does: does, says: says, fails: []string{codeInvalid, codeRefused}}
+	verb := func(name string, right operator.Right, does action, says string) route {
+		return route{method: http.MethodPost, path: jobsPath + "/{job}:" + name, right: right, does: does, says: says, fails: []string{codeInvalid, codeRefused}}
 	}
 	const switches = ` the job: on every server that it knows, or with "server" on those at one address`
 	return []route{
-		verb("pause", Operator, jobVerb((*operator.Operator).Pause), "as `job pause`"),
-		verb("resume", Operator, jobVerb((*operator.Operator).Resume), "as `job resume`"),
-		verb("reshard", Operator, jobVerb((*operator.Operator).Reshard), "as `job reshard`"),
-		verb("disable", Operator, switchJob(true), "disables"+switches),
-		verb("enable", Operator, switchJob(false), "enables"+switches),
-		verb("shutdown", Operator, calls(shutdownJob), `ends a job on some or all of its members: one of "server", an address, "instance", an id, and "all", true`),
-		verb("set-module", Publisher, onJob(setModule), "names the module that is to replace the one of a job"),
-		verb("rollback-module", Publisher, calls(rollBackModule), `goes one step back, or with "to" to the module of that digest`),
-		verb("withdraw-module", Publisher, onJob(withdrawModule), "withdraws the next module if it has the digest in the body"),
+		verb("pause", operator.Operate, jobVerb((*operator.Operator).Pause), "as `job pause`"),
+		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
+		verb("reshard", operator.Operate, jobVerb((*operator.Operator).Reshard), "as `job reshard`"),
+		verb("disable", operator.Operate, switchJob(true), "disables"+switches),
+		verb("enable", operator.Operate, switchJob(false), "enables"+switches),
+		verb("shutdown", operator.Operate, calls(shutdownJob), `ends a job on some or all of its members: one of "server", an address, "instance", an id, and "all", true`),
+		verb("set-module", operator.Publish, onJob(setModule), "names the module that is to replace the one of a job"),
+		verb("rollback-module", operator.Publish, calls(rollBackModule), `goes one step back, or with "to" to the module of that digest`),
+		verb("withdraw-module", operator.Publish, onJob(withdrawModule), "withdraws the next module if it has the digest in the body"),
 		itemVerb("disable", true),
 		itemVerb("enable", false),
 	}
@@ -62,14 +62,14 @@ func jobCalls() []route {
 
 func itemVerb(verb string, disabled bool) route {
 	return route{
-		method: http.MethodPost, path: jobsPath + "/{job}/shards/{item}:" + verb, role: Operator, does: switchItem(disabled), fails: []string{codeInvalid, codeRefused},
+		method: http.MethodPost, path: jobsPath + "/{job}/shards/{item}:" + verb, right: operator.Operate, does: switchItem(disabled), fails: []string{codeInvalid, codeRefused},
 		says: verb + "s an item of a job",
 	}
 }
 
 func moduleRoutes() []route {
 	return []route{{
-		method: http.MethodPut, path: modulesPath + "/{digest}", role: Publisher, does: keepAction(), fails: []string{codeInvalid},
+		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
 		says: "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
 	}}
 }
@@ -77,12 +77,12 @@ func moduleRoutes() []route {
 func serverRoutes() []route {
 	verb := func(name string, disabled bool) route {
 		return route{
-			method: http.MethodPost, path: serversPath + "/{address}:" + name, role: Operator, does: switchServer(disabled), fails: []string{codeInvalid, codeRefused},
+			method: http.MethodPost, path: serversPath + "/{address}:" + name, right: operator.Operate, does: switchServer(disabled), fails: []string{codeInvalid, codeRefused},
 			says: name + "s the servers at an address for all jobs",
 		}
 	}
 	return []route{
-		{method: http.MethodGet, path: serversPath, role: Viewer, does: shows(listServers), says: "answers as `server list`", fails: []string{codeNotFound}},
+		{method: http.MethodGet, path: serversPath, right: operator.View, does: shows(listServers), says: "answers as `server list`", fails: []string{codeNotFound}},
 		verb("disable", true),
 		verb("enable", false),
 	}
@@ -92,7 +92,7 @@ func runRoutes() []route {
 	served := func(o *Options) bool { return o.Runs != nil }
 	return []route{
 		{
-			method: http.MethodGet, path: jobsPath + "/{job}/runs", role: Viewer, does: shows(listRuns), served: served, fails: []string{codeInvalid},
+			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
 			says: "answers with a page of the job's rows in the history of this server, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: []parameter{
@@ -103,7 +103,7 @@ func runRoutes() []route {
 			},
 		},
 		{
-			method: http.MethodGet, path: runsPath + "{job}/{item}/{run}", role: Viewer, does: shows(showRun), served: served, fails: []string{codeInvalid},
+			method: http.MethodGet, path: runsPath + "{job}/{item}/{run}", right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
 			says: "answers with the attempts of one run that this server's history has, the newest first",
 		},
 	}
