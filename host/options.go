@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
@@ -226,6 +227,9 @@ func (o *Options) validate() error {
 	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	if err := o.Instance.Validate(); err != nil {
 		add("instance: %w", err)
+	}
+	if clustertree.Reserved(o.Namespace) {
+		add("namespace: %.256q is, or is below, the state of another cluster: end no part of it in %s", o.Namespace, clustertree.Suffix)
 	}
 	if o.Memory < 0 {
 		add("memory: %d is less than 0", o.Memory)

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -29,7 +30,7 @@ func (b *builder) registry() {
 		Layout:    get(b, "2.1", "registry.layout"),
 	}
 	switch name := strconv.Quote(r.Namespace); {
-	case strings.Trim(r.Namespace, "/") != r.Namespace || !isPath("/"+r.Namespace):
+	case strings.Trim(r.Namespace, "/") != r.Namespace || !isPath("/"+r.Namespace) || clustertree.Reserved(r.Namespace):
 		b.fault("registry", "namespace", "", reason.Of(reason.NamespaceInvalid, name))
 	case r.Namespace == reserved || strings.HasPrefix(r.Namespace, reserved+"/"):
 		b.fault("registry", "namespace", "", reason.Of(reason.NamespaceReserved, name))

@@ -99,6 +99,9 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 		{"namespace_with_dots", "[registry]\nnamespace = 'a/../b'\n", []string{
 			`t.toml:2:13: registry.namespace: "a/../b" cannot be a namespace (write a name such as "wasmjobd")`,
 		}},
+		{"namespace_of_a_clusters_state", "[registry]\nnamespace = 'jobs.wasmjobd/a'\n", []string{
+			`t.toml:2:13: registry.namespace: "jobs.wasmjobd/a" cannot be a namespace (write a name such as "wasmjobd")`,
+		}},
 		{"namespace_of_zookeeper", "[registry]\nnamespace = 'zookeeper/jobs'\n", []string{
 			`t.toml:2:13: registry.namespace: "zookeeper/jobs" is ZooKeeper's own (write a name such as "wasmjobd")`,
 		}},

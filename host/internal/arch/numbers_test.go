@@ -50,6 +50,11 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests    = 16 "},
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
+	{"docs/PROTOCOL.md", "a row of at most 2 KiB", "host/internal/layout/clustertree/audit.go", "maxRow = 2 << 10\n"},
+	{"docs/PROTOCOL.md", "Within 24 hours by", "host/internal/layout/clustertree/keys.go", "KeyAge = 24 * time.Hour\n"},
+	{"docs/PROTOCOL.md", "are at most 1,000. Of", "host/internal/layout/clustertree/tokens.go", "MaxTokens    = 1000\n"},
+	{"docs/PROTOCOL.md", "Rows over 1,000 go", "host/internal/layout/clustertree/audit.go", "MaxRows   = 1000\n"},
+	{"docs/PROTOCOL.md", "have up to 64 keys each", "host/internal/layout/clustertree/keys.go", "MaxKeys   = 64\n"},
 	{"docs/PROTOCOL.md", "The state of an item has at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
 	{"docs/PROTOCOL.md", "Where more than 127 moments differ", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
 	{"docs/PROTOCOL.md", "the longest wait, which\n  is ten seconds", "host/internal/runner/runner.go", "reshardWait = 10_000\n"},

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -72,6 +73,13 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
 }
 
+// clusterNodes stand in the root of a cluster, beside the namespace.
+var clusterNodes = []nodeRow{
+	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), mutations("an operator deletes the root")},
+	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
+	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
+}
+
 // parents stand above these nodes, persistent and empty.
 var parents = []string{jobtree.NodeServers, jobtree.NodeInstances, jobtree.NodeLeader, jobtree.NodeElection, jobtree.NodeLeaderSharding, jobtree.NodeSharding, jobtree.NodeFailover, jobtree.NodeFailoverItems, jobtree.NodeGuarantee, jobtree.NodeMembers, jobtree.NodeRuns, jobtree.NodeItems}
 
@@ -94,10 +102,10 @@ var valueKeys = []struct {
 		{"seq", "number of the newest row"},
 		{"open", "open runs"},
 		{"retries", "runs to be tried again: a run, and `after`"},
-		{"after", "not before this moment; a pending run may have it, too"},
+		{"after", "not before this moment; a pending run may have it, too. In a row of the audit: what is there now"},
 		{"triggers", "accepted triggers whose items have not begun: `id`, `at`, `items`"},
 		{"id", "of a trigger: the revision that wrote it"},
-		{"at", "of a trigger: when it was accepted"},
+		{"at", "of a trigger: when it was accepted, or its key was used first"},
 		{"items", "of a trigger: ranges `[from,to]`"},
 		{"rows", "rows that the history does not hold yet"},
 	}},
@@ -158,6 +166,26 @@ var valueKeys = []struct {
 		{"address", "where the server gives modules to others"},
 		{"defines", "its own file has the job, and makes it again"},
 	}},
+	{"`" + clustertree.NodeTokens + "`", [][2]string{
+		{"tokens", "ascending by `name`"},
+		{"role", "what the token may do. In a row of the audit: of the token"},
+		{"hash", "SHA-256 of the token, in hex"},
+		{"created", "when"},
+		{"until", "when it expires; left out: never"},
+	}},
+	{"`" + clustertree.NodeAudit + "/{digits}`", [][2]string{
+		{"who", "name of the token, or user"},
+		{"way", "how they came in: `token`, `socket` or `registry`"},
+		{"verb", "what was done, in the words of the command"},
+		{"job", "to which job. In `" + clustertree.NodeKeys + "`: which was triggered"},
+		{"detail", "parameters, as `name=value`"},
+		{"before", "what was there, in short"},
+		{"request", "id of the request, as in the log"},
+	}},
+	{"`" + clustertree.NodeKeys + "/{two digits}`", [][2]string{
+		{"keys", "of the last day"},
+		{"key", "the first half of the SHA-256 of the key, in hex"},
+	}},
 	{"other nodes", [][2]string{
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
 		{"completed", "the same for the end of a fire"},
@@ -195,6 +223,10 @@ func nodesPage() []byte {
 		}
 	}
 	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
+	fmt.Fprintf(&b, "\n## Of the cluster\n\nPaths are relative to `/{namespace}%s`. `%s` and `%s` are persistent and empty.\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", clustertree.Suffix, clustertree.NodeAudit, clustertree.NodeKeys)
+	for _, r := range clusterNodes {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
+	}
 	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. What is zero is left out. A value *by item* is ranges `[from,to,number]`\n" +
 		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
 	for _, v := range valueKeys {
@@ -255,7 +287,7 @@ func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
 	t.Helper()
 	nodes, tags = map[string]string{}, map[string]string{}
 	var files []string
-	for _, pattern := range []string{"*.go", "../jobtree/*.go", "../spelling/*.go", "../../definition/*.go"} {
+	for _, pattern := range []string{"*.go", "../clustertree/*.go", "../jobtree/*.go", "../spelling/*.go", "../../definition/*.go"} {
 		some, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

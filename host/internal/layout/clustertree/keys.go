@@ -1,0 +1,96 @@
+package clustertree
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of idempotency keys. They are spread over 256 nodes.
+const (
+	// KeyAge is how long a key is known.
+	KeyAge = 24 * time.Hour
+	// MaxKeys is how many keys one node has at most.
+	MaxKeys   = 64
+	maxKeys   = MaxKeys * 800
+	keyDigits = 32
+	maxKeyJob = 2 * maxJob
+)
+
+// Key is what the registry has of an idempotency key: the first half of its SHA-256, in
+// hex. What clients use as a key is theirs.
+type Key string
+
+// KeyOf returns the Key of what a client presents.
+func KeyOf(presented string) Key {
+	sum := sha256.Sum256([]byte(presented))
+	return Key(hex.EncodeToString(sum[:])[:keyDigits])
+}
+
+// Keys is the value of one node, the oldest key first.
+type Keys struct {
+	V   int       `json:"v"`
+	All []KeyUsed `json:"keys"`
+}
+
+// KeyUsed is a key with what it was used for first.
+type KeyUsed struct {
+	Key Key    `json:"key"`
+	Job string `json:"job"`
+	At  int64  `json:"at"`
+}
+
+// For reports whether the key was used for a job.
+func (k KeyUsed) For(job string) bool { return k.Job == short(job, maxKeyJob) }
+
+// DecodeKeys reads the value of a node; no value is no keys.
+func DecodeKeys(data []byte) (Keys, error) {
+	var k Keys
+	if len(data) == 0 {
+		return k, nil
+	}
+	if err := decode(data, maxKeys, &k, &k.V); err != nil {
+		return Keys{}, err
+	}
+	if len(k.All) > MaxKeys {
+		return Keys{}, fmt.Errorf("it has %d keys, the limit is %d", len(k.All), MaxKeys)
+	}
+	for _, one := range k.All {
+		if !isHex(string(one.Key), keyDigits) || short(one.Job, maxKeyJob) != one.Job || !isMoment(one.At) {
+			return Keys{}, errors.New("a key in it is not what this release writes")
+		}
+	}
+	return k, nil
+}
+
+// Encode is the value of a node.
+func (k *Keys) Encode() []byte {
+	k.V = version
+	if k.All == nil {
+		k.All = []KeyUsed{}
+	}
+	return encode(k)
+}
+
+// Use returns the first use of a key within KeyAge; if there is none, it adds this one
+// and forgets those that are older. It reports whether there was room.
+func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
+	var young []KeyUsed
+	for _, one := range k.All {
+		if now.At-one.At >= KeyAge.Milliseconds() {
+			continue
+		}
+		if one.Key == now.Key {
+			return one, true, true
+		}
+		young = append(young, one)
+	}
+	if len(young) >= MaxKeys {
+		return KeyUsed{}, false, false
+	}
+	now.Job = short(now.Job, maxKeyJob)
+	k.All = append(young, now)
+	return now, false, true
+}

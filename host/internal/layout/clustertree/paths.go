@@ -1,0 +1,67 @@
+package clustertree
+
+import (
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Suffix ends the name of the root, which begins with that of the namespace.
+const Suffix = ".wasmjobd"
+
+// Names of nodes below the root.
+const (
+	NodeTokens = "tokens"
+	NodeAudit  = "audit"
+	NodeKeys   = "keys"
+	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
+	AuditPrefix = "row-"
+)
+
+// Tree is where the state of one cluster stands.
+type Tree struct{ root string }
+
+// Of returns the tree of the cluster with a namespace.
+func Of(namespace string) Tree { return Tree{"/" + strings.Trim(namespace, "/") + Suffix} }
+
+// Reserved reports whether a name is that of a root, or a path has one: nothing else may
+// be called so.
+func Reserved(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasSuffix(part, Suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Root is the node above all others.
+func (t Tree) Root() string { return t.root }
+
+// Tokens is the node with all tokens.
+func (t Tree) Tokens() string { return t.root + "/" + NodeTokens }
+
+// Audit is the node above the rows of the audit.
+func (t Tree) Audit() string { return t.root + "/" + NodeAudit }
+
+// Row is the node of a row of the audit, by its name.
+func (t Tree) Row(name string) string { return t.Audit() + "/" + name }
+
+// AuditRow is the operation that adds a row.
+func (t Tree) AuditRow(r Row) registry.Op {
+	return registry.Op{Kind: registry.CreateSequential, Path: t.Row(AuditPrefix), Data: r.Encode()}
+}
+
+// Keys is the node that has an idempotency key, among others.
+func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string(k)[:2] }
+
+// Parents are the nodes that must exist before anything is written, outermost first.
+func (t Tree) Parents() []string {
+	var all []string
+	for i, c := range t.root {
+		if c == '/' && i > 0 {
+			all = append(all, t.root[:i])
+		}
+	}
+	return append(all, t.root, t.Audit(), t.root+"/"+NodeKeys)
+}

@@ -1,0 +1,74 @@
+package clustertree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+)
+
+// version of the form of all values.
+const version = 1
+
+// lastMoment is the newest time in ms that a value may have: the end of the year 9999.
+const lastMoment = 253402300799999
+
+func isMoment(ms int64) bool { return ms > 0 && ms <= lastMoment }
+
+func encode(v any) []byte { return jsonvalue.Encode(v) }
+
+// decode reads a value into v, which has its version at known. The text has to be the one
+// that encode makes: a key that is unknown or comes twice would get lost otherwise when
+// the value is written again.
+func decode(data []byte, limit int, v any, known *int) error {
+	if len(data) > limit {
+		return fmt.Errorf("it has %d bytes, more than the %d that this release writes", len(data), limit)
+	}
+	err := jsonvalue.Decode(data, v)
+	switch {
+	case *known != version && *known != 0:
+		return fmt.Errorf("its version %d is not known to this release", *known)
+	case err != nil:
+		return fmt.Errorf("read a value of the cluster: %w", err)
+	case *known != version || !bytes.Equal(encode(v), data):
+		return errors.New("it is not what this release writes")
+	}
+	return nil
+}
+
+func isHex(s string, digits int) bool {
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// escaped is how many bytes a character takes in JSON that needs an escape.
+const escaped = 6
+
+// short is s with at most so many bytes in JSON. What a terminal may act on becomes "?",
+// and what is cut off "…".
+func short(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	used, cut := 0, 0 // cut is where the text ends if it has to be cut off
+	for i, r := range s {
+		if used <= limit-len("…") {
+			cut = i
+		}
+		if strings.ContainsRune(`"\<>&`, r) {
+			used += escaped
+		} else {
+			used += utf8.RuneLen(r)
+		}
+		if used > limit {
+			return s[:cut] + "…"
+		}
+	}
+	return s
+}
