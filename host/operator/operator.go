@@ -14,7 +14,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -191,89 +190,6 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 		}
 	}
 	return gone, nil
-}
-
-// ask writes a request.
-func (o *Operator) ask(ctx context.Context, what, name string, a protocol.Ask) error {
-	return o.askBy(ctx, what, name, func(*protocol.View) (protocol.Ask, error) { return a, nil })
-}
-
-// askBy writes a request that depends on the view. If the job changes meanwhile, it reads
-// a new view and calls wish again.
-func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*protocol.View) (protocol.Ask, error)) error {
-	sent := false // a transaction that may have been applied
-	for try := 1; ; try++ {
-		v, l, err := o.editableView(ctx, what, name)
-		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
-			return failf(host.Unknown, e.Err, "%s", e.Msg)
-		}
-		if err != nil {
-			return err
-		}
-		a, err := wish(v)
-		if err != nil {
-			return err
-		}
-		m, fault := protocol.Wish(v, a)
-		switch {
-		case fault != "":
-			return failf(host.Refused, nil, "%s job %s: %s", what, name, fault)
-		case m == nil:
-			return nil
-		}
-		ops := l.Encode(m, v)
-		if _, pause := m.(protocol.SetPaused); !v.Dirs.Wasm {
-			if pause {
-				return failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
-			}
-			ops = ops[:len(ops)-1] // the last operation sets the node `wasm`, which is missing
-		}
-		_, err = o.session.Commit(ctx, ops...)
-		_, trigger := a.(protocol.AskTrigger)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, registry.ErrConflict) && try < askTries:
-		case errors.Is(err, registry.ErrUnknown) && !trigger && try < askTries:
-			sent = true
-			if err := o.session.Sync(ctx); err != nil {
-				return failf(host.Unknown, err, "%s job %s", what, name)
-			}
-		default:
-			return askError(what, name, err)
-		}
-	}
-}
-
-// editableView reads a job that is to be changed. It refuses one without a readable
-// configuration.
-func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	v, l, err := o.presentView(ctx, what, name)
-	switch {
-	case err != nil:
-		return nil, l, err
-	case v.ConfigFault != "":
-		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
-	case v.Config == nil:
-		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
-	}
-	return v, l, nil
-}
-
-// presentView reads the job as the registry has it by now, and refuses a job of a layout that this
-// release does not write. What jobView reads may be older than another operator's last change, since
-// a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
-// nothing to do.
-func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	if err := o.session.Sync(ctx); err != nil {
-		return nil, nil, readError(err, "%s job %s", what, name)
-	}
-	l, err := o.jobLayout(ctx, what, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	v, err := o.readJob(ctx, l, name)
-	return v, l, err
 }
 
 // jobLayout returns the layout that the job's tree has. It refuses one that this release
