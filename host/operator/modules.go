@@ -91,9 +91,9 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 // NextModule names the module that replaces the current one as soon as every server has
 // it ready. An empty Name keeps the current name.
 func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) error {
-	const what = "set the module of"
+	what := verb{"set the module of", "module set"}
 	if err := module.CheckDigest(next.Digest); err != nil {
-		return failf(host.Invalid, err, "%s job %s", what, name)
+		return failf(host.Invalid, err, "%s job %s", what.words, name)
 	}
 	return o.amend(ctx, what, name, func(m *definition.Module) error {
 		c := definition.Code(next)
@@ -111,7 +111,7 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 // With an error, back is the step that was tried, if any.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
 	r := rollBack{job: name, to: to}
-	err = o.amend(ctx, "roll back the module of", name, func(m *definition.Module) (err error) {
+	err = o.amend(ctx, verb{"roll back the module of", "module rollback"}, name, func(m *definition.Module) (err error) {
 		back, runs, err = r.decide(m)
 		return err
 	})
@@ -153,9 +153,9 @@ func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err 
 // WithdrawModule withdraws the next module if it has this digest, even if the outcome of
 // NextModule is unknown.
 func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) error {
-	const what = "take the next module back from"
+	what := verb{"take the next module back from", "module withdraw"}
 	if err := o.session.Sync(ctx); err != nil { // NextModule's transaction may still be on its way
-		return readError(err, "%s job %s", what, name)
+		return readError(err, "%s job %s", what.words, name)
 	}
 	return o.amend(ctx, what, name, func(m *definition.Module) error {
 		if m.Next != nil && m.Next.Digest == digest {
@@ -166,28 +166,35 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 }
 
 // amend changes the modules that the registry names for a job.
-func (o *Operator) amend(ctx context.Context, what, name string, change func(*definition.Module) error) error {
-	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
+func (o *Operator) amend(ctx context.Context, by verb, name string, change func(*definition.Module) error) error {
+	what := by.words
+	wish := func(v *protocol.View) (a protocol.Ask, d deed, err error) {
 		if !v.Dirs.Module {
-			return nil, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
+			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
 		m, err := spelling.ModuleOf(v)
 		if err != nil {
-			return nil, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
+			return nil, d, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
 		}
 		if m.Code == nil {
-			return nil, failf(host.Refused, nil, "%s job %s: it runs no module", what, name)
+			return nil, d, failf(host.Refused, nil, "%s job %s: it runs no module", what, name)
 		}
+		d.before = codeText(m.Wanted())
 		if err := change(&m); err != nil {
-			return nil, err
+			return nil, d, err
 		}
+		d.after = codeText(m.Wanted())
 		spelled, err := spelling.SpellModule(m)
 		if err != nil {
-			return nil, failf(host.Refused, err, "%s job %s", what, name)
+			return nil, d, failf(host.Refused, err, "%s job %s", what, name)
 		}
-		return protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config, Module: spelled}, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, nil
-	})
+		return protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config, Module: spelled}, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, d, nil
+	}
+	return o.askBy(ctx, request{verb: by, job: name, wish: wish})
 }
+
+// codeText is a module as the audit names it.
+func codeText(c *definition.Code) string { return c.Name + " " + c.Digest }
 
 const awaiting = "wait for the module of"
 

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -27,6 +28,9 @@ type Operator struct {
 	inbox     *session.Inbox
 	files     map[string]*job.Config // set by Compare, by name
 	rows      trace.Sink             // set by Record; nil: none
+	tree      clustertree.Tree
+	author    Author // set by As
+	treeMade  bool   // the nodes of tree exist
 }
 
 const (
@@ -40,7 +44,7 @@ const (
 // Open opens a session on the registry. The caller closes the Operator first, then the
 // registry.
 func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
-	o := &Operator{namespace: namespace, inbox: session.NewInbox()}
+	o := &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
 	s, err := r.Open(ctx, o.inbox.Put)
 	if err != nil {
 		return nil, failf(host.Unavailable, err, "reach the registry")
@@ -55,35 +59,36 @@ func (o *Operator) Close() error { return o.session.Close() }
 // Trigger requests that every member of the job runs its items now. It returns when the
 // request is written.
 func (o *Operator) Trigger(ctx context.Context, name string) error {
-	return o.ask(ctx, "trigger", name, protocol.AskTrigger{})
+	return o.ask(ctx, verbTrigger, name, protocol.AskTrigger{})
 }
 
 // Pause stops the job from beginning at its instants until Resume.
 func (o *Operator) Pause(ctx context.Context, name string) error {
-	return o.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
+	return o.ask(ctx, verb{"pause", "job pause"}, name, protocol.AskPause{Paused: true})
 }
 
 // Resume ends a pause.
 func (o *Operator) Resume(ctx context.Context, name string) error {
-	return o.ask(ctx, "resume", name, protocol.AskPause{})
+	return o.ask(ctx, verb{"resume", "job resume"}, name, protocol.AskPause{})
 }
 
 // SetItem disables an item of the job, or enables it again. A disabled item does not
 // begin at its instants.
 func (o *Operator) SetItem(ctx context.Context, name string, item int, disabled bool) error {
-	return o.ask(ctx, verbOf(disabled)+" an item of", name, protocol.AskItem{Item: item, Disabled: disabled})
+	return o.ask(ctx, verb{verbOf(disabled) + " an item of", "job " + verbOf(disabled)}, name, protocol.AskItem{Item: item, Disabled: disabled})
 }
 
 // SetServer disables the servers at an address for the job, or enables them again. A
 // disabled server owns no items of the job.
 func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool) error {
-	what := verbOf(disabled) + " a server of"
-	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
+	what := verb{verbOf(disabled) + " a server of", "job " + verbOf(disabled)}
+	return o.askBy(ctx, request{verb: what, job: name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
-			return nil, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what, name, ip)
+			return nil, deed{}, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what.words, name, ip)
 		}
-		return protocol.AskServer{IP: ip, Disabled: disabled}, nil
-	})
+		a := protocol.AskServer{IP: ip, Disabled: disabled}
+		return a, deedOf(a), nil
+	}})
 }
 
 // SetJob disables or enables every server that the job knows. A server that joins later
@@ -149,7 +154,7 @@ func verbOf(disabled bool) string {
 
 // Reshard requests that the leader assigns all items anew.
 func (o *Operator) Reshard(ctx context.Context, name string) error {
-	return o.ask(ctx, "reshard", name, protocol.AskReshard{})
+	return o.ask(ctx, verb{"reshard", "job reshard"}, name, protocol.AskReshard{})
 }
 
 // Which selects members of a job: all, those at one address, or one.
@@ -180,7 +185,7 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 		if !w.names(id) {
 			continue
 		}
-		_, err := o.session.Commit(ctx, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})
+		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})
 		switch {
 		case errors.Is(err, registry.ErrConflict): // the member has left meanwhile
 		case err != nil:
@@ -281,7 +286,8 @@ func (o *Operator) Names(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, readError(err, "list the jobs of namespace %s", o.namespace)
 	}
-	names := slices.Clone(n.Children)
+	// Of a namespace below this one the cluster's own state stands here.
+	names := slices.DeleteFunc(slices.Clone(n.Children), clustertree.Reserved)
 	slices.Sort(names)
 	return names, nil
 }

@@ -75,7 +75,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		if err != nil {
 			return readError(err, "look at job %s", name)
 		}
-		switch err := o.removeNodes(ctx, l, nodes); {
+		switch err := o.removeNodes(ctx, deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}, l, nodes); {
 		case err == nil:
 			return nil
 		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
@@ -109,8 +109,8 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 
 // removeNodes deletes all nodes in one transaction, so that no server sees half a job.
 // If they are too many, it deletes the definition first.
-func (o *Operator) removeNodes(ctx context.Context, l layout.Layout, nodes []string) error {
-	_, err := o.session.Commit(ctx, deletions(nodes)...)
+func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, nodes []string) error {
+	err := o.commit(ctx, d, deletions(nodes)...)
 	if !errors.Is(err, registry.ErrTooLarge) {
 		return err
 	}
@@ -118,7 +118,11 @@ func (o *Operator) removeNodes(ctx context.Context, l layout.Layout, nodes []str
 	defines := func(path string) bool { return path == config || path == module }
 	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return !defines(path) })
 	rest := slices.DeleteFunc(slices.Clone(nodes), defines)
-	for chunk := range slices.Chunk(slices.Concat(first, rest), removeAtOnce) {
+	chunks := slices.Collect(slices.Chunk(slices.Concat(first, rest), removeAtOnce))
+	if err := o.commit(ctx, d, deletions(chunks[0])...); err != nil {
+		return err
+	}
+	for _, chunk := range chunks[1:] {
 		if _, err := o.session.Commit(ctx, deletions(chunk)...); err != nil {
 			return err
 		}

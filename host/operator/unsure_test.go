@@ -41,6 +41,9 @@ func TestRequestWhoseResultCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
 	javatest.Write(t, o.session, javatest.Config(nil))
+	if err := o.makeTree(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	o.session = &goesAway{Session: o.session}
 	wantCode(t, "disable", o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true), host.Unknown)
 	if err := o.Close(); err != nil {

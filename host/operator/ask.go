@@ -1,0 +1,149 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// verb is a request in the words of errors, and as people type it.
+type verb struct{ words, command string }
+
+var verbTrigger = verb{"trigger", "job trigger"}
+
+// request is what an operator asks of a job.
+type request struct {
+	verb verb
+	job  string
+	// wish is what is asked, and how the audit tells it apart. It is called again when the
+	// job has changed meanwhile.
+	wish func(*protocol.View) (protocol.Ask, deed, error)
+	once *once // nil: as often as it is asked
+}
+
+// ask writes a request.
+func (o *Operator) ask(ctx context.Context, what verb, name string, a protocol.Ask) error {
+	return o.askBy(ctx, request{verb: what, job: name, wish: func(*protocol.View) (protocol.Ask, deed, error) { return a, deedOf(a), nil }})
+}
+
+// deedOf is what the audit says of a request beside its verb and job.
+func deedOf(a protocol.Ask) deed {
+	switched := func(detail string, disabled bool) deed {
+		if disabled {
+			return deed{detail: detail, before: "enabled", after: "disabled"}
+		}
+		return deed{detail: detail, before: "disabled", after: "enabled"}
+	}
+	switch a := a.(type) {
+	case protocol.AskItem:
+		return switched("item="+strconv.Itoa(a.Item), a.Disabled)
+	case protocol.AskServer:
+		return switched("server="+a.IP, a.Disabled)
+	}
+	return deed{}
+}
+
+// askBy writes a request that depends on the view. If the job changes meanwhile, it reads
+// a new view and calls wish again.
+func (o *Operator) askBy(ctx context.Context, r request) error {
+	what, name := r.verb.words, r.job
+	sent := false // a transaction that may have been applied
+	for try := 1; ; try++ {
+		v, l, err := o.editableView(ctx, what, name)
+		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
+			return failf(host.Unknown, e.Err, "%s", e.Msg)
+		}
+		if err != nil {
+			return err
+		}
+		ops, d, err := o.opsOf(ctx, r, v, l)
+		if err != nil || len(ops) == 0 {
+			return err
+		}
+		err = o.commit(ctx, d, ops...)
+		again := r.verb != verbTrigger || r.once != nil // a trigger that is asked for twice may run twice
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, registry.ErrConflict) && try < askTries:
+		case errors.Is(err, registry.ErrUnknown) && again && try < askTries:
+			sent = true
+			if r.once != nil {
+				r.once.unsure = true
+			}
+			if err := o.session.Sync(ctx); err != nil {
+				return failf(host.Unknown, err, "%s job %s", what, name)
+			}
+		default:
+			return askError(what, name, err)
+		}
+	}
+}
+
+// opsOf is the transaction that fulfils a request on a view, none if nothing is to be done.
+func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
+	what, name := r.verb.words, r.job
+	a, d, err := r.wish(v)
+	if err != nil {
+		return nil, d, err
+	}
+	d.verb, d.job = r.verb.command, name
+	var ops []registry.Op
+	if r.once != nil {
+		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
+			return nil, d, err
+		}
+	}
+	m, fault := protocol.Wish(v, a)
+	switch {
+	case fault != "":
+		return nil, d, failf(host.Refused, nil, "%s job %s: %s", what, name, fault)
+	case m == nil:
+		return ops, d, nil
+	}
+	does := l.Encode(m, v)
+	if _, pause := m.(protocol.SetPaused); !v.Dirs.Wasm {
+		if pause {
+			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
+		}
+		does = does[:len(does)-1] // the last operation sets the node `wasm`, which is missing
+	}
+	return append(does, ops...), d, nil
+}
+
+// editableView reads a job that is to be changed. It refuses one without a readable
+// configuration.
+func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
+	v, l, err := o.presentView(ctx, what, name)
+	switch {
+	case err != nil:
+		return nil, l, err
+	case v.ConfigFault != "":
+		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
+	case v.Config == nil:
+		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
+	}
+	return v, l, nil
+}
+
+// presentView reads the job as the registry has it by now, and refuses a job of a layout that this
+// release does not write. What jobView reads may be older than another operator's last change, since
+// a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
+// nothing to do.
+func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, nil, readError(err, "%s job %s", what, name)
+	}
+	l, err := o.jobLayout(ctx, what, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := o.readJob(ctx, l, name)
+	return v, l, err
+}

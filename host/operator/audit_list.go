@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+)
+
+// AuditRow is a write of an operator.
+type AuditRow struct {
+	Number int64     `json:"number"` // grows from row to row
+	At     time.Time `json:"at"`     // by the registry's clock
+	Author
+	Verb   string `json:"verb"` // in the words of the command
+	Job    string `json:"job,omitempty"`
+	Detail string `json:"detail,omitempty"` // parameters, as name=value
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	Fault  string `json:"fault,omitempty"` // why the row cannot be read; then it has no more than this
+}
+
+// AuditFilter says which rows Audit returns. The zero value is all of them.
+type AuditFilter struct {
+	Who   string
+	Verb  string // or how it begins: "job" is all verbs of jobs
+	Job   string
+	Since time.Time
+	Limit int // the newest so many; 0: no limit
+}
+
+func (f AuditFilter) takes(r *AuditRow) bool {
+	return (f.Who == "" || r.Name == f.Who) && (f.Job == "" || r.Job == f.Job) && !r.At.Before(f.Since) &&
+		(f.Verb == "" || r.Verb == f.Verb || strings.HasPrefix(r.Verb, f.Verb+" "))
+}
+
+// Audit returns rows of the audit, the newest first. A row that cannot be read is among
+// them, with the reason, unless the filter asks for what it may not have.
+func (o *Operator) Audit(ctx context.Context, f AuditFilter) ([]AuditRow, error) {
+	const what = "read the audit"
+	if f.Limit < 0 {
+		return nil, failf(host.Invalid, nil, "%s: a limit of %d rows is less than none", what, f.Limit)
+	}
+	dir, err := o.session.Read(ctx, o.tree.Audit())
+	if err != nil {
+		return nil, readError(err, what)
+	}
+	names := auditRows(dir)
+	slices.Reverse(names)
+	var rows []AuditRow
+	for some := range slices.Chunk(names, readsAtOnce) {
+		paths := make([]string, len(some))
+		for i, name := range some {
+			paths[i] = o.tree.Row(name)
+		}
+		nodes, err := o.readAll(ctx, paths, readsAtOnce)
+		if err != nil {
+			return nil, readError(err, what)
+		}
+		for i, n := range nodes {
+			if !n.Exists { // it has just been trimmed
+				continue
+			}
+			r := auditRow(some[i], n.Data)
+			r.At = n.Stat.ModifiedAt
+			if f.takes(&r) {
+				rows = append(rows, r)
+			}
+			if f.Limit > 0 && len(rows) == f.Limit || !f.Since.IsZero() && r.At.Before(f.Since) {
+				return rows, nil
+			}
+		}
+	}
+	return rows, nil
+}
+
+func auditRow(name string, data []byte) AuditRow {
+	n, _ := clustertree.RowNumber(name)
+	r, err := clustertree.DecodeRow(data)
+	if err != nil {
+		return AuditRow{Number: n, Fault: err.Error()}
+	}
+	return AuditRow{
+		Number: n, Author: Author{Name: r.Who, Way: Way(r.Way), Role: Role(r.Role), Request: r.Request},
+		Verb: r.Verb, Job: r.Job, Detail: r.Detail, Before: r.Before, After: r.After,
+	}
+}

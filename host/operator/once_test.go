@@ -1,0 +1,145 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// onceStage is a running job "j" of one item, and "k", on a registry in memory.
+func onceStage(t *testing.T) (registry.Registry, *pile) {
+	t.Helper()
+	reg, rows := embedded.Memory(), &pile{}
+	h, stop := start(t, host.Options{
+		Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Shards: 1}, {Name: "k", Shards: 1}},
+		Runner: host.Func(fine), Sinks: []trace.Sink{rows},
+	})
+	<-h.Ready()
+	t.Cleanup(func() {
+		if err := errors.Join(stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return reg, rows
+}
+
+// A key triggers once within a day, by whichever operator it comes.
+func TestKeyTriggersOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := onceStage(t)
+		one, other := operate(t, reg), operate(t, reg)
+		began := time.Now()
+		for _, step := range []struct {
+			what  string
+			by    *Operator
+			after time.Duration
+			key   string
+			again bool
+			runs  int
+		}{
+			{"first", one, time.Minute, "a", false, 1},
+			{"again", one, time.Minute, "a", true, 1},
+			{"on another server", other, time.Hour, "a", true, 1},
+			{"another key", other, 0, "b", false, 2},
+			{"just within the day", other, 24*time.Hour - 2*time.Minute - time.Hour, "a", true, 2},
+			{"a day later", one, 2 * time.Minute, "a", false, 3},
+		} {
+			time.Sleep(step.after)
+			got, err := step.by.TriggerOnce(t.Context(), "j", step.key)
+			if err != nil || got.Again != step.again || got.At.Before(began) || got.At.After(time.Now()) {
+				t.Errorf("%s: %+v, %v", step.what, got, err)
+			}
+			time.Sleep(time.Second)
+			if n := rows.count("j", trace.Succeeded); n != step.runs {
+				t.Errorf("%s: %d runs, want %d", step.what, n, step.runs)
+			}
+		}
+		_, err := one.TriggerOnce(t.Context(), "k", "a")
+		wantCode(t, "for another job", err, host.Refused)
+		for _, key := range []string{"", "a\n", "é", "\x1b[2J", strings.Repeat("x", maxKey+1)} {
+			_, err := one.TriggerOnce(t.Context(), "j", key)
+			wantCode(t, key, err, host.Invalid)
+		}
+		_, err = one.TriggerOnce(t.Context(), "none", "c")
+		wantCode(t, "no such job", err, host.NotFound)
+		put(t, one, registry.Set, one.tree.Keys("ca"), "{}") // that of "a" begins so
+		_, err = one.TriggerOnce(t.Context(), "j", "a")
+		wantCode(t, "damaged keys", err, host.Refused)
+		if got := audited(t, one, AuditFilter{Verb: "job trigger"}); len(got) != 3 {
+			t.Errorf("audit: %v", got)
+		}
+	})
+}
+
+// Of many clients that present one key at the same time, one triggers.
+func TestKeyOfManyClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := onceStage(t)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		first := 0
+		for range 10 {
+			o := operate(t, reg)
+			all.Go(func() {
+				got, err := o.TriggerOnce(t.Context(), "j", "a")
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !got.Again {
+					first++
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Minute)
+		if n := rows.count("j", trace.Succeeded); n != 1 || first != 1 {
+			t.Errorf("%d runs, %d first", n, first)
+		}
+	})
+}
+
+// forgetful is a session whose first transaction with a key is applied without an answer.
+type forgetful struct {
+	registry.Session
+	done bool
+}
+
+// Commit implements registry.Session.
+func (s *forgetful) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	r, err := s.Session.Commit(ctx, ops...)
+	if err == nil && len(ops) > 2 && !s.done {
+		s.done = true
+		return registry.Receipt{}, fmt.Errorf("%w: as the test wants it", registry.ErrUnknown)
+	}
+	return r, err
+}
+
+// A trigger with a key whose answer is lost is settled, and not asked for again.
+func TestKeyWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := onceStage(t)
+		o := operate(t, reg)
+		o.session = &forgetful{Session: o.session}
+		got, err := o.TriggerOnce(t.Context(), "j", "a")
+		time.Sleep(time.Minute)
+		if n := rows.count("j", trace.Succeeded); n != 1 || err != nil || got.Again || !o.session.(*forgetful).done {
+			t.Errorf("%d runs, %+v, %v", n, got, err)
+		}
+	})
+}
