@@ -6,6 +6,7 @@ package protocol
 type facts struct {
 	*State
 	Decision
+	notes [4]note // the first Notes of a rule, without memory of their own
 }
 
 // Decision is what a rule wants. Only Step carries it out.
@@ -58,7 +59,7 @@ func (s *State) decide(p *Plan) {
 		if r.name == s.o.Without {
 			continue
 		}
-		f.Decision = Decision{}
+		f.Decision = Decision{Notes: f.notes[:0]}
 		f.Mutation = r.decide(f)
 		s.carryOut(f.Decision, p)
 		if f.Mutation != nil {

@@ -79,9 +79,9 @@ type beginning struct {
 	changed bool
 }
 
-func newBeginning(s *facts) *beginning {
+func newBeginning(s *facts) beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
+	return beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
 }
 
 func (b *beginning) mutation() *Begin {

@@ -220,7 +220,7 @@ func (s *State) unidentified(p *Pending) Entry {
 // drop gives a row to pending runs that no member may take any more.
 func drop(s *facts) Mutation {
 	v := s.view
-	if !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
+	if len(v.Pending) == 0 || !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
 		return nil
 	}
 	m := Drop{Self: s.self, Own: s.next(s.own())}

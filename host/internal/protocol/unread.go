@@ -42,7 +42,8 @@ func (s *State) followSchedule(p *Plan) {
 	cron := s.inForce(c)
 	s.schedule.unread = !s.reads(cron)
 	if s.schedule.cron == nil || *s.schedule.cron != cron {
-		s.schedule.cron = &cron
+		now := cron // only a change needs memory
+		s.schedule.cron = &now
 		s.schedule.tick = Tick{}
 		s.clock.early, s.clock.dropped = Tick{}, false // they are of the schedule before
 		p.add(Reschedule{Cron: cron})
