@@ -40,7 +40,7 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 func keptRows(l layout.Layout, name string, v *protocol.View) []KeptRow {
 	var kept []KeptRow
 	for i := range v.Runs {
-		for _, row := range missed.Rows(l, name, v, &v.Runs[i].RunsData) {
+		for _, row := range missed.Rows(l, name, v, v.Runs[i].RunsData) {
 			kept = append(kept, KeptRow{row, v.Runs[i].ID})
 		}
 	}

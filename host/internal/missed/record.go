@@ -83,7 +83,7 @@ func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
 	var rows []trace.Row
 	for i := range v.Runs {
-		rows = append(rows, Rows(j.Layout, j.Name, v, &v.Runs[i].RunsData)...)
+		rows = append(rows, Rows(j.Layout, j.Name, v, v.Runs[i].RunsData)...)
 	}
 	if len(rows) == 0 {
 		return nil, nil
@@ -97,7 +97,7 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	}
 	for k := range v.Runs {
 		m, ok := v.Stored(v.Runs[k].ID)
-		if !ok || len(Rows(j.Layout, j.Name, v, &v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
+		if !ok || len(Rows(j.Layout, j.Name, v, v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
 			continue // a row has an unknown schedule, so all rows of the record stay
 		}
 		if _, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...); err != nil && !errors.Is(err, registry.ErrConflict) {

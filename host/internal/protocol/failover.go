@@ -49,7 +49,7 @@ func (m *Reclaim) bytes() int {
 func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	v := s.view
 	m := &Reclaim{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
-	m.Next.fold(&d.RunsData)
+	m.Next.fold(d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)
 	m.Next.Schedules = s.schedule.known
@@ -85,7 +85,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		if rows+open == 0 {
 			return nil // the own record is full of rows that the history has not taken
 		}
-		rest := d.RunsData
+		rest := *d.RunsData
 		rest.Rows, rest.Open = d.Rows[rows:], d.Open[min(open, len(d.Open)):]
 		rest.Flow, rest.Results = Flow{}, Results{} // the assignment has them
 		rest.Retries = d.Retries[max(open-len(d.Open), 0):]

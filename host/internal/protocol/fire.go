@@ -124,7 +124,7 @@ func (s *State) begun() int64 {
 	v := s.view
 	a := v.Assignment.clone()
 	for k := range v.Runs {
-		a.fold(&v.Runs[k].RunsData)
+		a.fold(v.Runs[k].RunsData)
 	}
 	var oldest int64
 	for i := range v.total() {

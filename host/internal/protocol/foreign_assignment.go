@@ -76,7 +76,7 @@ func (s *State) recorded(next *Assignment) []ID {
 	next.Schedules = s.schedule.known
 	for k := range s.view.Runs {
 		ids = append(ids, s.view.Runs[k].ID)
-		next.fold(&s.view.Runs[k].RunsData)
+		next.fold(s.view.Runs[k].RunsData)
 	}
 	return ids
 }

@@ -206,7 +206,7 @@ func leave(s *facts) Mutation {
 		return nil
 	}
 	next := s.view.Assignment.clone()
-	next.fold(&own.RunsData)
+	next.fold(own.RunsData)
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
 	next.Schedules = s.schedule.known

@@ -24,7 +24,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	}
 	s := &State{view: v, now: u.Now}
 	s.seeSchedule()
-	own := &Runs{ID: u.By}
+	own := &Runs{ID: u.By, RunsData: &RunsData{}}
 	if len(v.Runs) > 0 {
 		own = &v.Runs[0] // of a dead member
 	}
@@ -98,7 +98,7 @@ func (v *View) Stored(id ID) (Forget, bool) {
 	if d == nil || !v.dead(id) || len(d.Rows) == 0 {
 		return Forget{}, false
 	}
-	own := d.RunsData
+	own := *d.RunsData
 	own.Rows = slices.Clone(own.Rows[:0])
 	return Forget{Self: id, Own: own}, true
 }

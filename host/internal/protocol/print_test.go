@@ -373,7 +373,7 @@ func (c *cluster) printView(v *protocol.View) {
 	c.printAssignment(&v.Assignment)
 	for k := range v.Runs {
 		c.say("record of %s", nameOf(v.Runs[k].ID))
-		c.printRecord(&v.Runs[k].RunsData)
+		c.printRecord(v.Runs[k].RunsData)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestStreakIsOlderThanNoneThatItFollows(t *testing.T) {
 // A record reports only what no other one knows better.
 func TestRecordForgetsStreaks(t *testing.T) {
 	t.Parallel()
-	own := Runs{ID: "a", RunsData: RunsData{Past: Past{Streaks: []Streak{
+	own := Runs{ID: "a", RunsData: &RunsData{Past: Past{Streaks: []Streak{
 		{0, 2, 50}, // no other record knows it
 		{1, 2, 50}, // another member ran it since
 		{2, 2, 50}, // the assignment knows
@@ -39,7 +39,7 @@ func TestRecordForgetsStreaks(t *testing.T) {
 		{4, 0, 50}, // the assignment still says that it failed
 	}}}}
 	s := &State{view: &View{Assignment: Assignment{Past: Past{Streaks: []Streak{{2, 2, 50}, {4, 1, 40}}}}}}
-	s.view.Runs = []Runs{own, {ID: "b", RunsData: RunsData{Past: Past{Streaks: []Streak{{1, 0, 60}}}}}}
+	s.view.Runs = []Runs{own, {ID: "b", RunsData: &RunsData{Past: Past{Streaks: []Streak{{1, 0, 60}}}}}}
 	if got := s.streaksToKeep(&own); !slices.Equal(got, []Streak{{0, 2, 50}, {4, 0, 50}}) {
 		t.Errorf("it reports %v", got)
 	}

@@ -171,7 +171,9 @@ type Runs struct {
 	ID       ID
 	Version  int32
 	Modified int64 // revision of the last set: the fencing token of what it began
-	RunsData
+	// Views share the value, and a list of many records is copied whenever one of
+	// them changes.
+	*RunsData
 }
 
 // RunsData is the value of a Runs node.
@@ -264,7 +266,7 @@ func (v *View) results(at int64) Results {
 func (v *View) Past() Past {
 	a := v.Assignment.clone()
 	for k := range v.Runs {
-		a.fold(&v.Runs[k].RunsData)
+		a.fold(v.Runs[k].RunsData)
 		a.Flow.add(v.Runs[k].Flow)
 	}
 	return a.Past

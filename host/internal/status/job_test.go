@@ -77,7 +77,7 @@ func TestItems(t *testing.T) {
 			{Exists: true}, {}, {Exists: true}, {Exists: true, Owner: other, Failover: me},
 		},
 		Assignment: protocol.Assignment{Exists: true, Total: 6},
-		Runs: []protocol.Runs{{ID: other, RunsData: protocol.RunsData{
+		Runs: []protocol.Runs{{ID: other, RunsData: &protocol.RunsData{
 			Open: []protocol.Entry{{Item: 0, Instant: 10, Attempt: 2}}, Retries: []protocol.Retry{{Entry: protocol.Entry{Item: 3}, After: 50}},
 		}}},
 		Pending: []protocol.Pending{{Item: 2, Entry: protocol.Entry{Item: 2, Instant: 9}, Dead: "gone"}},

@@ -18,7 +18,7 @@ func whole() *protocol.View {
 		Leader: other, Definition: protocol.Definition{Config: text("{}")},
 		Instances: []protocol.Instance{{ID: me}, {ID: other}, {ID: java}},
 		Members:   []protocol.Member{{ID: me}, {ID: other}},
-		Runs:      []protocol.Runs{{ID: me}, {ID: other}},
+		Runs:      []protocol.Runs{{ID: me, RunsData: &protocol.RunsData{}}, {ID: other, RunsData: &protocol.RunsData{}}},
 		Items:     []protocol.Item{{Exists: true}, {Exists: true}},
 		Servers:   []protocol.Server{{IP: "10.0.0.1"}, {IP: "10.0.0.2"}},
 	}

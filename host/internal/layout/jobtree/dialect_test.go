@@ -65,7 +65,7 @@ func TestTransactionsAskTheirDialect(t *testing.T) {
 	v := &protocol.View{
 		Servers:    []protocol.Server{{IP: "10.0.0.1", Version: 5}},
 		Instances:  []protocol.Instance{{ID: me, Owner: 1, Version: 7}},
-		Runs:       []protocol.Runs{{ID: me}},
+		Runs:       []protocol.Runs{{ID: me, RunsData: &protocol.RunsData{}}},
 		Items:      []protocol.Item{{Exists: true, Owner: me}},
 		Assignment: protocol.Assignment{Exists: true, Total: 1, Members: []protocol.ID{me}, Owners: []protocol.ID{me}},
 	}

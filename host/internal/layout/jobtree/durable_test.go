@@ -20,7 +20,7 @@ func TestRelaxed(t *testing.T) {
 		Servers:    []protocol.Server{{IP: "10.0.0.1"}},
 		Instances:  []protocol.Instance{{ID: me, Owner: 1}},
 		Members:    []protocol.Member{{ID: me, Owner: 1}},
-		Runs:       []protocol.Runs{{ID: me}},
+		Runs:       []protocol.Runs{{ID: me, RunsData: &protocol.RunsData{}}},
 		Items:      []protocol.Item{{Exists: true, Owner: me, Running: 1}},
 		Assignment: protocol.Assignment{Exists: true, Total: 1, Members: []protocol.ID{me}, Owners: []protocol.ID{me}},
 	}

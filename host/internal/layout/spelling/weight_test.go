@@ -97,7 +97,7 @@ func newFiller(t *testing.T, rng *rand.Rand, total, most int) *filler {
 		Dirs:   protocol.Dirs{Root: true, Servers: true, Instances: true, Leader: true, Election: true, Latch: true, LeaderSharding: true, Sharding: true, Failover: true, FailoverItems: true, Wasm: true, Members: true, Runs: true, WasmNode: true},
 		Config: &protocol.Config{Total: total, Cron: "0/10 * * * * ?", Failover: true}, Leader: fillerID, LeaderOwner: 1,
 		Instances: []protocol.Instance{{ID: fillerID, Owner: 1}}, Members: []protocol.Member{{ID: fillerID, Owner: 1}}, Servers: []protocol.Server{{IP: "10.0.0.1"}},
-		Runs:       []protocol.Runs{{ID: fillerID}},
+		Runs:       []protocol.Runs{{ID: fillerID, RunsData: &protocol.RunsData{}}},
 		Assignment: protocol.Assignment{Exists: true, Total: total, Members: []protocol.ID{fillerID}},
 	}
 	for range total {
@@ -126,7 +126,7 @@ func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 		k--
 	}
 	runs := append([]protocol.Runs(nil), f.v.Runs...)
-	runs[k] = protocol.Runs{ID: fillerID, Version: runs[k].Version + 1, RunsData: own}
+	runs[k] = protocol.Runs{ID: fillerID, Version: runs[k].Version + 1, RunsData: &own}
 	f.v.Runs = runs
 	f.step(protocol.Committed{Plan: p.ID, Outcome: protocol.Applied, Revision: f.v.Rev})
 	return f.observe()
