@@ -68,10 +68,11 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		d.faults.set("", err)
 		return
 	}
-	rel, ok := strings.CutPrefix(path, d.j.root+"/")
-	if !ok {
+	rel, ok := strings.CutPrefix(path, d.j.root)
+	if !ok || rel[0] != '/' {
 		return
 	}
+	rel = rel[1:]
 	v := d.v
 	switch rel {
 	case NodeConfig:
@@ -165,7 +166,7 @@ func (d *Decoder) assignment(n registry.Node) {
 		d.faults.set(NodeAssignment, nil)
 		return
 	}
-	a, err := spelling.DecodeAssignment(n.Data)
+	a, err := d.records.DecodeAssignment(n.Data)
 	d.faults.set(NodeAssignment, expected("an assignment", err))
 	a.Version = n.Stat.Version
 	v.Assignment = a

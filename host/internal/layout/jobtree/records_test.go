@@ -25,6 +25,11 @@ func TestSharedRecordsAreDecodedOnce(t *testing.T) {
 	if v := b.View(); v.Runs[0].Seq != 8 {
 		t.Errorf("other bytes have number %d", v.Runs[0].Seq)
 	}
+	a.Apply(j.Root()+"/wasm/assignment", node(`{"v":1,"total":2,"members":[],"owners":[],"last":[]}`))
+	b.Apply(j.Root()+"/wasm/assignment", node(`{"v":1,"total":2,"members":[],"owners":[],"last":[]}`))
+	if va, vb := a.View(), b.View(); va.Assignment.Total != 2 || vb.Assignment.Total != 2 || len(records) != 3 {
+		t.Errorf("assignments of %d and %d items, %d values", va.Assignment.Total, vb.Assignment.Total, len(records))
+	}
 	for _, d := range []*jobtree.Decoder{a, b} { // what cannot be read cannot be read by the next one either
 		d.Apply(path, node(`{"v":2}`))
 		if v := d.View(); v.RecordFault == "" {

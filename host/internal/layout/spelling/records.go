@@ -2,19 +2,38 @@ package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// Records are members' records by their bytes. Decoders that share them decode
-// each once, so a process that has many decoders of one tree needs a fraction of
-// the time. Entries are never removed: Records are for processes that end soon.
-type Records map[string]*protocol.RunsData
+// Records are values of ours by their bytes: members' records and assignments.
+// Decoders that share them decode each once, so a process that has many decoders of
+// one tree needs a fraction of the time. Entries are never removed: Records are for
+// processes that end soon. Many views may share a value, so callers do not change it.
+type Records map[string]*decoded
 
-// Decode returns the record. Many views may share it, so callers do not change it.
+// decoded is what some bytes mean. They are of one kind, the other is nil.
+type decoded struct {
+	runs       *protocol.RunsData
+	assignment *protocol.Assignment
+}
+
+// Decode returns a member's record.
 func (r Records) Decode(data []byte) (*protocol.RunsData, error) {
-	if d, ok := r[string(data)]; ok {
-		return d, nil
+	if d := r[string(data)]; d != nil && d.runs != nil {
+		return d.runs, nil
 	}
 	d, err := DecodeRuns(data)
 	if err == nil && r != nil {
-		r[string(data)] = &d
+		r[string(data)] = &decoded{runs: &d}
 	}
 	return &d, err
+}
+
+// DecodeAssignment returns the assignment.
+func (r Records) DecodeAssignment(data []byte) (protocol.Assignment, error) {
+	if d := r[string(data)]; d != nil && d.assignment != nil {
+		return *d.assignment, nil
+	}
+	a, err := DecodeAssignment(data)
+	if err == nil && r != nil {
+		r[string(data)] = &decoded{assignment: &a}
+	}
+	return a, err
 }
