@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -24,7 +25,7 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 		l.defined(d, old, by)
 		return
 	}
-	if written(old.Definition.Module) != written(l.v.Definition.Module) {
+	if !alike(old.Definition.Module, l.v.Definition.Module) {
 		l.switched(old, by)
 	}
 	switch {
@@ -32,9 +33,9 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 		l.w.breach("no lost config", "%s replaces version %s of the configuration, having read %s", by, old.ConfigVersion, by.view.ConfigVersion)
 	case ok && old.ConfigVersion != l.derived[written(put.Config)]:
 		l.w.breach("no lost config", "%s replaces version %s of the configuration by one made from %s", by, old.ConfigVersion, l.derived[written(put.Config)])
-	case ok && written(put.Config) != written(l.v.Definition.Config):
+	case ok && !alike(put.Config, l.v.Definition.Config):
 		l.w.breach("no lost config", "%s wrote another configuration than it was given", by)
-	case !ok && old.Config != nil && written(old.Definition.Config) != written(l.v.Definition.Config):
+	case !ok && old.Config != nil && !alike(old.Definition.Config, l.v.Definition.Config):
 		l.w.breach("no lost config", "%s changed the configuration", by)
 	}
 	if _, ok := by.m.(protocol.DisableServer); !ok {
@@ -64,7 +65,7 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	if numbered(config) != old.ConfigVersion || numbered(module) != was {
 		l.w.breach("no torn definition", "%s replaces versions %s and %s by what was made from %d and %d", by, old.ConfigVersion, was, config, module)
 	}
-	if d.Config != nil && written(l.v.Definition.Config) != written(d.Config) || d.Config == nil && written(l.v.Definition.Config) != written(old.Definition.Config) {
+	if d.Config != nil && !alike(l.v.Definition.Config, d.Config) || d.Config == nil && !alike(l.v.Definition.Config, old.Definition.Config) {
 		l.w.breach("no torn definition", "%s wrote another configuration than it was given", by)
 	}
 }
@@ -287,7 +288,7 @@ func (l *ledger) readable(by author) {
 		begun = len(m.Begun)
 	default:
 	}
-	if begun > 0 && written(by.view.Definition.Config) == garbage {
+	if begun > 0 && string(spelling.Bytes(by.view.Definition.Config)) == garbage {
 		l.w.breach("damage", "%s, on a configuration that cannot be read", by)
 	}
 }

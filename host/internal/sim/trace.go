@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
@@ -75,6 +77,9 @@ func written(part protocol.Spelled) string {
 	}
 	return part.String()
 }
+
+// alike reports whether two parts have the same text.
+func alike(a, b protocol.Spelled) bool { return bytes.Equal(spelling.Bytes(a), spelling.Bytes(b)) }
 
 func describeConfig(part protocol.Spelled) string {
 	c, err := v21.DecodeConfig([]byte(written(part)))
