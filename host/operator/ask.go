@@ -108,7 +108,7 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		return ops, d, nil
 	}
 	does := l.Encode(m, v)
-	if _, pause := m.(protocol.SetPaused); !v.Dirs.Wasm {
+	if _, pause := m.(protocol.SetPaused); !v.Parents.Assignment {
 		if pause {
 			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
 		}

@@ -130,10 +130,10 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 		return nil, err
 	}
 	file := fileOf(as, name)
-	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.Dirs.Module, Newest: form.Newest}
+	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.HasModule, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
 	switch {
-	case v.Config == nil && v.ConfigFault == "" && len(form.Online) == 0 && !v.Dirs.Instances && !v.Dirs.Servers:
+	case v.Config == nil && v.ConfigFault == "" && !form.Used:
 		if file == nil {
 			return nil, nil
 		}

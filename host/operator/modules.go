@@ -169,7 +169,7 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 func (o *Operator) amend(ctx context.Context, by verb, name string, change func(*definition.Module) error) error {
 	what := by.words
 	wish := func(v *protocol.View) (a protocol.Ask, d deed, err error) {
-		if !v.Dirs.Module {
+		if !v.HasModule {
 			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
 		m, err := spelling.ModuleOf(v)

@@ -220,7 +220,7 @@ func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*
 	if err != nil {
 		return nil, readError(err, "look at job %s", name)
 	}
-	if !v.Dirs.Root || !isJob(v) {
+	if !v.Exists || !isJob(v) {
 		return nil, o.noJob(ctx, name)
 	}
 	return v, nil

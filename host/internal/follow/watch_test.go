@@ -76,7 +76,7 @@ func (w *watched) happens(ops ...registry.Op) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
-	if v := w.turn(); v == nil || v.Dirs.Root {
+	if v := w.turn(); v == nil || v.Exists {
 		t.Fatalf("the first view is %+v", v)
 	}
 	if v := w.turn(); v != nil {
@@ -89,7 +89,7 @@ func TestWatch(t *testing.T) {
 		w.reading = nil
 		w.happens(registry.Op{Kind: registry.CreateEphemeral, Path: w.job.Instance("10.0.0.9@-@9")})
 	}
-	if v := w.turn(); v == nil || !v.Dirs.Root || len(v.Instances) != 1 {
+	if v := w.turn(); v == nil || !v.Exists || len(v.Instances) != 1 {
 		t.Errorf("the newer view is %+v", v)
 	}
 	// After lost events all nodes are read.

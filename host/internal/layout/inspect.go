@@ -17,6 +17,8 @@ type Form struct {
 	// Online are the addresses of members in layouts 1 and 2.0, where members have no
 	// other id.
 	Online []string
+	// Used is set if a node exists in which members register, whoever they are.
+	Used bool
 	// Guarantee is set if members of ElasticJob have waited for each other, for a
 	// listener that runs once for all of them.
 	Guarantee bool
@@ -59,7 +61,11 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 	if err != nil {
 		return Form{}, err
 	}
-	f := Form{Guarantee: slices.Contains(root.Children, jobtree.NodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
+	f := Form{
+		Used:      slices.Contains(root.Children, jobtree.NodeServers) || slices.Contains(root.Children, jobtree.NodeInstances),
+		Guarantee: slices.Contains(root.Children, jobtree.NodeGuarantee),
+		Newest:    max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified),
+	}
 	var known []registry.Node
 	for _, ip := range servers.Children {
 		s, err := read(l.At(jobtree.NodeServers) + "/" + ip)

@@ -117,7 +117,7 @@ func TestDefinitionsKeepTheirLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := l.NewDecoder(nil).View()
-		v.Definition, v.Dirs.Module = spelled, true
+		v.Definition, v.HasModule = spelled, true
 		config, module := l.Defined(v)
 		if config == nil || module == nil {
 			t.Fatalf("layout %s cannot read %s and %s", name, spelled.Config, spelled.Module)

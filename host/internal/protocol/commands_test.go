@@ -301,7 +301,7 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 	case "define":
 		have := protocol.Version(a.key("have", string(m.shown.ConfigVersion)))
 		shown := m.shown.ModuleVersion
-		if !m.shown.Dirs.Module {
+		if !m.shown.HasModule {
 			shown = protocol.NoModule
 		}
 		haveModule := protocol.Version(a.key("have-module", string(shown)))

@@ -50,7 +50,7 @@ func (s *State) configured(in Configured) {
 }
 
 func (v *View) moduleVersion() Version {
-	if !v.Dirs.Module {
+	if !v.HasModule {
 		return NoModule
 	}
 	return v.ModuleVersion

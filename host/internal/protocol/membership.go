@@ -113,7 +113,7 @@ func join(s *facts) Mutation {
 	if v.ConfigFault != "" || s.o.Barred || s.removed() {
 		return nil
 	}
-	if v.Config == nil || !v.Dirs.all() || !v.Dirs.Latch {
+	if v.Config == nil || !v.complete() || !v.Parents.Latch {
 		if v.Config == nil && s.o.Define.Config == nil {
 			return nil // the job was removed, or another server is about to define it
 		}
@@ -123,6 +123,9 @@ func join(s *facts) Mutation {
 	s.note(m)
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
 }
+
+// complete: the nodes are there without which no member writes.
+func (v *View) complete() bool { return v.Parents.Shared && v.Parents.Ours && v.Parents.Assignment }
 
 // neverJoins: the member was asked to leave before it joined.
 type neverJoins struct{}
@@ -146,7 +149,7 @@ func (m met) keep(s *State, _ *Plan) {
 // exists.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
+	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.complete() || s.removing() {
 		return nil
 	}
 	return Setup{}

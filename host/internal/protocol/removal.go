@@ -13,7 +13,7 @@ const RemovalPause = 3000
 // seeRemoval notes when a parent of the job's nodes was first missing.
 func (s *State) seeRemoval() {
 	switch {
-	case s.self == "" || s.view.Dirs.parents() && s.view.Dirs.Members && s.view.Dirs.Runs:
+	case s.self == "" || s.view.stands() && s.view.Parents.Ours:
 		s.session.nodesGoneSince = 0
 	case s.session.nodesGoneSince == 0:
 		s.session.nodesGoneSince = s.now
@@ -34,13 +34,10 @@ func (s *State) removalOver() int64 {
 }
 
 // removed: the job was removed here, and its nodes are not complete.
-func (s *State) removed() bool { return s.o.Removed && !s.view.Dirs.parents() }
+func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 
-// parents reports whether the nodes exist that ElasticJob has as well, and that only go
-// with the job.
-func (d *Dirs) parents() bool {
-	return d.Servers && d.Instances && d.LeaderSharding && d.Latch
-}
+// stands: the nodes are there that go with the job alone.
+func (v *View) stands() bool { return v.Parents.Shared && v.Parents.Latch }
 
 // seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
 // Leave was applied after all.

@@ -16,7 +16,11 @@ type ID = job.InstanceID
 type View struct {
 	Rev int64 // counts the views that differ
 
-	Dirs   Dirs
+	Exists  bool // the job's own node is there
+	Parents Parents
+	// Nodes are those that exist of which only the layout asks, for its transactions. It
+	// numbers them.
+	Nodes  NodeSet
 	Config *Config // nil: there is none
 	// ConfigFault is why config, or the module's node, cannot be read; nothing
 	// begins then.
@@ -24,9 +28,11 @@ type View struct {
 	ConfigVersion Version
 	// ConfigModified is the revision of its last set.
 	ConfigModified int64
-	ModuleVersion  Version    // of the module's node, if Dirs shows one
-	Definition     Definition // what the two nodes hold, also what cannot be read
-	Next           string     // digest of the module that is to take the place of the one that runs; "": none
+	// HasModule: the module's node is there, so a server of ours has defined the job.
+	HasModule     bool
+	ModuleVersion Version
+	Definition    Definition // what the two nodes hold, also what cannot be read
+	Next          string     // digest of the module that is to take the place of the one that runs; "": none
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string
@@ -43,6 +49,7 @@ type View struct {
 	Instances                    []Instance // descending by id, as ElasticJob lists them
 	Ghosts                       []ID       // nodes of instances that no session holds; they are ignored
 	Members                      []Member   // ascending by id
+	Joins                        int32      // raised by each Join of a member of ours
 	Servers                      []Server   // ascending by address
 
 	Items           []Item // by number; as many as the largest node says
@@ -62,21 +69,27 @@ type View struct {
 	Went
 }
 
-// Dirs says which parent nodes exist, so that no member creates one that does.
-type Dirs struct {
-	Root, Servers, Instances, Leader, Election, Latch bool
-	LeaderSharding, Sharding, Failover, FailoverItems bool
-	FailoverLatch                                     bool
-	Wasm, Module, Members, Runs                       bool // Wasm: with the assignment
-	WasmNode                                          bool // there, whatever is below it
-	// MembersV is the version of the node above all members of ours: each Join
-	// raises it.
-	MembersV int32
+// Parents says whether the nodes are there below which members write, so that no member
+// creates one that is.
+type Parents struct {
+	Shared bool // those of ElasticJob as well, which go with the job alone
+	Latch  bool // the queue of members that want to lead; releases of ElasticJob delete it when it is empty
+	Ours   bool // those of members and records of ours
+	// Assignment: that node is there, also if it cannot be read.
+	Assignment bool
 }
 
-// all reports whether all nodes exist below which a member writes.
-func (d *Dirs) all() bool {
-	return d.Wasm && d.Members && d.Runs && d.Instances && d.Servers && d.LeaderSharding
+// NodeSet is a set of numbered nodes.
+type NodeSet uint32
+
+// Has reports whether the set has a node.
+func (s NodeSet) Has(node int) bool { return s>>node&1 != 0 }
+
+// Set adds a node that exists, and removes one that does not.
+func (s *NodeSet) Set(node int, exists bool) {
+	if *s &^= 1 << node; exists {
+		*s |= 1 << node
+	}
 }
 
 // Config is what the protocol reads of the job's configuration.

@@ -24,7 +24,7 @@ func (m *member) configure() bool {
 	if v.ConfigFault != "" {
 		return false
 	}
-	if v.Config == nil || m.Define == nil && !v.Dirs.Module {
+	if v.Config == nil || m.Define == nil && !v.HasModule {
 		m.Changed(nil)
 		return false
 	}

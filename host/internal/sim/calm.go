@@ -130,7 +130,7 @@ func (w *World) nextCommand(end int64) {
 		if w.now >= end {
 			return
 		}
-		if v := w.ledger.v; v != nil && v.Config != nil && v.Dirs.Wasm {
+		if v := w.ledger.v; v != nil && v.Config != nil && v.Parents.Assignment {
 			w.command(v, end-w.now)
 		}
 		w.nextCommand(end)

@@ -55,7 +55,7 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 // nodes or in neither.
 func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	was := protocol.NoModule
-	if old.Dirs.Module {
+	if old.HasModule {
 		was = old.ModuleVersion
 	}
 	var number, config, module int
@@ -76,7 +76,7 @@ const definedBy = `{"v":1,"kind":"%d from %d and %d"`
 // switched checks that a module is replaced by the next one only when every member has
 // that.
 func (l *ledger) switched(old *protocol.View, by author) {
-	if _, ok := by.m.(protocol.Setup); ok && !old.Dirs.Module {
+	if _, ok := by.m.(protocol.Setup); ok && !old.HasModule {
 		return
 	}
 	if _, ok := by.m.(protocol.Switch); !ok || old.Next == "" || l.v.Next != "" || !strings.Contains(written(l.v.Definition.Module), old.Next) {

@@ -203,7 +203,7 @@ const foreignSession = 1 << 40
 
 // visit registers a foreign member without a process for a few seconds.
 func (w *World) visit() {
-	if w.visiting || w.ledger.v == nil || !w.ledger.v.Dirs.Instances {
+	if w.visiting || !w.tree.Get(w.nodes.instances).Exists {
 		return
 	}
 	w.visiting = true

@@ -19,7 +19,7 @@ func (w *World) tool(m protocol.Mutation) {
 // operate is an operator who writes with a tool of ElasticJob.
 func (w *World) operate() {
 	v := w.ledger.v
-	if v == nil || v.Config == nil || !v.Dirs.Wasm {
+	if v == nil || v.Config == nil || !v.Parents.Assignment {
 		return
 	}
 	kinds := 14
@@ -177,7 +177,7 @@ func numbered(n int) protocol.Version { return protocol.Version(strconv.Itoa(n))
 // version that it was derived from.
 func (w *World) definition(v *protocol.View, have protocol.Version) protocol.AskDefine {
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: have, HaveModule: protocol.NoModule}
-	if v.Dirs.Module {
+	if v.HasModule {
 		a.HaveModule = older(v.ModuleVersion, w.rng.IntN(2))
 	}
 	if w.chance(0.7) {

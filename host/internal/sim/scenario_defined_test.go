@@ -56,7 +56,7 @@ func (w *World) defineNext() {
 func (w *World) nextModule() protocol.AskDefine {
 	v := w.ledger.v
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: v.ConfigVersion, HaveModule: protocol.NoModule}
-	if v.Dirs.Module {
+	if v.HasModule {
 		a.HaveModule = v.ModuleVersion
 	}
 	a.Module = spelling.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)))

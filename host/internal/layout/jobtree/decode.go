@@ -48,8 +48,9 @@ func (d *Decoder) View() *protocol.View {
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
+	v.Parents = parentsOf(v)
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
-	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
+	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Parents.Assignment, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.publish(v, d.j)
 	if v.Config = d.config; d.foreign {
 		v.Config = nil
@@ -62,7 +63,8 @@ func (d *Decoder) View() *protocol.View {
 func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
-		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, NodeWasm)
+		d.v.Exists = n.Exists
+		d.parent(NodeWasm, slices.Contains(n.Children, NodeWasm))
 		err := d.j.dialect.Root(n)
 		d.foreign = err != nil
 		d.faults.set("", err)
@@ -74,33 +76,22 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	}
 	rel = rel[1:]
 	v := d.v
+	d.parent(rel, n.Exists)
 	switch rel {
 	case NodeConfig:
 		d.configured(n)
-	case NodeServers:
-		v.Dirs.Servers = n.Exists
 	case NodeInstances:
-		v.Dirs.Instances, v.InstancesChanged, v.InstancesVersion = n.Exists, n.Stat.ChildrenChanged, n.Stat.ChildVersion
-	case NodeLeader:
-		v.Dirs.Leader = n.Exists
-	case NodeElection:
-		v.Dirs.Election = n.Exists
+		v.InstancesChanged, v.InstancesVersion = n.Stat.ChildrenChanged, n.Stat.ChildVersion
 	case NodeLatch:
-		v.Dirs.Latch, v.ElectionLatch = n.Exists, spelling.Queue(n.Children)
-	case NodeLeaderSharding:
-		v.Dirs.LeaderSharding = n.Exists
+		v.ElectionLatch = spelling.Queue(n.Children)
 	case NodeSharding:
-		v.Dirs.Sharding = n.Exists
 		d.shards(n)
-	case NodeFailover:
-		v.Dirs.Failover = n.Exists
 	case NodeFailoverLatch:
-		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, spelling.Queue(n.Children)
+		v.FailoverLatch = spelling.Queue(n.Children)
 	case NodeFailoverItems:
-		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
 	case NodeModule:
-		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), version(n), ""
+		v.HasModule, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), version(n), ""
 		var m definition.Module
 		var err error
 		if n.Exists {
@@ -111,9 +102,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		}
 		d.faults.set(NodeModule, expected("a module", err))
 	case NodeMembers:
-		v.Dirs.Members, v.Dirs.MembersV = n.Exists, n.Stat.Version
-	case NodeRuns:
-		v.Dirs.Runs = n.Exists
+		v.Joins = n.Stat.Version
 	case NodeLeaderInstance:
 		v.Leader, v.LeaderOwner, v.LeaderVersion = named(n), int64(n.Stat.Owner), n.Stat.Version
 		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
@@ -160,7 +149,6 @@ func (d *Decoder) configured(n registry.Node) {
 
 func (d *Decoder) assignment(n registry.Node) {
 	v := d.v
-	v.Dirs.Wasm = n.Exists
 	v.Assignment = protocol.Assignment{}
 	if !n.Exists {
 		d.faults.set(NodeAssignment, nil)

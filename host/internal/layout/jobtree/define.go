@@ -33,26 +33,17 @@ func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition
 }
 
 func (t *transaction) setup(m protocol.Setup) {
-	d := t.v.Dirs
-	if !d.Root {
+	if !t.v.Exists {
 		t.create(t.root, "")
 	}
 	if t.v.Config == nil {
 		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
 	}
-	for _, n := range []parent{
-		{d.Leader, NodeLeader}, {d.Election, NodeElection}, {d.Latch, NodeLatch}, {d.LeaderSharding, NodeLeaderSharding},
-		{d.Servers, NodeServers}, {d.Instances, NodeInstances},
-		{d.WasmNode, NodeWasm}, {d.Members, NodeMembers}, {d.Runs, NodeRuns},
-	} {
-		if !n.there {
-			t.create(t.at(n.node), "")
-		}
-	}
-	if t.v.Config == nil && m.Module != nil && !d.Module {
+	t.makeParents(NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns)
+	if t.v.Config == nil && m.Module != nil && !t.v.HasModule {
 		t.op(registry.Create, t.at(NodeModule), spelling.Bytes(m.Module), 0)
 	}
-	if !d.Wasm {
+	if !t.v.Parents.Assignment {
 		t.op(registry.Create, t.at(NodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
 	}
 }
@@ -67,9 +58,9 @@ func (t *transaction) define(m protocol.Define) {
 	t.fenced("define/config", config...)
 	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
 	switch {
-	case !t.v.Dirs.Module && m.Module == nil:
+	case !t.v.HasModule && m.Module == nil:
 		module.Kind = registry.Absent
-	case !t.v.Dirs.Module:
+	case !t.v.HasModule:
 		module.Kind, module.Data = registry.Create, spelling.Bytes(m.Module)
 	case m.Module != nil:
 		module.Kind, module.Data = registry.Set, spelling.Bytes(m.Module)

@@ -15,7 +15,7 @@ func TestRelaxed(t *testing.T) {
 	const me = "10.0.0.1@-@1"
 	j := v21.NewJob("a/b", "x")
 	v := &protocol.View{
-		Dirs:       protocol.Dirs{Root: true, Servers: true, Instances: true, Sharding: true, Wasm: true},
+		Exists:     true,
 		Config:     &protocol.Config{Total: 1},
 		Servers:    []protocol.Server{{IP: "10.0.0.1"}},
 		Instances:  []protocol.Instance{{ID: me, Owner: 1}},

@@ -11,7 +11,7 @@ import (
 
 // noneJoined: no member of ours has joined since the view; some may have left.
 func (t *transaction) noneJoined(fence string) {
-	t.check(fence, t.at(NodeMembers), t.v.Dirs.MembersV)
+	t.check(fence, t.at(NodeMembers), t.v.Joins)
 }
 
 func (t *transaction) join(m protocol.Join) {

@@ -28,9 +28,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		t.strip(m.Strip)
 		return
 	}
-	if !t.v.Dirs.Sharding {
-		t.create(t.at(NodeSharding), "")
-	}
+	t.makeParents(NodeSharding)
 	for i, owner := range m.Next.Owners {
 		t.owner(i, owner)
 	}
@@ -49,9 +47,7 @@ func (t *transaction) owners(m protocol.Owners) {
 		t.strip(m.Strip)
 		return
 	}
-	if !t.v.Dirs.Sharding {
-		t.create(t.at(NodeSharding), "")
-	}
+	t.makeParents(NodeSharding)
 	for _, i := range m.Write {
 		t.owner(i, t.v.Assignment.Owners[i])
 	}

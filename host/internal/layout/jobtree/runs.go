@@ -113,12 +113,7 @@ func (t *transaction) pend(all []protocol.Pending) {
 	if len(all) == 0 {
 		return
 	}
-	if !t.v.Dirs.Failover {
-		t.create(t.at(NodeFailover), "")
-	}
-	if !t.v.Dirs.FailoverItems {
-		t.create(t.at(NodeFailoverItems), "")
-	}
+	t.makeParents(NodeFailover, NodeFailoverItems)
 	for k := range all {
 		kind, version := registry.Create, int32(0)
 		if pendingIn(t.v.Pending, all[k].Item) != nil {

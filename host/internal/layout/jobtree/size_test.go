@@ -77,7 +77,7 @@ func TestLargestJob(t *testing.T) {
 	}
 
 	j := v21.NewJob("a/namespace/of/some/length", strings.Repeat("job", 20))
-	v := &protocol.View{Assignment: a, Dirs: protocol.Dirs{Sharding: true}}
+	v := &protocol.View{Assignment: a}
 	m := protocol.Owners{Last: true}
 	for i := range j.MaxNodes() * 3 / 4 { // two nodes each
 		m.Write = append(m.Write, 90_000+i)

@@ -20,7 +20,7 @@ func (j Job) Defined(v *protocol.View) (config definition.Config, module *defini
 	if c, err := j.dialect.Parse(spelling.Bytes(v.Definition.Config)); v.ConfigFault == "" && err == nil {
 		config = c
 	}
-	if v.Dirs.Module {
+	if v.HasModule {
 		if m, err := spelling.ModuleOf(v); err == nil {
 			module = &m
 		}

@@ -94,7 +94,7 @@ func newFiller(t *testing.T, rng *rand.Rand, total, most int) *filler {
 	f := &filler{t: t, rng: rng, now: 1_700_000_100_000, most: most}
 	f.s = protocol.NewState(protocol.Options{Base: fillerID, Session: 1, MaxBytes: most, NodeBytes: 150})
 	f.v = protocol.View{
-		Dirs:   protocol.Dirs{Root: true, Servers: true, Instances: true, Leader: true, Election: true, Latch: true, LeaderSharding: true, Sharding: true, Failover: true, FailoverItems: true, Wasm: true, Members: true, Runs: true, WasmNode: true},
+		Exists: true, Parents: protocol.Parents{Shared: true, Latch: true, Ours: true, Assignment: true},
 		Config: &protocol.Config{Total: total, Cron: "0/10 * * * * ?", Failover: true}, Leader: fillerID, LeaderOwner: 1,
 		Instances: []protocol.Instance{{ID: fillerID, Owner: 1}}, Members: []protocol.Member{{ID: fillerID, Owner: 1}}, Servers: []protocol.Server{{IP: "10.0.0.1"}},
 		Runs:       []protocol.Runs{{ID: fillerID, RunsData: &protocol.RunsData{}}},

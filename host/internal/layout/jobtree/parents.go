@@ -1,0 +1,42 @@
+package jobtree
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// parents are the nodes that exist for what is below them. View.Nodes has them by their
+// number here.
+var parents = []string{
+	NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns,
+	NodeAssignment, NodeSharding, NodeFailover, NodeFailoverItems, NodeFailoverLatch,
+}
+
+// parent notes whether a parent exists. Other nodes it ignores.
+func (d *Decoder) parent(node string, exists bool) {
+	if k := slices.Index(parents, node); k >= 0 {
+		d.v.Nodes.Set(k, exists)
+	}
+}
+
+// has reports whether all these parents exist.
+func has(v *protocol.View, nodes ...string) bool {
+	return !slices.ContainsFunc(nodes, func(node string) bool { return !v.Nodes.Has(slices.Index(parents, node)) })
+}
+
+func parentsOf(v *protocol.View) protocol.Parents {
+	return protocol.Parents{
+		Shared: has(v, NodeServers, NodeInstances, NodeLeaderSharding), Latch: has(v, NodeLatch),
+		Ours: has(v, NodeMembers, NodeRuns), Assignment: has(v, NodeAssignment),
+	}
+}
+
+// makeParents creates those of these parents that are missing, outermost first.
+func (t *transaction) makeParents(nodes ...string) {
+	for _, node := range nodes {
+		if !has(t.v, node) {
+			t.create(t.at(node), "")
+		}
+	}
+}
