@@ -34,7 +34,7 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 		for _, in := range v.Instances {
 			// A foreign member may have ignored the request that is there, but sees the
 			// next write.
-			if !in.Triggered || !v.member(in.ID) {
+			if in.Request == 0 || !v.member(in.ID) {
 				to = append(to, in.ID)
 			}
 		}

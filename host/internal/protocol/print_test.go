@@ -380,7 +380,7 @@ func (c *cluster) printView(v *protocol.View) {
 func instances(v *protocol.View) string {
 	var names []string
 	for _, in := range v.Instances {
-		names = append(names, nameOf(in.ID)+given(in.Triggered, " (triggered)"))
+		names = append(names, nameOf(in.ID)+given(in.Request != 0, " (triggered)"))
 	}
 	return or(strings.Join(names, " "), "none")
 }

@@ -37,7 +37,7 @@ func (w reshardWait) keep(s *State, _ *Plan) {
 func (s *State) reshardWait() reshardWait {
 	asked := int64(0)
 	if s.triggered() {
-		asked = s.view.instance(s.self).Modified
+		asked = s.view.instance(s.self).Request
 	}
 	if s.reshard.since != 0 && (s.reshard.waitFrom == 0 && s.schedule.tick.At != 0 || asked > s.reshard.waitAsked) {
 		return reshardWait{s.now, asked}

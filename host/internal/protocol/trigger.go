@@ -13,7 +13,7 @@ func (s *State) triggered() bool {
 		return false
 	}
 	in := s.view.instance(s.self)
-	return in != nil && in.Triggered
+	return in != nil && in.Request != 0
 }
 
 // request accepts the trigger that was written to our instance: from now on it is in our
@@ -50,7 +50,7 @@ func (b *beginning) request() {
 // which had accepted this request or a later one.
 func (b *beginning) asked() []int {
 	s := b.s
-	rev := s.view.instance(s.self).Modified
+	rev := s.view.instance(s.self).Request
 	var items []int
 	for i, owner := range s.view.Assignment.Owners {
 		if owner == s.self && max(at(s.view.Assignment.Requested, i), at(s.own().Requested, i)) < rev {
@@ -63,7 +63,7 @@ func (b *beginning) asked() []int {
 
 // asks: a request waits at the instance, and has not been accepted for the item.
 func (in *Instance) asks(next *Assignment, i int) bool {
-	return in != nil && in.Triggered && in.Modified > at(next.Requested, i)
+	return in != nil && in.Request > at(next.Requested, i)
 }
 
 // waiting: an accepted request waits for the item.
@@ -86,7 +86,7 @@ func (b *beginning) decline(why reason.Code) {
 func (s *State) requestID() string { return s.view.instance(s.self).requestID() }
 
 // requestID names the request by the revision that wrote it.
-func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Modified) }
+func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Request) }
 
 func (b *beginning) declined(t Trigger, i int, why reason.Code) Row {
 	return t.skipped(i, why, b.s.now, b.s.self)
@@ -114,7 +114,7 @@ func (s *State) unaccepted(next *Assignment, own *RunsData) {
 		}
 		t := Trigger{ID: from.requestID(), At: s.now}
 		own.row(t.skipped(i, why, s.now, owner))
-		next.Requested = set(next.Requested, i, from.Modified)
+		next.Requested = set(next.Requested, i, from.Request)
 	}
 }
 

@@ -105,13 +105,12 @@ type Config struct {
 	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: any
 }
 
-// Instance is a node of "instances": a member of ours or a foreign one.
+// Instance is a member as it registers itself for sharding, ours or a foreign one.
 type Instance struct {
-	ID        ID
-	Owner     int64 // session
-	Version   int32
-	Modified  int64
-	Triggered bool
+	ID      ID
+	Owner   int64 // session
+	Version int32
+	Request int64 // revision of the trigger that waits there; 0: none does
 }
 
 // Member is a live member of ours.

@@ -242,8 +242,8 @@ func (m *member) fetch() {
 
 // seeRequest records when a request to the member is seen first.
 func (m *member) seeRequest(v *protocol.View) {
-	if in := registered(v, m.st.Self()); in != nil && in.Triggered && in.Modified != m.request {
-		m.request, m.requested = in.Modified, m.now()
+	if in := registered(v, m.st.Self()); in != nil && in.Request != 0 && in.Request != m.request {
+		m.request, m.requested = in.Request, m.now()
 	}
 }
 

@@ -18,7 +18,7 @@ func (l *ledger) asks(old *protocol.View, by author) {
 		was := &old.Instances[k]
 		now := registered(l.v, was.ID)
 		_, left := by.m.(protocol.Leave)
-		if was.Triggered && (now == nil && !left || now != nil && now.Triggered && now.Modified != was.Modified) {
+		if was.Request != 0 && (now == nil && !left || now != nil && now.Request != 0 && now.Request != was.Request) {
 			l.unasked(old, was)
 		}
 	}
@@ -29,7 +29,7 @@ func (l *ledger) asks(old *protocol.View, by author) {
 	}
 	for k := range l.v.Instances {
 		in := &l.v.Instances[k]
-		if was := registered(old, in.ID); !in.Triggered || !alive(l.v, in.ID) || was != nil && was.Triggered && was.Modified == in.Modified {
+		if was := registered(old, in.ID); in.Request == 0 || !alive(l.v, in.ID) || was != nil && was.Request == in.Request {
 			continue
 		}
 		for i, o := range l.v.Assignment.Owners {
@@ -43,7 +43,7 @@ func (l *ledger) asks(old *protocol.View, by author) {
 // joined handles an item that moves while its request waits: it joins the request at its
 // new owner, unless it has its row already.
 func (l *ledger) joined(i int, from, to *protocol.Instance) {
-	if from == nil || to == nil || !from.Triggered || !to.Triggered {
+	if from == nil || to == nil || from.Request == 0 || to.Request == 0 {
 		return
 	}
 	was, now := runKey{item: i, trigger: requestOf(from)}, runKey{item: i, trigger: requestOf(to)}
@@ -78,7 +78,7 @@ func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
 }
 
 // requestOf names the request that was written to an instance, as runs do.
-func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Modified) }
+func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Request) }
 
 // answered checks that each requested item has a run with a row, or a row alone. A run
 // that a foreign member took ends there without a row, since those keep none.

@@ -59,7 +59,7 @@ func (l *ledger) membership() {
 		}
 		// A foreign member does not notice a request that comes when it has registered
 		// again and its copy of the tree lacks the node.
-		if in.Triggered && in.Modified != l.unnoticed[in.ID] {
+		if in.Request != 0 && in.Request != l.unnoticed[in.ID] {
 			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
 		}
 	}

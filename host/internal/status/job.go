@@ -57,7 +57,7 @@ func Of(v *protocol.View) Job {
 }
 
 func memberOf(v *protocol.View, in protocol.Instance) Member {
-	m := Member{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Triggered}
+	m := Member{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Request != 0}
 	for _, ours := range v.Members {
 		if ours.ID == in.ID {
 			m.Foreign, m.Labels = false, ours.Labels

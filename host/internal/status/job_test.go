@@ -52,7 +52,7 @@ func TestMembers(t *testing.T) {
 	v := whole()
 	v.Assignment = protocol.Assignment{Exists: true, Total: 2, Owners: []protocol.ID{me, me}}
 	v.Runs[0].Open = []protocol.Entry{{Item: 1}}
-	v.Instances[1].Triggered, v.Members[1].Labels = true, map[string]string{"zone": "a"}
+	v.Instances[1].Request, v.Members[1].Labels = 1, map[string]string{"zone": "a"}
 	v.Servers[1].Disabled = true
 	want := []Member{
 		{ID: me, Items: 2, Running: 1},

@@ -62,7 +62,7 @@ func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...
 		}
 	}
 	asked := func(v *protocol.View) bool {
-		return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == self && in.Triggered })
+		return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == self && in.Request != 0 })
 	}
 	if asked(is) && !asked(was) {
 		report(reason.OperatorTriggered)

@@ -51,8 +51,8 @@ func TestBetween(t *testing.T) {
 		{"an item is disabled", func(v *protocol.View) { v.Items[1].Disabled = true }, []News{{Why: reason.Of(reason.OperatorDisabledItem, "1")}}},
 		{"an item comes, disabled", func(v *protocol.View) { v.Items = append(v.Items, protocol.Item{Exists: true, Disabled: true}) }, nil},
 		{"a server is disabled", func(v *protocol.View) { v.Servers[1].Disabled = true }, []News{{Why: reason.Of(reason.OperatorDisabledServer, "10.0.0.2")}}},
-		{"a trigger comes", func(v *protocol.View) { v.Instances[0].Triggered = true }, []News{{Why: reason.Of(reason.OperatorTriggered)}}},
-		{"a trigger comes to another", func(v *protocol.View) { v.Instances[1].Triggered = true }, nil},
+		{"a trigger comes", func(v *protocol.View) { v.Instances[0].Request = 1 }, []News{{Why: reason.Of(reason.OperatorTriggered)}}},
+		{"a trigger comes to another", func(v *protocol.View) { v.Instances[1].Request = 1 }, nil},
 		{"the configuration changes", func(v *protocol.View) { v.Definition.Config = text("{ }") }, []News{{Why: reason.Of(reason.ConfigChanged)}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestBetween(t *testing.T) {
 func TestWhatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	was := whole()
-	was.Paused, was.Items[0].Disabled, was.Servers[0].Disabled, was.Instances[0].Triggered = true, true, true, true
+	was.Paused, was.Items[0].Disabled, was.Servers[0].Disabled, was.Instances[0].Request = true, true, true, 1
 	want := []News{{Why: reason.Of(reason.OperatorResumed)}, {Why: reason.Of(reason.OperatorEnabledItem, "0")}, {Why: reason.Of(reason.OperatorEnabledServer, "10.0.0.1")}}
 	if diff := cmp.Diff(want, Between(was, whole(), me)); diff != "" {
 		t.Error(diff)

@@ -189,7 +189,10 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case NodeInstances:
-		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: d.j.dialect.Requested(n)}
+		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version}
+		if d.j.dialect.Requested(n) {
+			in.Request = n.Stat.Modified
+		}
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")

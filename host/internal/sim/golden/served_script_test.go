@@ -269,7 +269,7 @@ func servedTrigger(p *served) {
 		was := p.Read(p.Job().Instance(m1)).Stat.Version
 		p.tool(again, 1)
 		p.Await("the acceptance of the second", func(s hosts.State) bool {
-			return slices.ContainsFunc(s.View.Instances, func(i protocol.Instance) bool { return i.ID == m1 && i.Version == was+2 && !i.Triggered })
+			return slices.ContainsFunc(s.View.Instances, func(i protocol.Instance) bool { return i.ID == m1 && i.Version == was+2 && i.Request == 0 })
 		})
 		p.end()
 	})
