@@ -58,7 +58,7 @@ func belowMutants() []mutant {
 
 		{"again: replaced", "a run that is being replaced when doubt comes is not run again", in("protocol.State.doubted", `g.fenced || g.why.None()`, "true"), script("replaced_then_doubt")},
 		{"complete: another's running mark", "the end of a run leaves the marks of other sessions", in("jobtree.transaction.unmark", "it.Running == session && session != 0", "it.Running != 0"), script("complete_other_mark")},
-		{"complete: another's failover mark", "nor takes it their failover marks away", in("jobtree.transaction.unmark", "it.FOOwner == session", "true"), script("complete_other_mark")},
+		{"complete: another's failover mark", "nor takes it their failover marks away", in("jobtree.transaction.unmark", "it.TakerSession == session", "true"), script("complete_other_mark")},
 	}
 }
 

@@ -273,7 +273,7 @@ func (b *beginning) blocked(i int) reason.Code {
 		return reason.LeaderAwaitsEnd
 	case it.Failover != "":
 		return reason.RunningAfterFailure
-	case b.m.Monitor && (it.Running != 0 || it.RunningP):
+	case b.m.Monitor && it.Marked():
 		return reason.MarkedRunning
 	case b.s.openElsewhere(i):
 		return reason.RunningAfterFailure

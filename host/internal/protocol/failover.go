@@ -185,7 +185,7 @@ func (s *facts) taking() *Take {
 		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.openElsewhere(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
-		if m.Monitor && (it.Running != 0 || it.RunningP) {
+		if m.Monitor && it.Marked() {
 			continue
 		}
 		row := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: p.Dead}

@@ -25,7 +25,7 @@ func (s *facts) abandonedMarks() []int {
 	}
 	var items []int
 	for i := range s.view.Items {
-		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.isSession(it.FOOwner) {
+		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.isSession(it.TakerSession) {
 			items = append(items, i)
 		}
 	}

@@ -124,9 +124,6 @@ func join(s *facts) Mutation {
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
 }
 
-// complete: the nodes are there without which no member writes.
-func (v *View) complete() bool { return v.Parents.Shared && v.Parents.Ours && v.Parents.Assignment }
-
 // neverJoins: the member was asked to leave before it joined.
 type neverJoins struct{}
 

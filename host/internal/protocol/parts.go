@@ -343,7 +343,7 @@ func (it Item) ended() int {
 // marks is the number of our nodes below the item.
 func (it Item) marks() int {
 	n := 0
-	for _, there := range []bool{it.Owner != "", it.Running != 0 || it.RunningP, it.Misfire, it.Disabled, it.Failover != ""} {
+	for _, there := range []bool{it.Owner != "", it.Marked(), it.Misfire, it.Disabled, it.Failover != ""} {
 		if there {
 			n++
 		}

@@ -362,7 +362,7 @@ func (c *cluster) printView(v *protocol.View) {
 		}
 	}
 	for i, it := range v.Items {
-		c.say("item %d of %s%s%s%s%s%s", i, or(nameOf(it.Owner), "nobody"), given(it.Running != 0 || it.RunningP, ", running"),
+		c.say("item %d of %s%s%s%s%s%s", i, or(nameOf(it.Owner), "nobody"), given(it.Marked(), ", running"),
 			given(it.Misfire, ", misfire"), given(it.Disabled, ", disabled"), given(it.Failover != "", ", failover by "+nameOf(it.Failover)),
 			given(!it.Exists, ", absent"))
 	}

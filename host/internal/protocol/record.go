@@ -174,16 +174,16 @@ func clearMarks(s *facts) Mutation {
 		if it.Running == s.o.Session && (!open || !s.config().MonitorExecution) {
 			m.Running = append(m.Running, i)
 		}
-		if it.Failover != "" && it.FOOwner == s.o.Session && !open {
+		if it.Failover != "" && it.TakerSession == s.o.Session && !open {
 			m.Failover = append(m.Failover, i)
 		}
 		if !stray {
 			continue
 		}
-		if it.RunningP {
+		if it.Abandoned {
 			m.Running, left = append(m.Running, i), true
 		}
-		if it.Failover != "" && it.FOOwner == 0 {
+		if it.Failover != "" && it.TakerSession == 0 {
 			m.Failover, left = append(m.Failover, i), true
 		}
 	}

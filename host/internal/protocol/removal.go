@@ -36,9 +36,6 @@ func (s *State) removalOver() int64 {
 // removed: the job was removed here, and its nodes are not complete.
 func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 
-// stands: the nodes are there that go with the job alone.
-func (v *View) stands() bool { return v.Parents.Shared && v.Parents.Latch }
-
 // seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
 // Leave was applied after all.
 func (s *State) seeNodesGone(p *Plan) bool {

@@ -69,29 +69,6 @@ type View struct {
 	Went
 }
 
-// Parents says whether the nodes are there below which members write, so that no member
-// creates one that is.
-type Parents struct {
-	Shared bool // those of ElasticJob as well, which go with the job alone
-	Latch  bool // the queue of members that want to lead; releases of ElasticJob delete it when it is empty
-	Ours   bool // those of members and records of ours
-	// Assignment: that node is there, also if it cannot be read.
-	Assignment bool
-}
-
-// NodeSet is a set of numbered nodes.
-type NodeSet uint32
-
-// Has reports whether the set has a node.
-func (s NodeSet) Has(node int) bool { return s>>node&1 != 0 }
-
-// Set adds a node that exists, and removes one that does not.
-func (s *NodeSet) Set(node int, exists bool) {
-	if *s &^= 1 << node; exists {
-		*s |= 1 << node
-	}
-}
-
 // Config is what the protocol reads of the job's configuration.
 type Config struct {
 	Total            int
@@ -138,14 +115,18 @@ type Item struct {
 	Exists   bool
 	Owner    ID // "" when unassigned
 	OwnerVer int32
-	Running  int64 // session that holds the mark; 0: no mark
-	RunningP bool  // a mark that no session owns
-	Misfire  bool
-	Disabled bool
-	Failover ID    // the member that took the item; "" if none did
-	FOOwner  int64 // session of that mark
-	Marks    int32 // running marks observed so far; a lower bound, since events can coalesce
+	Running  int64 // session of the member that runs it, as its running mark says; 0: none does
+	// Abandoned: the item has such a mark, and no member runs it.
+	Abandoned    bool
+	Misfire      bool
+	Disabled     bool
+	Failover     ID    // the member that took the item; "" if none did
+	TakerSession int64 // session of that mark
+	Marks        int32 // running marks observed so far; a lower bound, since events can coalesce
 }
+
+// Marked reports whether the item has a running mark.
+func (it Item) Marked() bool { return it.Running != 0 || it.Abandoned }
 
 // Pending is a run that waits for a taker, since its member has gone, or, with After, a
 // retry that waits for the owner of its item.

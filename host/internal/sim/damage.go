@@ -47,7 +47,7 @@ func (w *World) strayMark(v *protocol.View) {
 		return
 	}
 	it := v.Items[i]
-	monitored := v.Config.MonitorExecution && it.Running == 0 && !it.RunningP
+	monitored := v.Config.MonitorExecution && !it.Marked()
 	for _, op := range w.job.Encode(protocol.Take{Self: visitor, Items: []int{i}, Monitor: true}, v) {
 		running := len(op.Data) == 0
 		if op.Kind != registry.CreateEphemeral || running != monitored || !running && it.Failover != "" {

@@ -307,8 +307,8 @@ func (l *ledger) strays(old *protocol.View, by author) {
 		}
 		now := l.v.Items[i]
 		// Foreign members ignore failover marks while failover is off.
-		untaken := l.sessions[it.FOOwner] && !by.view.Config.Failover && by.view.Items[i].Running == 0
-		if it.Running != 0 && it.Running != own && now.Running == 0 || it.FOOwner != 0 && it.FOOwner != own && now.FOOwner == 0 && !untaken {
+		untaken := l.sessions[it.TakerSession] && !by.view.Config.Failover && by.view.Items[i].Running == 0
+		if it.Running != 0 && it.Running != own && now.Running == 0 || it.TakerSession != 0 && it.TakerSession != own && now.TakerSession == 0 && !untaken {
 			l.w.breach("another's mark", "%s: item %d was marked by another member", by, i)
 		}
 	}
@@ -373,7 +373,7 @@ func (l *ledger) marked(items []int, by author) {
 // marks checks that a mark with a session stands for an open run of its member.
 func (l *ledger) marks(by author) {
 	for i, it := range l.v.Items {
-		for _, s := range []int64{it.Running, it.FOOwner} {
+		for _, s := range []int64{it.Running, it.TakerSession} {
 			if s == 0 || l.sessions[s] {
 				continue
 			}

@@ -117,7 +117,7 @@ func (l *ledger) leftovers() {
 		l.w.breach("calm", "item %d still waits for a taker", p.Item)
 	}
 	for i, it := range v.Items {
-		if it.Running != 0 || it.RunningP || it.Failover != "" || it.Misfire && len(l.w.jvms) == 0 {
+		if it.Marked() || it.Failover != "" || it.Misfire && len(l.w.jvms) == 0 {
 			l.w.breach("calm", "item %d has marks left: %+v", i, it)
 		}
 	}

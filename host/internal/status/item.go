@@ -31,7 +31,7 @@ func Items(v *protocol.View) []Item {
 		}
 		x := Item{
 			Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, TakenBy: it.Failover, Runner: it.Failover,
-			Running: it.Running != 0 || it.RunningP, Last: nth(v.Assignment.Last, i), LastBegin: nth(past.Begun, i), LastEnd: nth(past.Ended, i),
+			Running: it.Marked(), Last: nth(v.Assignment.Last, i), LastBegin: nth(past.Begun, i), LastEnd: nth(past.Ended, i),
 		}
 		if x.Runner == "" && x.Running {
 			x.Runner = it.Owner

@@ -279,16 +279,16 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 			d.v.Sealed = slices.Contains(n.Children, NodeWasm)
 		}
 	case MarkRunning:
-		if n.Exists && it.Running == 0 && !it.RunningP {
+		if n.Exists && !it.Marked() {
 			it.Marks++
 		}
-		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
+		it.Running, it.Abandoned = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
 	case MarkMisfire:
 		it.Misfire = n.Exists
 	case MarkDisabled:
 		it.Disabled = n.Exists
 	case MarkFailover:
-		it.Failover, it.FOOwner = named(n), int64(n.Stat.Owner)
+		it.Failover, it.TakerSession = named(n), int64(n.Stat.Owner)
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 func (j Job) UnheldMarks(v *protocol.View) []string {
 	var paths []string
 	for i, it := range v.Items {
-		if it.RunningP {
+		if it.Abandoned {
 			paths = append(paths, j.Item(i, MarkRunning))
 		}
-		if it.Failover != "" && it.FOOwner == 0 {
+		if it.Failover != "" && it.TakerSession == 0 {
 			paths = append(paths, j.Item(i, MarkFailover))
 		}
 	}

@@ -127,7 +127,7 @@ func (t *transaction) clearItem(i int) {
 		there bool
 		mark  string
 	}{
-		{it.Owner != "", MarkInstance}, {it.Running != 0 || it.RunningP, MarkRunning}, {it.Misfire, MarkMisfire},
+		{it.Owner != "", MarkInstance}, {it.Marked(), MarkRunning}, {it.Misfire, MarkMisfire},
 		{it.Disabled, MarkDisabled}, {it.Failover != "", MarkFailover},
 	} {
 		if n.there {

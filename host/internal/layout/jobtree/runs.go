@@ -80,7 +80,7 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 		if it.Running == session && session != 0 {
 			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 		}
-		if it.Failover == self && it.FOOwner == session {
+		if it.Failover == self && it.TakerSession == session {
 			t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
 		}
 	}
