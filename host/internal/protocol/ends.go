@@ -46,7 +46,7 @@ func complete(s *facts) Mutation {
 		if !g.ended || e == nil || !e.Same(g.Entry) {
 			continue
 		}
-		if s.runsAgain(g, e) {
+		if s.attemptDue(g, e) {
 			continue
 		}
 		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)

@@ -291,16 +291,16 @@ func (b *beginning) add(e Entry) {
 	}
 }
 
-// again opens the next attempt of runs that self-fencing ended, when the session has
+// nextAttempt opens the next attempt of runs that self-fencing ended, when the session has
 // survived and the item's next instant has not come.
-func again(s *facts) Mutation {
+func nextAttempt(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.session.health != Trusted || s.session.leaving {
 		return nil
 	}
 	fenced := func(e Entry) bool {
 		g := s.guests.of(e.Item)
-		return g != nil && s.runsAgain(g, &e)
+		return g != nil && s.attemptDue(g, &e)
 	}
 	if !slices.ContainsFunc(own.Open, fenced) {
 		return nil
@@ -325,12 +325,12 @@ func again(s *facts) Mutation {
 	if r.items == 0 {
 		return nil
 	}
-	return Again{Self: s.self, Own: next}
+	return NextAttempt{Self: s.self, Own: next}
 }
 
-// runsAgain: self-fencing ended the guest, and the run may begin again. Its next instant
+// attemptDue: self-fencing ended the guest, and the run may begin again. Its next instant
 // has not come, and no operator has forbidden that it begins.
-func (s *State) runsAgain(g *guest, e *Entry) bool {
+func (s *State) attemptDue(g *guest, e *Entry) bool {
 	return g.ended && g.fenced && g.state == Cancelled && !s.session.leaving && s.schedule.latest.At <= e.Instant &&
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
 }

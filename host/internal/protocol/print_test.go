@@ -170,7 +170,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Complete:
 		c.say("%s %s", name, list(m.Items))
 		c.printRecord(&m.Own)
-	case protocol.Again:
+	case protocol.NextAttempt:
 		c.say("%s", name)
 		c.printRecord(&m.Own)
 	case protocol.Forget:

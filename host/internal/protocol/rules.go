@@ -17,7 +17,7 @@ var rules = []rule{
 	{"abdicate", abdicate},
 	{"elect", elect},
 
-	{"again", again},
+	{"next-attempt", nextAttempt},
 	{"complete", complete},
 
 	{"reclaim", reclaim},

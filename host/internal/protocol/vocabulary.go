@@ -281,8 +281,8 @@ type (
 		Own   RunsData
 		Items []int
 	}
-	// Again opens the next attempt of runs that self-fencing ended.
-	Again struct {
+	// NextAttempt opens the next attempt of runs that self-fencing ended.
+	NextAttempt struct {
 		Self ID
 		Own  RunsData
 	}
@@ -425,7 +425,7 @@ func (Adopt) Name() string           { return "adopt" }
 func (ClearProcessing) Name() string { return "clear-processing" }
 func (Begin) Name() string           { return "begin" }
 func (Complete) Name() string        { return "complete" }
-func (Again) Name() string           { return "again" }
+func (NextAttempt) Name() string     { return "next-attempt" }
 func (Forget) Name() string          { return "forget" }
 func (RecordMissed) Name() string    { return "record-missed" }
 func (RecordTaken) Name() string     { return "record-taken" }
@@ -465,7 +465,7 @@ func (Adopt) mutation()           {}
 func (ClearProcessing) mutation() {}
 func (Begin) mutation()           {}
 func (Complete) mutation()        {}
-func (Again) mutation()           {}
+func (NextAttempt) mutation()     {}
 func (Forget) mutation()          {}
 func (RecordMissed) mutation()    {}
 func (RecordTaken) mutation()     {}

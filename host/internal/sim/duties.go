@@ -109,8 +109,8 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		l.begin(m, old, by)
 	case protocol.Take:
 		l.take(m, old, by)
-	case protocol.Again:
-		l.again(m, by)
+	case protocol.NextAttempt:
+		l.nextAttempt(m, by)
 	case protocol.Reshard:
 		l.reshard(m, old, by)
 	case protocol.Owners:

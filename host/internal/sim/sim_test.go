@@ -20,7 +20,7 @@ var (
 // every lists the mutations that the simulation must commit at some time.
 func every() []string {
 	return []string{
-		"setup", "join", "set-server", "prune-servers", "contend", "withdraw", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
+		"setup", "join", "set-server", "prune-servers", "contend", "withdraw", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "next-attempt",
 		"forget", "account", "mark-misfire", "clear-marks", "adopt", "reclaim", "reclaim-foreign", "take", "drop", "set-fires", "leave", "request-trigger", "set-paused",
 		"disable-item", "disable-server", "put-config", "define", "publish", "switch",
 	}

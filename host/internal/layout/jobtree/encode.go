@@ -61,7 +61,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Complete:
 		t.own(m.Self, m.Own)
 		t.unmark(m.Self, m.Items)
-	case protocol.Again:
+	case protocol.NextAttempt:
 		t.own(m.Self, m.Own)
 	case protocol.Forget:
 		t.own(m.Self, m.Own)

@@ -2,9 +2,9 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// again checks a run that began again after self-fencing ended it: the item must have
+// nextAttempt checks a run that began again after self-fencing ended it: the item must have
 // been allowed to begin.
-func (l *ledger) again(m protocol.Again, by author) {
+func (l *ledger) nextAttempt(m protocol.NextAttempt, by author) {
 	v := by.view
 	for _, e := range m.Own.Open {
 		if was := entryOf(v, m.Self, e.Item); was.Attempt == e.Attempt {
