@@ -100,7 +100,7 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 			return nil, d, err
 		}
 	}
-	m, fault := protocol.Wish(v, a)
+	m, fault := protocol.Fulfil(v, a)
 	switch {
 	case fault != "":
 		return nil, d, failf(host.Refused, nil, "%s job %s: %s", what, name, fault)

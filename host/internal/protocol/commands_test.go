@@ -268,7 +268,7 @@ func doubt(c *cluster, m *member, a *arguments) error {
 }
 
 func ask(c *cluster, m *member, a *arguments) error {
-	w, err := c.wish(m, a)
+	w, err := c.request(m, a)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func ask(c *cluster, m *member, a *arguments) error {
 	return c.step(m, protocol.Asked{ID: c.asks, Ask: w})
 }
 
-func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
+func (c *cluster) request(m *member, a *arguments) (protocol.Ask, error) {
 	switch what := a.word(); what {
 	case "trigger":
 		return protocol.AskTrigger{}, nil

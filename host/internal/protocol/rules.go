@@ -23,7 +23,7 @@ var rules = []rule{
 	{"reclaim", reclaim},
 	{"reclaim-foreign", reclaimForeign},
 	{"take", take},
-	{"operate", operate},
+	{"fulfil-request", fulfilRequest},
 	{"mark-reshard", markReshard},
 	{"clear-processing", clearProcessing},
 	{"reshard", reshard},

@@ -159,7 +159,7 @@ func TestDisabledIsForNewServers(t *testing.T) {
 	})
 }
 
-// Wishes whose callers have gone do not pile up while nothing can be written.
+// Requests whose callers have gone do not pile up while nothing can be written.
 func TestAskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAskIsForgotten(t *testing.T) {
 		broken.Store(false)
 		time.Sleep(time.Minute)
 		if s.Status().Items[1].Disabled {
-			t.Error("a wish is carried out long after its caller has gone")
+			t.Error("a request is carried out long after its caller has gone")
 		}
 		s.stop(t)
 		must(t, reg.Close())

@@ -57,7 +57,7 @@ func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
-// isOrdered reports whether a reason is the wish of an operator or of the job.
+// isOrdered reports whether a reason is what an operator asked for, or the doing of the job.
 func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,

@@ -20,7 +20,7 @@ import (
 )
 
 // A trigger whose answer is lost may be written. To write another would run the
-// job twice for one wish.
+// job twice for one request.
 func TestTriggerWithoutAnswerIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

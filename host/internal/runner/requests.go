@@ -25,7 +25,7 @@ type pendingAsk struct {
 	reply chan error // holds one
 }
 
-// Ask passes a wish to the core and waits for its answer. A wish made while
+// Ask passes a request to the core and waits for its answer. A request made while
 // there is no registry session waits for one. The error is a *Refusal,
 // ErrStopped, ErrSession, ErrBusy or that of ctx.
 func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {

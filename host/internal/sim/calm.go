@@ -163,7 +163,7 @@ func (w *World) command(v *protocol.View, left int64) {
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 		w.after(back, w.undo)
 	case 1:
-		w.wish(m, protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: true})
+		w.request(m, protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: true})
 		w.after(back, w.undo)
 	case 2:
 		if len(v.Servers) > 1 && w.banned == "" {
@@ -172,11 +172,11 @@ func (w *World) command(v *protocol.View, left int64) {
 			w.after(back, w.undo)
 		}
 	case 3, 4:
-		w.wish(m, protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: v.ConfigVersion})
+		w.request(m, protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: v.ConfigVersion})
 	case 5:
-		w.wish(m, protocol.AskTrigger{})
+		w.request(m, protocol.AskTrigger{})
 	case 6:
-		w.wish(m, protocol.AskReshard{})
+		w.request(m, protocol.AskReshard{})
 	case 7: // nothing happens
 	}
 }

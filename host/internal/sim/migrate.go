@@ -162,7 +162,7 @@ func (w *World) move() {
 			}
 		})
 	case k == 3 && len(ours) > 0:
-		w.wish(ours[w.rng.IntN(len(ours))], protocol.AskLeave{})
+		w.request(ours[w.rng.IntN(len(ours))], protocol.AskLeave{})
 	default:
 		if v := w.ledger.v; v != nil && v.Config != nil && v.Parents.Assignment {
 			w.command(v, 0)

@@ -27,15 +27,15 @@ func wordMutants() []mutant {
 		{"join: unnoticed", "a join refuses what was decided without it", []change{without("jobtree.transaction.join", "t.op(registry.Set, t.at(NodeMembers), nil, _)")}},
 		{"define: stale wish", "a definition derived from an older module is refused", []change{in("protocol.View.define", "v.moduleVersion() != a.HaveModule", "false")}},
 		{"define: unchecked", "a definition derived from an older configuration is refused, also when it comes late", []change{noFence("define/config")}},
-		{"config: stale wish", "a wish derived from an older configuration is refused", []change{in("protocol.Wish", "v.ConfigVersion != a.Have", "false")}},
+		{"config: stale request", "a request derived from an older configuration is refused", []change{in("protocol.Fulfil", "v.ConfigVersion != a.Have", "false")}},
 		{"config: total unnoticed", "a new total counts", []change{
 			in("protocol.Assignment.fits", "a.Total == total", "true"),
 			in("protocol.State.stale", "i < len(v.Items)", "false"),
 		}},
 		{"config: cron unnoticed", "a new cron counts", []change{in("protocol.State.followSchedule", "*s.schedule.cron != cron", "false")}},
-		{"wish: never answered", "a wish ends with an answer", []change{
+		{"request: never answered", "a request ends with an answer", []change{
 			in("protocol.State.applied", "f.ask != 0", "false"),
-			in("protocol.operate", "s.note(answered{_, _})", "_ = fault; return nil"),
+			in("protocol.fulfilRequest", "s.note(answered{_, _})", "_ = fault; return nil"),
 		}},
 		{"shutdown: unnoticed", "an instance whose registration an operator deletes shuts down", []change{in("protocol.State.observe", "v.instance(s.self) == nil", "false")}},
 	}

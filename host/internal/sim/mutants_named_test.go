@@ -6,7 +6,7 @@ func namedMutants() []mutant {
 		{"join: never", "a server becomes a member", []change{noRule("join")}},
 		{"leave: never", "a member that is asked to leave leaves", []change{noRule("leave")}},
 		{"complete: never", "a run whose guest has ended is closed", []change{noRule("complete")}},
-		{"operate: never", "an operator's request is carried out", []change{noRule("operate")}},
+		{"request: never", "an operator's request is carried out", []change{noRule("fulfil-request")}},
 		{"reshard: never", "items get owners", []change{noRule("reshard")}},
 		{"missed: never", "instants that passed while no server was there have their rows before the next instant", []change{noRule("missed")}},
 		{"missed: twice", "what has its row at the start is accounted for", []change{without("protocol.missed", "m.Own.Last = set(_, _, _)")}},

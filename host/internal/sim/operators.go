@@ -159,7 +159,7 @@ func (w *World) ask(m *member) {
 		w.retire(m)
 		a = protocol.AskLeave{}
 	}
-	w.wish(m, a)
+	w.request(m, a)
 }
 
 const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
@@ -191,7 +191,7 @@ func (w *World) definition(v *protocol.View, have protocol.Version) protocol.Ask
 	return a
 }
 
-func (w *World) wish(m *member, a protocol.Ask) {
+func (w *World) request(m *member, a protocol.Ask) {
 	w.asks++
 	id := w.asks
 	w.tracef("%s: asked %d %s", m.name(), id, describeAsk(a))

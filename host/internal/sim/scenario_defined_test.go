@@ -32,7 +32,7 @@ func definedScenarios() []scenario {
 func definedBefore(awaited func(protocol.Mutation) bool) func(*World) driver {
 	return func(w *World) driver {
 		w.at((1_700_000_000+20)*second, w.defineNext)
-		w.at((1_700_000_000+25)*second, func() { w.wish(w.members[0], w.nextModule()) })
+		w.at((1_700_000_000+25)*second, func() { w.request(w.members[0], w.nextModule()) })
 		reached := false
 		return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 			if reached || !awaited(mu) {
@@ -48,7 +48,7 @@ func definedBefore(awaited func(protocol.Mutation) bool) func(*World) driver {
 // defineNext is the transaction of an operator who is no member.
 func (w *World) defineNext() {
 	w.asks++
-	define, _ := protocol.Wish(w.ledger.v, w.nextModule())
+	define, _ := protocol.Fulfil(w.ledger.v, w.nextModule())
 	w.tool(define)
 }
 

@@ -69,7 +69,7 @@ func begunByReplaced(w *World) driver {
 func triggeredUnanswered(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+26)*second, func() { w.tool(protocol.DisableServer{IP: w.members[0].ip, Disabled: true}) })
-	w.at((1_700_000_000+30)*second, func() { w.wish(w.members[0], protocol.AskTrigger{}) })
+	w.at((1_700_000_000+30)*second, func() { w.request(w.members[0], protocol.AskTrigger{}) })
 	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
 		if _, ok := mu.(protocol.RequestTrigger); !ok {
 			return nil

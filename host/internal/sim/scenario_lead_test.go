@@ -51,7 +51,7 @@ func leadBeforeAbdicate(w *World) driver {
 }
 
 func leadBeforeLeave(w *World) driver {
-	return leadEnds(w, func(a *member) { w.wish(a, protocol.AskLeave{}) })
+	return leadEnds(w, func(a *member) { w.request(a, protocol.AskLeave{}) })
 }
 
 // leadEnds makes the leader give up the lead, and ElasticJob take it before.

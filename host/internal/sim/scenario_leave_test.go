@@ -53,7 +53,7 @@ func leavesIdle(w *World) driver {
 	return driver{reached: &gone, sending: func(m *member, mu protocol.Mutation) {
 		if _, ok := mu.(protocol.Complete); ok && m == a && !asked && settledIn(w) && len(a.guests) == 0 {
 			asked = true
-			w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
+			w.after(300*millisecond, func() { w.request(a, protocol.AskLeave{}) })
 		}
 	}, change: leaving(w, &gone, func(_, _ *protocol.View) {})}
 }
@@ -68,7 +68,7 @@ func assignedBeforeLeft(w *World) driver {
 		case protocol.Complete:
 			if m == a && !asked && settledIn(w) && len(a.guests) == 0 {
 				asked = true
-				w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
+				w.after(300*millisecond, func() { w.request(a, protocol.AskLeave{}) })
 			}
 		case protocol.Leave:
 			if m == a && !sent {
@@ -100,7 +100,7 @@ func leavesDuringAssignment(w *World) driver {
 		case wished && !withdrawn && old.Items[8].Owner != "" && now.Items[8].Owner == "" && theyLead(now):
 			withdrawn = true
 			w.after(1, p.freeze)
-			w.after(100*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
+			w.after(100*millisecond, func() { w.request(a, protocol.AskLeave{}) })
 			w.after(300*millisecond, p.thaw)
 		case sent && !again && old.Necessary && !now.Necessary:
 			again = true

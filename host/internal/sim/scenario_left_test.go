@@ -37,7 +37,7 @@ func joinsToEnded(w *World) driver {
 		case protocol.Complete:
 			if !asked && settledIn(w) && len(a.guests) == 0 {
 				asked, a.retired = true, true
-				w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
+				w.after(300*millisecond, func() { w.request(a, protocol.AskLeave{}) })
 			}
 		case protocol.Leave:
 			left = true

@@ -21,7 +21,7 @@ func retryScenarios() []scenario {
 		{"a run waits to be tried again, and its item moves", two, retriedElsewhere(func(w *World) { w.members[1].start() })},
 		{"a run waits to be tried again, and its member leaves", two, retriedElsewhere(func(w *World) {
 			w.members[1].start()
-			w.after(second, func() { w.wish(w.members[0], protocol.AskLeave{}) })
+			w.after(second, func() { w.request(w.members[0], protocol.AskLeave{}) })
 		})},
 	}
 }

@@ -23,7 +23,7 @@ func (l *ledger) settled() {
 			l.w.breach("calm", "%s is up and not registered", m.name())
 		}
 		if len(m.asked) > 0 {
-			l.w.breach("answers", "%s has %d wishes without an answer", m.name(), len(m.asked))
+			l.w.breach("answers", "%s has %d requests without an answer", m.name(), len(m.asked))
 		}
 	}
 	l.membership()

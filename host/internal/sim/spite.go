@@ -102,7 +102,7 @@ func (w *World) interfere(m *member, mu protocol.Mutation) {
 	case protocol.Reclaim:
 		w.slowLine(m, w.between(5*millisecond, m.s.timeout/3))
 		if o := w.up()[w.rng.IntN(len(w.up()))]; o != m {
-			w.wish(o, protocol.AskLeave{})
+			w.request(o, protocol.AskLeave{})
 		}
 	case protocol.Reshard:
 		if len(v.Servers) > 0 && w.chance(0.5) {

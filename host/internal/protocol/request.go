@@ -2,14 +2,14 @@ package protocol
 
 import "slices"
 
-// operate writes the oldest request of an operator, unless the view shows it fulfilled.
+// fulfilRequest writes the oldest request of an operator, unless the view shows it fulfilled.
 // The view does not show whether a trigger was fulfilled; only its commit ends it.
-func operate(s *facts) Mutation {
+func fulfilRequest(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted {
 		return nil
 	}
 	for _, a := range s.commits.asks {
-		m, fault := Wish(s.view, a.Ask)
+		m, fault := Fulfil(s.view, a.Ask)
 		if _, ok := a.Ask.(AskReshard); ok {
 			s.note(strategyRetried{})
 		}
@@ -21,10 +21,10 @@ func operate(s *facts) Mutation {
 	return nil
 }
 
-// Wish returns the mutation that fulfils an operator's request, nothing if the view
+// Fulfil returns the mutation that fulfils an operator's request, nothing if the view
 // shows it fulfilled, or a fault that says why it cannot be. The caller need not be a
 // member.
-func Wish(v *View, a Ask) (m Mutation, fault string) {
+func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 	switch a := a.(type) {
 	case AskTrigger:
 		if len(v.Instances) == 0 {
