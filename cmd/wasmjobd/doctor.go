@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -80,7 +79,7 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *operator.O
 	if there != nil {
 		term.note("%v", there) // a first server makes it
 	}
-	if err := compareTokens(ctx, f, all); err != nil {
+	if err := compareTokens(ctx, term, f, all); err != nil {
 		return err
 	}
 	if term.json() {
@@ -117,11 +116,15 @@ func verdict(all []operator.Checkup) error {
 
 // compareTokens finds jobs whose tokens would go backwards: this server has rows
 // with later tokens than the registry has reached.
-func compareTokens(ctx context.Context, f *config.File, all []operator.Checkup) error {
-	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
+func compareTokens(ctx context.Context, term *terminal, f *config.File, all []operator.Checkup) error {
+	if historyThere(f) != nil {
 		return nil // it has never run
 	}
-	r, err := sqltrace.OpenReader(ctx, sqltrace.File(f.History.Path))
+	at, err := historyAt(term, f)
+	if err != nil {
+		return err
+	}
+	r, err := sqltrace.OpenReader(ctx, at)
 	if err != nil {
 		return fmt.Errorf("compare with the history: %w", err)
 	}

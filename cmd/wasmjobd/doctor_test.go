@@ -53,7 +53,7 @@ func TestTokensGoBackwards(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "history.db")
 	f := &config.File{History: config.History{Path: at}}
 	all := []operator.Checkup{{Job: "orders", Layout: "2.1", Newest: 40}, {Job: "mail", Layout: "2.1", Newest: 41}, {Job: "gone", Newest: 3}, {Job: "secret", Newest: -1}}
-	if err := compareTokens(t.Context(), f, all); err != nil {
+	if err := compareTokens(t.Context(), &terminal{}, f, all); err != nil {
 		t.Fatalf("without a history: %v", err)
 	}
 	rows, err := sqltrace.Open(t.Context(), sqltrace.File(at))
@@ -70,7 +70,7 @@ func TestTokensGoBackwards(t *testing.T) {
 	if err := rows.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := compareTokens(t.Context(), f, all); err != nil {
+	if err := compareTokens(t.Context(), &terminal{}, f, all); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"a run with the token 41, but the registry has only reached 40", "", "has only reached 3:", ""} {

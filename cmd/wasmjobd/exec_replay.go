@@ -110,7 +110,11 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 	if err := historyThere(p.file); err != nil {
 		return err
 	}
-	rows, err := sqltrace.OpenReader(ctx, sqltrace.File(p.file.History.Path))
+	at, err := historyAt(p.term, p.file)
+	if err != nil {
+		return err
+	}
+	rows, err := sqltrace.OpenReader(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 	if nothing != nil {
 		return exitf(exitConflict, "nothing ran for %s: it is %s (%s)", p.flags.replay, nothing.State, orDash(plain(nothing.Reason.String()+nothing.Error)))
 	}
-	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", p.file.History.Path, p.flags.replay, filter.Job)
+	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", rows.Place(), p.flags.replay, filter.Job)
 }
 
 // module is the one that ran, or another one to be tried in its place.

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	_ "github.com/go-sql-driver/mysql" // the drivers of histories
+	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/spf13/cobra"
-	_ "modernc.org/sqlite" // the driver of a history in SQLite
+	_ "modernc.org/sqlite"
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -64,19 +66,50 @@ func (h *historyVerb) load() (*config.File, error) {
 	return f, nil
 }
 
+// historyAt is where the history of a configuration is.
+func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
+	if f.History.Address == "" {
+		return sqltrace.File(f.History.Path), nil
+	}
+	password, err := f.HistoryPassword(term.env)
+	if err != nil {
+		return sqltrace.Location{}, err
+	}
+	return sqltrace.Address(f.History.Address, password)
+}
+
+// historiesAt is where the histories of a configuration and of --with are.
+func (h *historyVerb) historiesAt(f *config.File) ([]sqltrace.Location, error) {
+	own, err := historyAt(h.term, f)
+	all := []sqltrace.Location{own}
+	for _, path := range h.with {
+		all = append(all, sqltrace.File(path))
+	}
+	return all, err
+}
+
+// historyThere refuses a file that is not there. Of a server it is told when it is
+// asked.
 func historyThere(f *config.File) error {
+	if f.History.Address != "" {
+		return nil
+	}
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
 		return exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
 	}
 	return nil
 }
 
-// readAll calls do with several histories, and cancels its context at a signal.
-func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(context.Context, []*sqltrace.Reader) error) error {
+// readAll calls do with the histories of a configuration and of --with, and cancels its context at a signal.
+func (h *historyVerb) readAll(ctx context.Context, f *config.File, do func(context.Context, []*sqltrace.Reader) error) error {
+	at, err := h.historiesAt(f)
+	if err != nil {
+		return err
+	}
 	return untilSignal(ctx, func(ctx context.Context) (err error) {
-		all := make([]*sqltrace.Reader, len(paths))
-		for i, path := range paths {
-			if all[i], err = sqltrace.OpenReader(ctx, sqltrace.File(path)); err != nil {
+		all := make([]*sqltrace.Reader, len(at))
+		for i := range at {
+			if all[i], err = sqltrace.OpenReader(ctx, at[i]); err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, all[i].Close()) }()
@@ -151,7 +184,7 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 		return noSuchJob(f, name)
 	}
 	var reports []checkedJob
-	err = h.readAll(ctx, append([]string{f.History.Path}, h.with...), func(ctx context.Context, all []*sqltrace.Reader) error {
+	err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 		for _, j := range jobs {
 			report, err := checkJob(ctx, all, j, w)
 			if err != nil {
@@ -221,13 +254,17 @@ func (h *historyVerb) doPurge(ctx context.Context, keep sqltrace.Retention, dry 
 	}
 	var rows int64
 	if dry {
-		err = h.readAll(ctx, []string{f.History.Path}, func(ctx context.Context, all []*sqltrace.Reader) error {
+		err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 			rows, err = all[0].Expired(ctx, keep)
 			return err
 		})
 	} else {
 		err = untilSignal(ctx, func(ctx context.Context) error {
-			s, err := sqltrace.Open(ctx, sqltrace.File(f.History.Path))
+			at, err := historyAt(h.term, f)
+			if err != nil {
+				return err
+			}
+			s, err := sqltrace.Open(ctx, at)
 			if err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	}
 	own, _, _ := serverIP(f) // without an address all are others
 	e.others = othersThan(own, reports)
-	if len(h.with) >= len(e.others) {
+	if f.History.Address != "" || len(h.with) >= len(e.others) { // a server's history is that of all
 		e.others = nil
 	}
 	return e

@@ -14,7 +14,7 @@ import (
 // foundRow is a row, and where it was found.
 type foundRow struct {
 	trace.Row
-	in string // path of a history, or registry
+	in string // place of a history, or registry
 	by string // address of the server that the registry has it of
 }
 
@@ -28,7 +28,7 @@ type foundPage struct {
 // in which zone its times are shown.
 type found struct {
 	foundPage
-	paths     []string // of the histories
+	places    []string // of the histories
 	elsewhere elsewhere
 	zone      *time.Location
 }
@@ -44,23 +44,23 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	if err != nil {
 		return err
 	}
-	paths := append([]string{f.History.Path}, h.with...)
-	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
+	places := append([]string{cmp.Or(f.History.Path, f.History.Address)}, h.with...)
+	return h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 		others := h.elsewhere(ctx, f, filter.Job)
-		page, err := findRows(ctx, all, paths, others.rows, filter)
+		page, err := findRows(ctx, all, places, others.rows, filter)
 		if err == nil && len(page.rows) == 0 && filter.Job != "" && !others.known {
 			err = knownJob(ctx, all, f, filter.Job)
 		}
 		if err != nil {
 			return err
 		}
-		return show(&found{page, paths, others, zone})
+		return show(&found{page, places, others, zone})
 	})
 }
 
-// findRows makes one page of those of several histories, of which paths are the names,
+// findRows makes one page of those of several histories, of which places are the names,
 // and of rows that are in none.
-func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, also []foundRow, f sqltrace.Filter) (foundPage, error) {
+func findRows(ctx context.Context, all []*sqltrace.Reader, places []string, also []foundRow, f sqltrace.Filter) (foundPage, error) {
 	var out foundPage
 	more := false
 	for i, r := range all {
@@ -73,7 +73,7 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, also 
 		}
 		more = more || page.Next != ""
 		for _, row := range page.Rows {
-			out.rows = append(out.rows, foundRow{Row: row, in: paths[i]})
+			out.rows = append(out.rows, foundRow{Row: row, in: places[i]})
 		}
 	}
 	for i := range also {

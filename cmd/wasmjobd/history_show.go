@@ -66,7 +66,7 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 	return h.find(ctx, filter, tz, func(all *found) error {
 		rows := all.rows
 		if len(rows) == 0 {
-			return noRun(text, filter.Job, all.paths, &all.elsewhere)
+			return noRun(text, filter.Job, all.places, &all.elsewhere)
 		}
 		slices.Reverse(rows) // the first attempt first
 		if h.term.json() {
@@ -81,7 +81,7 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			if i == 0 || rows[i].Run != rows[i-1].Run {
 				printRun(h.term, &rows[i].Row, all.zone)
 			}
-			printAttempt(h.term, &rows[i], len(all.paths) > 1, all.zone)
+			printAttempt(h.term, &rows[i], len(all.places) > 1, all.zone)
 		}
 		all.elsewhere.report(h.term)
 		return nil
@@ -89,12 +89,12 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 }
 
 // noRun is the error of a run that is nowhere where was looked.
-func noRun(text, name string, paths []string, cluster *elsewhere) error {
+func noRun(text, name string, places []string, cluster *elsewhere) error {
 	hint := ""
 	if len(cluster.others) > 0 {
 		hint = "; these servers have histories of their own: " + cluster.names() + ": --with"
 	}
-	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(paths, ", "), text, name, hint)
+	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(places, ", "), text, name, hint)
 }
 
 // printRun shows what the attempts of a run have in common.

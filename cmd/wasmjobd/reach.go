@@ -110,7 +110,11 @@ func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func
 		if !o.records || f.Registry.Kind == config.ZooKeeper {
 			return verb(op)
 		}
-		return withHistory(ctx, f, func(rows *sqltrace.Store) error {
+		at, err := historyAt(o.term, f)
+		if err != nil {
+			return err
+		}
+		return withHistory(ctx, f, at, func(rows *sqltrace.Store) error {
 			op.Record(rows)
 			return verb(op)
 		})

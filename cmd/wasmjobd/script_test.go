@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
 // TestMain lets scripts run the program as "wasmjobd": the test binary calls
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 		// Under nohup: servers that are started here would ignore it as well.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	testscript.Main(m, map[string]func(){"wasmjobd": main})
+	testscript.Main(sqltest.Main{M: m}, map[string]func(){"wasmjobd": main})
 }
 
 func TestScripts(t *testing.T) {

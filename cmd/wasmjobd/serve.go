@@ -123,6 +123,7 @@ type keys struct {
 	secrets    map[string]string // of jobs
 	access     config.Access     // to the registry
 	peers      string            // token of all servers
+	history    sqltrace.Location // with its password
 	compiler   []string          // see host.Options
 	supervisor []string          // see host.Options
 }
@@ -132,10 +133,11 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 	secrets, err := f.Secrets(env)
 	access, accessErr := f.Access(env)
 	peers, peersErr := f.PeerToken(env)
-	if err := errors.Join(err, accessErr, peersErr); err != nil {
+	history, historyErr := historyAt(term, f)
+	if err := errors.Join(err, accessErr, peersErr, historyErr); err != nil {
 		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	return keys{secrets, access, peers, itself(term, compileVerb), itself(term, superviseVerb)}, nil
+	return keys{secrets, access, peers, history, itself(term, compileVerb), itself(term, superviseVerb)}, nil
 }
 
 // commandsPatience is how long a second signal waits for commands to be gone.
@@ -153,7 +155,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 			return err
 		}
 	}
-	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
+	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
 		return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry) error {
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
@@ -248,6 +250,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
+	tasks.Go(func() { awaitHistory(serving, log, rows) })
 	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
 	tasks.Go(func() { again.run(serving, h) })
 	tasks.Go(func() {
@@ -266,17 +269,51 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 	return err
 }
 
-// withHistory opens the history for writing.
-func withHistory(ctx context.Context, f *config.File, do func(*sqltrace.Store) error) error {
-	if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the history: %w", err)
+// withHistory opens the history for writing. A database that is away is waited for by
+// whoever writes.
+func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do func(*sqltrace.Store) error) error {
+	if f.History.Path != "" {
+		if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
+			return fmt.Errorf("make the folder of the history: %w", err)
+		}
 	}
-	// Opening is short, and a signal during it is no fault of the history.
-	rows, err := sqltrace.Open(context.WithoutCancel(ctx), sqltrace.File(f.History.Path))
+	rows, err := sqltrace.Later(at)
 	if err != nil {
 		return err
 	}
+	// Opening a file is short, and a signal during it is no fault of the history.
+	if f.History.Path != "" {
+		err = rows.Ready(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return errors.Join(err, rows.Close())
+	}
 	return errors.Join(do(rows), rows.Close())
+}
+
+// historyPause is the time between two tries to reach the database of the history.
+const historyPause = 5 * time.Second
+
+// awaitHistory brings the tables of the history up to date, as soon as its database is
+// there, so that it can be read before a run ends.
+func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
+	again := time.NewTicker(historyPause)
+	defer again.Stop()
+	for logged := false; ; {
+		err := rows.Ready(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if !logged {
+			logged = true
+			log.Warn("the history cannot be reached; jobs run, and rows wait", "error", err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // purgePause is the time between two looks for rows that may go.

@@ -156,37 +156,6 @@ func (b *builder) host() {
 	b.file.Host.Allow = b.grantLimits()
 }
 
-func (b *builder) history() {
-	h := History{
-		Path:   filepath.Join(b.file.Server.DataDir, historyFile),
-		Age:    get(b, time.Duration(0), "history.retention.age"),
-		PerJob: int(get(b, int64(0), "history.retention.per_job")),
-	}
-	if dsn := get(b, "", "history.dsn"); b.isSet("history.dsn") && !b.values["history.dsn"].refused {
-		h.Path = b.dsn(dsn)
-	}
-	b.file.History = h
-}
-
-// dsn reads sqlite://relative/path and sqlite:///absolute/path.
-func (b *builder) dsn(dsn string) string {
-	refuse := func(why reason.Reason) { b.fault("history", "dsn", "", why) }
-	scheme, path, ok := strings.Cut(dsn, "://")
-	switch {
-	case !ok:
-		refuse(reason.Of(reason.DatabaseSchemeless))
-	case scheme == "postgres", scheme == "postgresql", scheme == "mysql":
-		refuse(reason.Of(reason.DatabaseNotServed, scheme))
-	case scheme != "sqlite":
-		refuse(reason.Of(reason.DatabaseUnknown, strconv.Quote(scheme)))
-	case path == "" || strings.ContainsAny(path, "?#"):
-		refuse(reason.Of(reason.DatabasePath))
-	default:
-		return b.resolve(b.values["history.dsn"].at, path)
-	}
-	return ""
-}
-
 func (b *builder) module(path, name string) {
 	m := Module{Name: name, SHA256: strings.ToLower(get(b, "", path+".sha256"))}
 	source := get(b, "", path+".source")

@@ -4,7 +4,7 @@
 //
 // Flow: Load reads the files (read.go), checks every key against one list
 // (schema.go, convert.go), applies the environment (environ.go) and builds a File
-// (build.go, registry.go, peer.go, job.go, grant.go, secret.go). It does not stop
+// (build.go, registry.go, peer.go, history.go, job.go, grant.go, secret.go). It does not stop
 // at the first fault: all are returned together, each with its place (problem.go,
 // scan.go).
 package config
@@ -85,13 +85,6 @@ type Host struct {
 	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
 	Workers       int      // how many guests compute at once; 0: the host decides
 	Secrets       []Secret // ascending by name
-}
-
-// History is the table [history]: where rows are kept, and how long.
-type History struct {
-	Path   string        // of the SQLite file
-	Age    time.Duration // rows older than this go; 0 keeps them
-	PerJob int           // of each job only so many are kept; 0 keeps all
 }
 
 // Module is one table [modules.<name>].

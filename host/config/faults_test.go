@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:1:2: sever: unknown key (did you mean "server"?)`,
 		}},
 		{"unlike_any_key", "[history]\nzzz = 1\n", []string{
-			"t.toml:2:1: history.zzz: unknown key (known here: dsn, retention)",
+			"t.toml:2:1: history.zzz: unknown key (known here: dsn, password, retention)",
 		}},
 		{"other_case", small + "Shards = 2\nSHARDS = 3\n", []string{
 			`t.toml:6:1: jobs.j.Shards: unknown key (did you mean "shards"?)`,
@@ -209,12 +209,6 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm")`,
 			`t.toml:8:10: modules.d.source: the path is empty (write "file:path/to/module.wasm")`,
 		}},
-		{"later_databases", "[history]\ndsn = 'postgres://x/y'\n", []string{
-			`t.toml:2:7: history.dsn: postgres is not in this release (write "sqlite://history.db")`,
-		}},
-		{"dsn_without_scheme", "[history]\ndsn = 'history.db'\n", []string{
-			`t.toml:2:7: history.dsn: the address of a database has a scheme (write "sqlite://history.db")`,
-		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{
 			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",
 		}},
@@ -229,12 +223,6 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:55: jobs.j.retry.max_backoff: 1s is less than backoff, 1m0s`,
 			`t.toml:6:61: jobs.j.retry.max: unknown key (known here: attempts, backoff, max_backoff, only_asked)`,
 			`t.toml:10:1: jobs.k.retry: a table is wanted, not a number (write [jobs.k.retry])`,
-		}},
-		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
-			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,
-		}},
-		{"dsn_with_options", "[history]\ndsn = 'sqlite://h.db?mode=ro'\n", []string{
-			`t.toml:2:7: history.dsn: sqlite:// must be followed by a path and nothing else (write "sqlite://history.db")`,
 		}},
 		{"empty_path", "[server]\ndata_dir = ''\n", []string{
 			"t.toml:2:12: server.data_dir: the path is empty (remove it)",

@@ -28,7 +28,7 @@ func (b *builder) private() []job.Private {
 		}
 	}
 	add(f.History.Path, "the history", false)
-	for _, s := range slices.Concat(f.Host.Secrets, []Secret{f.Registry.Digest, f.Server.Peers.Token}) {
+	for _, s := range slices.Concat(f.Host.Secrets, []Secret{f.Registry.Digest, f.Server.Peers.Token, f.History.Password}) {
 		add(s.File, "the file of a secret", false)
 	}
 	if f.Registry.TLS != nil {

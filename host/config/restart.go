@@ -33,7 +33,8 @@ func fixed() []fixedSetting {
 		{"host.memory", func(f *File) any { return f.Host.Memory }},
 		{"host.workers", func(f *File) any { return f.Host.Workers }},
 		{"host.secrets", func(f *File) any { return f.Host.Secrets }},
-		{"history.dsn", func(f *File) any { return f.History.Path }},
+		{"history.dsn", func(f *File) any { return f.History.Path + f.History.Address }},
+		{"history.password", func(f *File) any { return f.History.Password }},
 		{"history.retention.age", func(f *File) any { return f.History.Age }},
 		{"history.retention.per_job", func(f *File) any { return f.History.PerJob }},
 	}

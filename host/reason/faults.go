@@ -121,9 +121,12 @@ const (
 	SecretAbsent       Code = "secret_absent"
 	NamedAbsent        Code = "named_absent"
 	DatabaseSchemeless Code = "database_schemeless"
-	DatabaseNotServed  Code = "database_not_served"
 	DatabaseUnknown    Code = "database_unknown"
 	DatabasePath       Code = "database_path"
+	DatabaseAddress    Code = "database_address"
+	DatabasePassword   Code = "database_password"
+	DatabaseOption     Code = "database_option"
+	PasswordOfFile     Code = "password_of_file"
 
 	// Of modules.
 	SourceMissing    Code = "source_missing"

@@ -121,9 +121,12 @@ var faults = map[Code]advice{
 	SecretAbsent:       {words: "{error}", hint: "see to it, or remove the secret", params: []string{"error"}},
 	NamedAbsent:        {words: "{error}", hint: "see to it, or remove it", params: []string{"error"}},
 	DatabaseSchemeless: {words: "the address of a database has a scheme", hint: `write "sqlite://history.db"`},
-	DatabaseNotServed:  {words: "{scheme} is not in this release", hint: `write "sqlite://history.db"`, params: []string{"scheme"}},
 	DatabaseUnknown:    {words: "{scheme} is not a kind of database", hint: `write "sqlite://history.db"`, params: []string{"scheme"}},
 	DatabasePath:       {words: "sqlite:// must be followed by a path and nothing else", hint: `write "sqlite://history.db"`},
+	DatabaseAddress:    {words: "{scheme}:// must be followed by user, host and database", hint: `write "{scheme}://user@host/database"`, params: []string{"scheme"}},
+	DatabasePassword:   {words: "a password does not stand in an address", hint: `write password = "file:path" beside it`},
+	DatabaseOption:     {words: "{option} is no option of an address, or is there twice", hint: "options are {known}", params: []string{"option", "known"}},
+	PasswordOfFile:     {words: "a history in a file has no password", hint: "remove it"},
 
 	SourceMissing:    {words: "source is missing", hint: `write source = "file:path/to/module.wasm"`},
 	SourceEmpty:      {words: "the path is empty", hint: `write "file:path/to/module.wasm"`},

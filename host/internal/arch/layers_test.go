@@ -157,8 +157,8 @@ var layers = []layer{
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
 	{pkg: "cmd/wasmjobd", may: []string{"internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
-		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
-		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest", "internal/smalldisk"},
+		libs:  []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
+		tests: []string{"github.com/rogpeppe/go-internal", "host/trace/sqltrace/sqltest", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
 
 	{pkg: "test/faults/evidence", may: []string{"host/job", "host/reason", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},

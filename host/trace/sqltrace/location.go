@@ -1,7 +1,6 @@
 package sqltrace
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -108,8 +107,8 @@ const (
 	idleTime       = time.Minute
 )
 
-// connect opens the database under source and lets ready see to it.
-func (l Location) connect(ctx context.Context, source string, ready func(context.Context, *Reader) error) (*Reader, error) {
+// connect opens the database under source, which may not be there.
+func (l Location) connect(source string) (*Reader, error) {
 	if l.dialect == nil {
 		return nil, errors.New("history: its location names no file")
 	}
@@ -121,10 +120,5 @@ func (l Location) connect(ctx context.Context, source string, ready func(context
 		db.SetMaxOpenConns(maxConnections)
 		db.SetConnMaxIdleTime(idleTime)
 	}
-	r := &Reader{db: db, dialect: l.dialect, place: l.place, file: l.file, columns: columns}
-	if err := ready(ctx, r); err != nil {
-		_ = db.Close() // the first error says more
-		return nil, err
-	}
-	return r, nil
+	return &Reader{db: db, dialect: l.dialect, place: l.place, file: l.file, columns: columns}, nil
 }

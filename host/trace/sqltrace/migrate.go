@@ -30,7 +30,7 @@ func (r *Reader) version(ctx context.Context) (int, error) {
 	}
 	var v sql.NullInt64
 	err = r.queryRow(ctx, "SELECT MAX(version) FROM wasmjobd_schema").Scan(&v)
-	return int(v.Int64), err
+	return int(v.Int64), r.fail("read its version", err)
 }
 
 // columnsOf is empty for a table that is not there.
@@ -71,7 +71,7 @@ func (r *Reader) migrate(ctx context.Context) error {
 		version, err := r.version(ctx)
 		switch {
 		case err != nil:
-			return r.fail("read its version", err)
+			return err
 		case version > latest:
 			return fmt.Errorf("%w: %s has version %d, this program knows %d; install the newer program again",
 				ErrVersion, r.place, version, latest)

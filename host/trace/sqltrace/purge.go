@@ -132,7 +132,7 @@ func (s *Store) purgeSome(ctx context.Context, w *conditions) (int64, error) {
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
-	err = s.exclusively(ctx, fmt.Sprintf("purge %d rows", len(keys)), func(tx *sql.Tx) error {
+	err = s.exclusively(ctx, fmt.Sprintf("purge %d rows", len(keys)), func(ctx context.Context, tx *sql.Tx) error {
 		del, err := tx.PrepareContext(ctx, s.dialect.bind("DELETE FROM wasmjobd_run WHERE job = ? AND item = ? AND run = ? AND attempt = ?"))
 		if err != nil {
 			return err

@@ -50,29 +50,44 @@ func (r *Reader) queryRow(ctx context.Context, statement string, args ...any) *s
 // OpenReader opens the history for reading. It must be there, in the version of
 // this program.
 func OpenReader(ctx context.Context, at Location) (*Reader, error) {
-	return at.connect(ctx, at.reader, func(ctx context.Context, r *Reader) error {
-		version, err := r.version(ctx)
-		switch {
-		case err != nil:
-			return r.fail("read its version", err)
-		case version == 0:
-			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
-		case version != latest:
-			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
-				ErrVersion, r.place, version, latest)
-		}
-		has, err := r.columnsOf(ctx, "wasmjobd_run")
-		if err != nil {
-			return err
-		}
-		for name := range strings.SplitSeq(added, ", ") {
-			if !slices.Contains(has, name) { // no program that knows it has written yet
-				r.columns = strings.Replace(r.columns, name, "NULL", 1)
-			}
-		}
-		return nil
-	})
+	r, err := at.connect(at.reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.suits(ctx); err != nil {
+		_ = r.Close() // the first error says more
+		return nil, err
+	}
+	return r, nil
 }
+
+// suits refuses tables of another version, and leaves out columns that are not there.
+func (r *Reader) suits(ctx context.Context) error {
+	version, err := r.version(ctx)
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
+	case version != latest:
+		return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
+			ErrVersion, r.place, version, latest)
+	}
+	has, err := r.columnsOf(ctx, "wasmjobd_run")
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(added, ", ") {
+		if !slices.Contains(has, name) { // no program that knows it has written yet
+			r.columns = strings.Replace(r.columns, name, "NULL", 1)
+		}
+	}
+	return nil
+}
+
+// Place is where the history is: the path of its file, or its address without a
+// password.
+func (r *Reader) Place() string { return r.place }
 
 // Close releases the database. Whatever Rows yields must have ended.
 func (r *Reader) Close() error {
@@ -85,6 +100,7 @@ type Store struct {
 	// writing holds one token: SQLite knows one writer, and a queue here is
 	// fair and ends with a context, which that of the database is and does not.
 	writing chan struct{}
+	ready   bool // the tables are up to date; whoever has the token may look
 }
 
 // writeAhead switches the database to a write-ahead log. If several connections do
@@ -111,33 +127,72 @@ const (
 // Open opens the history for writing, and makes it or brings its tables up to
 // date. It refuses tables that a newer program has made.
 func Open(ctx context.Context, at Location) (*Store, error) {
-	r, err := at.connect(ctx, at.writer, func(ctx context.Context, r *Reader) error {
-		if r.file != "" {
-			mode, err := r.writeAhead(ctx)
-			if err != nil {
-				return r.fail("switch to a write-ahead log", err)
-			}
-			if mode != "wal" {
-				return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", r.place, mode)
-			}
-		}
-		return r.migrate(ctx)
-	})
+	s, err := Later(at)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ready(ctx); err != nil {
+		_ = s.Close() // the first error says more
+		return nil, err
+	}
+	return s, nil
+}
+
+// Later returns the Store that Open returns, for a database that may be away: Ready,
+// and else the first Write, does what Open does. Until then it has no rows.
+func Later(at Location) (*Store, error) {
+	r, err := at.connect(at.writer)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{Reader: r, writing: make(chan struct{}, 1)}, nil
 }
 
-// exclusively runs do in one transaction, one at a time in this process.
-func (s *Store) exclusively(ctx context.Context, what string, do func(*sql.Tx) error) error {
+// Ready brings the tables up to date, unless they are.
+func (s *Store) Ready(ctx context.Context) error {
+	return s.alone(ctx, "make its tables", func() error { return nil })
+}
+
+// alone calls do, one at a time in this process, when the tables are up to date.
+func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 	select {
 	case s.writing <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("history %s: %s: %w", s.place, what, ctx.Err())
 	}
 	defer func() { <-s.writing }()
-	return s.transact(ctx, what, do)
+	if !s.ready {
+		if s.file != "" {
+			mode, err := s.writeAhead(ctx)
+			if err != nil {
+				return s.fail("switch to a write-ahead log", err)
+			}
+			if mode != "wal" {
+				return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", s.place, mode)
+			}
+		}
+		if err := s.migrate(ctx); err != nil {
+			return err
+		}
+		s.ready = true
+	}
+	return do()
+}
+
+// serverTime is how long a server may take for a transaction. One that is silent would
+// else be waited for as long as the operating system does.
+const serverTime = 30 * time.Second
+
+// exclusively runs do in one transaction, one at a time in this process.
+func (s *Store) exclusively(ctx context.Context, what string, do func(context.Context, *sql.Tx) error) error {
+	return s.alone(ctx, what, func() error {
+		if s.file == "" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, serverTime)
+			defer cancel()
+		}
+		return s.transact(ctx, what, func(tx *sql.Tx) error { return do(ctx, tx) })
+	})
 }
 
 func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) error) error {
@@ -186,8 +241,17 @@ func (r *Reader) fail(what string, err error) error {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 	}
+	if strings.Contains(err.Error(), "\n") {
+		err = oneLine{err}
+	}
 	return fmt.Errorf("history %s: %s: %w", r.place, what, err)
 }
+
+// oneLine is an error that was told in several.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // whyClosed asks the operating system why a file cannot be opened: SQLite does not
 // say.

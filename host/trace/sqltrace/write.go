@@ -53,7 +53,7 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return s.exclusively(ctx, fmt.Sprintf("write %d rows", len(batch)), func(tx *sql.Tx) error {
+	return s.exclusively(ctx, fmt.Sprintf("write %d rows", len(batch)), func(ctx context.Context, tx *sql.Tx) error {
 		put, err := tx.PrepareContext(ctx, s.dialect.bind(insert+s.dialect.become))
 		if err != nil {
 			return err

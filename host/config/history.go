@@ -1,0 +1,111 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// History is the table [history]: where rows are kept, and how long.
+type History struct {
+	Path     string        // of the SQLite file; "" where there is an address
+	Address  string        // postgres:// or mysql://, with user, host and database, and no password; "" for a file
+	Password Secret        // of the user there, fetched by File.HistoryPassword; its zero value is none
+	Age      time.Duration // rows older than this go; 0 keeps them
+	PerJob   int           // of each job only so many are kept; 0 keeps all
+}
+
+// databaseOptions are what may follow the ? of an address: how its connections are
+// protected.
+func databaseOptions() map[string][]string {
+	return map[string][]string{"postgres": {"sslmode", "sslrootcert"}, "mysql": {"tls"}}
+}
+
+func (b *builder) history() {
+	h := History{
+		Path:   filepath.Join(b.file.Server.DataDir, historyFile),
+		Age:    get(b, time.Duration(0), "history.retention.age"),
+		PerJob: int(get(b, int64(0), "history.retention.per_job")),
+	}
+	if dsn := get(b, "", "history.dsn"); b.isSet("history.dsn") && !b.values["history.dsn"].refused {
+		h.Path, h.Address = b.dsn(dsn)
+	}
+	if v := b.values["history.password"]; b.isSet("history.password") && !v.refused {
+		h.Password, _ = b.secret("history", "password", "", get(b, "", "history.password"))
+		if h.Address == "" && h.Path != "" {
+			b.fault("history", "password", "", reason.Of(reason.PasswordOfFile))
+		}
+	}
+	b.file.History = h
+}
+
+// dsn reads sqlite://relative/path, sqlite:///absolute/path, or the address of a
+// database on a server. No message repeats it: it may have a password.
+func (b *builder) dsn(dsn string) (path, address string) {
+	refuse := func(why reason.Reason) { b.fault("history", "dsn", "", why) }
+	scheme, path, ok := strings.Cut(dsn, "://")
+	switch {
+	case !ok:
+		refuse(reason.Of(reason.DatabaseSchemeless))
+	case scheme == "postgresql":
+		return b.dsn("postgres://" + path)
+	case scheme == "postgres", scheme == "mysql":
+		return "", b.address(scheme, dsn)
+	case scheme != "sqlite":
+		refuse(reason.Of(reason.DatabaseUnknown, strconv.Quote(scheme)))
+	case path == "" || strings.ContainsAny(path, "?#"):
+		refuse(reason.Of(reason.DatabasePath))
+	default:
+		return b.resolve(b.values["history.dsn"].at, path), ""
+	}
+	return "", ""
+}
+
+func (b *builder) address(scheme, dsn string) string {
+	refuse := func(why reason.Reason) string {
+		b.fault("history", "dsn", "", why)
+		return ""
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return refuse(reason.Of(reason.DatabaseAddress, scheme))
+	}
+	if _, has := u.User.Password(); has {
+		return refuse(reason.Of(reason.DatabasePassword))
+	}
+	name, host := strings.TrimPrefix(u.Path, "/"), u.Hostname()
+	if u.Port() != "" {
+		host = u.Host
+	}
+	if user := u.User.Username(); user == "" || strings.Contains(user, ":") || !isServer(host) || name == "" || strings.ContainsAny(name, "/\x00") || u.Fragment != "" {
+		return refuse(reason.Of(reason.DatabaseAddress, scheme))
+	}
+	options, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return refuse(reason.Of(reason.DatabaseAddress, scheme))
+	}
+	for _, option := range sortedNames(options) {
+		if known := databaseOptions()[scheme]; !slices.Contains(known, option) || len(options[option]) != 1 {
+			return refuse(reason.Of(reason.DatabaseOption, strconv.Quote(option), strings.Join(known, ", ")))
+		}
+	}
+	return dsn
+}
+
+// HistoryPassword returns the password of the user in the address of the history; ""
+// if there is none. The error is a Problems.
+func (f *File) HistoryPassword(env []string) (string, error) {
+	if f.History.Password == (Secret{}) {
+		return "", nil
+	}
+	password, err := f.History.Password.fetch(newEnvironment(env))
+	if err != nil {
+		return "", Problems{f.absent("history.password", reason.NamedAbsent, err)}
+	}
+	return password, nil
+}
