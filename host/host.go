@@ -34,6 +34,8 @@ type Host struct {
 	registry registry.Registry
 	sessions *session.Server // the one session of all jobs
 	busy     map[string]bool // jobs whose runners have begun and not ended
+	started  bool            // the jobs begin
+	draining bool            // the jobs end
 
 	store   *supply.Store
 	applied *applied
@@ -43,6 +45,7 @@ type Host struct {
 	looks   runner.Slots   // shared by jobs that read all their nodes
 	relaxGC func()         // undoes tightGC once the jobs have begun
 	work    work
+	pulse   *pulse
 
 	working chan struct{}   // closed when running and finder are set
 	running context.Context //nolint:containedctx // of Run
@@ -60,7 +63,7 @@ func New(o Options) (*Host, error) {
 	}
 	var out outputs.Outputs
 	out, o.Log, o.Observe = outputs.Detach(o.Log, o.Observe, (*Event).size)
-	h := &Host{o: o, out: out, relaxGC: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
+	h := &Host{o: o, out: out, relaxGC: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), busy: map[string]bool{}, working: make(chan struct{}), pulse: newPulse(), over: make(chan struct{}), editing: make(chan struct{}, 1)}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, newHosted(c))
@@ -136,24 +139,10 @@ func (h *Host) setUpJobs(reg registry.Registry) {
 // runJobs runs session, ticker, discovery and the jobs until ctx ends. Session and ticker
 // end last, because a runner that ends leaves both.
 func (h *Host) runJobs(ctx context.Context) error {
-	shared, stopShared := context.WithCancel(context.WithoutCancel(ctx))
-	var sharing sync.WaitGroup
-	var sessionErr error
-	sharing.Go(func() { sessionErr = h.sessions.Run(shared) })
-	sharing.Go(func() {
-		if err := h.tick.Run(shared); err != nil {
-			h.o.Log.Error("the ticker ended", "error", err) // only a second Run could end it, and there is none
-		}
-	})
-	sharing.Go(func() { watchClock(shared, h.o.Log) })
-	sharing.Go(func() { h.applied.run(shared) })
-	sharing.Go(func() {
-		if err := h.store.Serve(shared); err != nil {
-			h.o.Log.Error("no modules are given to other servers any more", "error", err)
-		}
-	})
+	endShared := h.runShared(ctx)
 	h.running, h.finder = ctx, h.newFinder(ctx)
 	h.mu.Lock()
+	h.started = true
 	jobs := slices.Clone(h.jobs)
 	for _, j := range jobs {
 		j.setContext(ctx)
@@ -179,6 +168,9 @@ func (h *Host) runJobs(ctx context.Context) error {
 		h.awaitJobs(ctx, jobs)
 	})
 	<-ctx.Done()
+	h.mu.Lock()
+	h.draining = true
+	h.mu.Unlock()
 	drain := h.o.DrainTimeout
 	if errors.Is(context.Cause(ctx), job.ErrStopNow) {
 		drain = 0
@@ -188,9 +180,33 @@ func (h *Host) runJobs(ctx context.Context) error {
 	h.editing <- struct{}{} // waits for the last edit, and no other begins
 	finderErr := h.finder.End()
 	h.strategyCalls.Wait() // a strategy cannot be interrupted, and its job no longer waits for it
-	stopShared()
-	sharing.Wait()
-	return errors.Join(append(h.work.faults, finderErr, sessionErr)...)
+	return errors.Join(append(h.work.faults, finderErr, endShared())...)
+}
+
+// runShared runs what all jobs share, until end is called.
+func (h *Host) runShared(ctx context.Context) (end func() error) {
+	shared, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var sharing sync.WaitGroup
+	var sessionErr error
+	sharing.Go(func() { sessionErr = h.sessions.Run(shared) })
+	sharing.Go(func() {
+		if err := h.tick.Run(shared); err != nil {
+			h.o.Log.Error("the ticker ended", "error", err) // only a second Run could end it, and there is none
+		}
+	})
+	sharing.Go(func() { watchClock(shared, h.o.Log) })
+	sharing.Go(func() { h.watchPulse(shared) })
+	sharing.Go(func() { h.applied.run(shared) })
+	sharing.Go(func() {
+		if err := h.store.Serve(shared); err != nil {
+			h.o.Log.Error("no modules are given to other servers any more", "error", err)
+		}
+	})
+	return func() error {
+		stop()
+		sharing.Wait()
+		return sessionErr
+	}
 }
 
 // awaitJobs closes ready when these jobs have joined, and every job that discovery found at

@@ -102,12 +102,17 @@ func (h *Host) define(c job.Config) definition.Definition {
 	return d
 }
 
-// observer returns Options.Observe as a runner calls it; nil if there is none.
-func (h *Host) observer() func(runner.Event) {
-	if h.o.Observe == nil {
+// observer returns what receives the events of a runner; nil if nobody wants them.
+func (h *Host) observer() func(*runner.Event) {
+	if h.o.Observe == nil && h.o.Count == nil {
 		return nil
 	}
-	return func(e runner.Event) { h.o.Observe(Event(e)) }
+	return func(e *runner.Event) {
+		h.o.count((*Event)(e))
+		if h.o.Observe != nil && e.Kind != EventRow && e.Kind != EventReshard {
+			h.o.Observe(Event(*e))
+		}
+	}
 }
 
 // beginOwn begins one of the host's own jobs, whose code was loaded or refused.

@@ -72,6 +72,7 @@ type Event struct {
 	State     trace.State   // trace.Running at the start
 	Outcome   job.Outcome   // set at the end
 	Reason    reason.Reason // at the end: why the guest was stopped; for a strategy or module: what is wrong
+	Row       *trace.Row    // of EventRow, which has nothing else; not to be changed
 }
 
 // The kinds of Event.
@@ -80,6 +81,14 @@ const (
 	EventEnd      = "end"
 	EventStrategy = "strategy"
 	EventModule   = "module"
+
+	// EventRow is a row of the history, before that has it. A row that waits when the
+	// session of the registry ends may come twice.
+	EventRow = "row"
+	// EventReshard: this server has assigned the items of a job as its leader.
+	EventReshard = "reshard"
+	// EventCompiled: a module was compiled. Its Outcome has digest and duration.
+	EventCompiled = "compiled"
 )
 
 // Options configure a Host. Only Jobs is required and, if Runner is nil, DataDir and
@@ -171,6 +180,11 @@ type Options struct {
 	// blocks and its queue is full, events are lost, and the log says so. The end of Run
 	// waits some seconds until Log and Observe have received everything.
 	Observe func(Event)
+	// Count receives the same events, and also those of the kinds EventRow, EventReshard
+	// and EventCompiled, each at once in the goroutine in which it happens, and many at a
+	// time. Jobs wait for it, so it must not block: it is for adding numbers up, and no
+	// event is lost. It must not change the event.
+	Count func(*Event)
 }
 
 // Peers configure how a server serves modules to other servers, and fetches missing ones

@@ -58,7 +58,20 @@ func RetryModule(dir, digest string) error {
 
 // refusedModule reports a refused module to the observer; the log has it already.
 func (o *Options) refusedModule(digest, why string) {
+	e := Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: reason.Of(reason.ModuleRefused, why)}
+	o.count(&e)
 	if o.Observe != nil {
-		o.Observe(Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: reason.Of(reason.ModuleRefused, why)})
+		o.Observe(e)
+	}
+}
+
+// compiledModule counts a compiled module.
+func (o *Options) compiledModule(digest string, took time.Duration) {
+	o.count(&Event{Kind: EventCompiled, At: time.Now(), Outcome: job.Outcome{Digest: digest, Took: took}, Instance: o.Instance})
+}
+
+func (o *Options) count(e *Event) {
+	if o.Count != nil {
+		o.Count(e)
 	}
 }

@@ -17,7 +17,7 @@ func (h *Host) openStore() (err error) {
 	if h.store, err = supply.Open(supply.Options{
 		DataDir: o.DataDir, Files: filesOf(o.Modules), Runner: o.Runner, Commands: o.commands,
 		Namespace: o.Namespace, Secrets: o.Secrets, PrivateHosts: o.PrivateHosts,
-		Compiler: o.Compiler, Memory: o.Memory, Dirs: o.dirs(), Private: o.private(), Refused: o.refusedModule,
+		Compiler: o.Compiler, Memory: o.Memory, Dirs: o.dirs(), Private: o.private(), Refused: o.refusedModule, Compiled: o.compiledModule,
 		Listen: o.Peers.Listen, Address: o.Peers.Address, IP: o.Instance.IP(), Token: o.Peers.Token,
 		Refuse: o.refuse, Log: o.Log,
 	}); err != nil {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -64,6 +65,7 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, line *sessio
 		}
 		for i := range rows {
 			runner.LogRow(ctx, log, &rows[i])
+			h.o.count(&Event{Kind: EventRow, At: time.Now(), Row: &rows[i]})
 		}
 	}
 	return nil

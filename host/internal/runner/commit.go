@@ -23,6 +23,9 @@ func (m *member) sendCommit(p follow.Plan) {
 func (m *member) commitAnswered(answer commitMessage) {
 	in, outcome := m.loop.Answered(answer.plan, answer.receipt, m.session.ID(), answer.err)
 	m.report.commit(outcome, answer.name, answer.err)
+	if outcome == follow.Applied && m.Observe != nil && answer.name == (protocol.Reshard{}).Name() {
+		m.Observe(&Event{Kind: Resharded, At: time.Now(), Config: *m.effective.job, Instance: m.self})
+	}
 	if outcome == follow.ReadOnly {
 		m.readOnly(answer.err)
 	}

@@ -86,7 +86,7 @@ func (m *member) storeAnsweredElsewhere() {
 			return !ok
 		})
 		s := m.loop.State().Elsewhere(c.by, c.runs)
-		m.history.addOnce(batch{s.Rows, s.Schedules})
+		m.history.addOnce(batch{rows: s.Rows, schedules: s.Schedules})
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *faultyServer) checkHealth(js *session.Job) {
 }
 
 // observe: what had to make room for another run does not begin again in its session.
-func (s *faultyServer) observe(e Event) {
+func (s *faultyServer) observe(e *Event) {
 	of := s.network.newest()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -285,7 +285,11 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	o := Options{
 		Layout: layout.NewJob("test", testJob), Config: &config,
 		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Assigner: assignAverage{},
-		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e Event) { s.events <- e },
+		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e *Event) {
+			if e.Kind != NewRow && e.Kind != Resharded {
+				s.events <- *e
+			}
+		},
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	if change != nil {

@@ -205,5 +205,5 @@ func (m *member) reportEvent(g *guest, at time.Time, how *protocol.End, out *job
 	if how != nil {
 		e.Kind, e.State, e.Reason, e.Outcome = End, trace.State(how.State), how.Why, *out
 	}
-	m.Observe(e)
+	m.Observe(&e)
 }

@@ -19,6 +19,7 @@ import (
 type batch struct {
 	rows      []protocol.Row
 	schedules []protocol.Schedule
+	reported  bool
 }
 
 // history writes a member's rows, in order and one batch at a time. What it has not
@@ -37,6 +38,7 @@ type history struct {
 const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
+	h.member.unstored.Add(int64(len(b.rows)))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waiting = append(h.waiting, b)
@@ -73,7 +75,9 @@ func (h *history) takeWaiting() []batch {
 func (h *history) writeWaiting(ctx context.Context) {
 	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
 		for _, b := range batches {
-			h.member.logRows(b.rows, b.schedules)
+			if !b.reported {
+				h.member.reportRows(b.rows, b.schedules)
+			}
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxRowsAtOnce)
 				if !h.store(ctx, b.rows[:n], b.schedules) {
@@ -81,6 +85,21 @@ func (h *history) writeWaiting(ctx context.Context) {
 				}
 				b.rows = b.rows[n:]
 			}
+		}
+	}
+}
+
+// reportWaiting reports the rows that have come while the history takes none.
+func (h *history) reportWaiting() {
+	h.mu.Lock()
+	waiting := slices.Clone(h.waiting)
+	for i := range h.waiting {
+		h.waiting[i].reported = true
+	}
+	h.mu.Unlock()
+	for _, b := range waiting {
+		if !b.reported {
+			h.member.reportRows(b.rows, b.schedules)
 		}
 	}
 }
@@ -115,6 +134,7 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 			logged = true
 			m.Log.Error("the history cannot be written; rows wait", "rows", len(rows), "error", err)
 		}
+		h.reportWaiting()
 		if !session.Sleep(ctx, p.Next()) {
 			return false
 		}
@@ -123,6 +143,7 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 	if logged {
 		m.Log.Info("the history can be written again")
 	}
+	m.unstored.Add(-int64(len(rows)))
 	for i := range rows {
 		m.results.drop(rows[i].Entry)
 	}

@@ -33,14 +33,19 @@ var rowLevels = map[trace.State]rowLevel{
 	trace.Cancelled:   {slog.LevelWarn, "a run was cancelled"},
 }
 
-// logRows logs the rows of runs that did not end well.
-func (m *member) logRows(rows []protocol.Row, schedules []protocol.Schedule) {
+// reportRows logs the rows of runs that did not end well, and reports all of them to Observe.
+func (m *member) reportRows(rows []protocol.Row, schedules []protocol.Schedule) {
 	for i := range rows {
-		if rowLevels[trace.State(rows[i].State)].message == "" {
+		if m.Observe == nil && rowLevels[trace.State(rows[i].State)].message == "" {
 			continue
 		}
-		if row, ok := m.row(&rows[i], schedules); ok {
-			LogRow(m.life.ctx, m.Log, &row)
+		row, ok := m.row(&rows[i], schedules)
+		if !ok {
+			continue
+		}
+		LogRow(m.life.ctx, m.Log, &row)
+		if m.Observe != nil {
+			m.Observe(&Event{Kind: NewRow, At: time.Now(), Row: &row})
 		}
 	}
 }

@@ -133,6 +133,7 @@ func (m *member) finish() {
 	m.life.end()
 	m.guests.kill() // their context has ended; kill also watches whether they return
 	m.life.wait()
+	m.unstored.Store(0) // the next member finds in the registry what waits
 	m.alarm.stop()
 	m.drain.stop()
 	if m.removed && m.exit.again { // a tool that is removing nodes gives up if others vanish meanwhile
@@ -314,7 +315,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Recall:
 		m.inbox.put(inputMessage{protocol.Recalled{Instants: m.missedInstants(e)}})
 	case protocol.Store:
-		m.history.add(batch{e.Rows, e.Schedules})
+		m.history.add(batch{rows: e.Rows, schedules: e.Schedules})
 	case protocol.Wake:
 		m.alarm.set(time.UnixMilli(e.At), func() { m.inbox.put(wakeMessage{}) })
 	case protocol.Answer:

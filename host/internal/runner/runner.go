@@ -126,10 +126,10 @@ func (s *slot) release() {
 	}
 }
 
-// Event is the start or the end of a guest, or the failure of a strategy, which has no
-// item.
+// Event is the start or the end of a guest, a new row, or something that has no item: the
+// failure of a strategy, or a reshard.
 type Event struct {
-	Kind      string // "start", "end" or "strategy"
+	Kind      string
 	At        time.Time
 	Config    job.Config
 	Item      int
@@ -143,6 +143,7 @@ type Event struct {
 	State     trace.State   // Running at the start
 	Outcome   job.Outcome   // of an end
 	Reason    reason.Reason // of an end: why it was stopped; of a strategy: what is wrong
+	Row       *trace.Row    // of NewRow, which has nothing else
 }
 
 // The kinds of Event.
@@ -150,6 +151,10 @@ const (
 	Start         = "start"
 	End           = "end"
 	StrategyFault = "strategy"
+	// NewRow is a row that the history does not have yet. A row that waits when the
+	// session ends comes again with the next one.
+	NewRow    = "row"
+	Resharded = "reshard" // this server has assigned the items as leader
 )
 
 // Options configure a Runner. Workers, Commands, Looks, Observe and Log may be left
@@ -192,7 +197,7 @@ type Options struct {
 	// Observe is called in the goroutines of the guests, several at once. Neither
 	// it nor the log may block: they would hold up the loop and the end of guests.
 	// It may be nil.
-	Observe func(Event)
+	Observe func(*Event)
 	Log     *slog.Logger
 }
 
@@ -224,6 +229,7 @@ type Runner struct {
 	troubles  troubles
 	stuck     stuck
 	lostRows  atomic.Int64 // the history has refused them for good
+	unstored  atomic.Int64 // rows that wait for the history
 	joined    signal
 	leaving   atomic.Bool // the job is about to leave this server
 	snapshot  atomic.Pointer[snapshot]

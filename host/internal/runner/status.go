@@ -46,6 +46,30 @@ func (r *Runner) Status() job.Status {
 	return s
 }
 
+// Gauges are numbers of a job on this server.
+type Gauges struct {
+	Owned      int   // items
+	Leads      bool  // this server is the leader
+	Unstored   int64 // rows that wait for the history
+	Unwritable bool  // the history does not take them
+}
+
+// Gauges is a cheap Status: it allocates nothing.
+func (r *Runner) Gauges() Gauges {
+	g := Gauges{Unstored: r.unstored.Load(), Unwritable: r.troubles.has(troubleHistory)}
+	now := r.snapshot.Load()
+	if now == nil || now.self == "" {
+		return g
+	}
+	g.Leads = now.view.Leader == now.self
+	for i := range now.view.Items {
+		if now.view.Items[i].Owner == now.self {
+			g.Owned++
+		}
+	}
+	return g
+}
+
 func moment(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -116,6 +140,12 @@ func (t *troubles) because(what trouble, all []reason.Reason) {
 }
 
 func (t *troubles) clear(what trouble) { t.because(what, nil) }
+
+func (t *troubles) has(what trouble) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.why[what]) > 0
+}
 
 func (t *troubles) list() []reason.Reason {
 	t.mu.Lock()

@@ -43,6 +43,6 @@ func (m *member) reportStrategy(e Event, err error, kept bool) {
 	m.Log.Error("the sharding strategy failed", "code", code, "error", err)
 	m.troubles.set(troubleStrategy, e.Reason.String())
 	if m.Observe != nil {
-		m.Observe(e)
+		m.Observe(&e)
 	}
 }

@@ -324,3 +324,10 @@ func (b *budget) awaitSubtasks(c *subtasks) {
 		b.serveClaims()
 	}
 }
+
+// memoryUsed returns the bytes that are taken.
+func (b *budget) memoryUsed() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -46,6 +47,9 @@ type Options struct {
 	// Refused is called when a module is refused because compiling it ended
 	// processes. It may be nil.
 	Refused func(digest, why string)
+	// Compiled is called when a module was compiled that is not in the cache. It must
+	// not block. It may be nil.
+	Compiled func(digest string, took time.Duration)
 	// Dirs are the directories that may be granted, including those below them.
 	// Write applies to the grants as well. A job with another directory fails. nil
 	// allows any, if the caller checks the grants.
@@ -77,6 +81,7 @@ type Engine struct {
 	trials        trials
 	compiler      []string // see Options
 	refused       func(digest, why string)
+	compiled      func(digest string, took time.Duration)
 
 	mu        sync.Mutex // guards what follows
 	closed    bool
@@ -90,7 +95,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), maxModule: orDefault(o.MaxModule, defaultModule),
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), modules: map[string]*compilation{}, compiling: map[string]chan struct{}{},
-		refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused,
+		refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused, compiled: o.Compiled,
 	}
 	var heap uint64
 	e.budget.limit, heap = Shares(o.Budget)
@@ -192,3 +197,6 @@ func digestOf(binary []byte) string {
 	sum := sha256.Sum256(binary)
 	return hex.EncodeToString(sum[:])
 }
+
+// GuestMemory returns how many bytes all instances have, and how many they may have.
+func (e *Engine) GuestMemory() (used, limit uint64) { return e.budget.memoryUsed(), e.budget.limit }

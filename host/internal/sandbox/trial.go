@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -233,7 +234,10 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, mete
 		}
 		return nil, current.refusal()
 	}
-	code, err = e.compile(metered)
+	began := time.Now()
+	if code, err = e.compile(metered); err == nil && e.compiled != nil {
+		e.compiled(digest, time.Since(began))
+	}
 	return code, errors.Join(err, e.trials.forgetTrial(digest))
 }
 

@@ -153,6 +153,14 @@ func (t *Ticker) Next(key string) time.Time {
 	return e.at
 }
 
+// Turned returns the second at which the loop has looked last for what is due. A loop that
+// turns does that in each second.
+func (t *Ticker) Turned() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cursor
+}
+
 // detach removes an entry and returns it, or nil if there is none. The caller holds
 // t.mu.
 func (t *Ticker) detach(key string) *entry {

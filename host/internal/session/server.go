@@ -74,6 +74,36 @@ func (s *Server) Troubles() []reason.Reason {
 	return c.troubles()
 }
 
+// Skew returns by how many ms this server's clock is ahead of the registry's; 0 if that
+// is not known.
+func (s *Server) Skew() int64 {
+	if c := s.session(); c != nil {
+		return c.clock.skew()
+	}
+	return 0
+}
+
+// Waiting returns the roots of the jobs for whose loops events wait, and how many turns
+// each loop has begun.
+func (s *Server) Waiting() map[string]uint64 {
+	c := s.session()
+	if c == nil {
+		return nil
+	}
+	waiting := map[string]uint64{}
+	for j, l := range c.stalledLoops(nil) {
+		waiting[j.root] = l.turn
+	}
+	return waiting
+}
+
+// session returns the open session; nil if there is none.
+func (s *Server) session() *openSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
 // Run keeps a session open until ctx ends, and then closes it. It returns when all
 // its goroutines have ended. All job sessions must be closed before ctx ends.
 func (s *Server) Run(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/native"
@@ -38,6 +39,7 @@ type Options struct {
 	Dirs     []job.Dir
 	Private  []job.Private
 	Refused  func(digest, why string)
+	Compiled func(digest string, took time.Duration)
 
 	// Listen is the address on which this server sends modules to others; empty: it
 	// sends none. Others reach it at Address. If Address is empty, that is the address
@@ -79,7 +81,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	if s.engine, err = sandbox.New(sandbox.Options{
-		CacheDir: dir.cache(), Compiler: o.Compiler, Refused: o.Refused,
+		CacheDir: dir.cache(), Compiler: o.Compiler, Refused: o.Refused, Compiled: o.Compiled,
 		MaxModule: module.MaxSize, Budget: o.Memory, Dirs: o.Dirs, Private: o.Private, Log: o.Log,
 	}); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -106,6 +108,14 @@ func (s *Store) Close() error {
 		return fmt.Errorf("close the sandbox: %w", err)
 	}
 	return nil
+}
+
+// GuestMemory is that of the sandbox; 0 if there is none.
+func (s *Store) GuestMemory() (used, limit uint64) {
+	if s.engine == nil {
+		return 0, 0
+	}
+	return s.engine.GuestMemory()
 }
 
 // Catalog returns a copy of the current catalog, for SetCatalog.
