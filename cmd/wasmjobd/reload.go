@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/metrics"
 )
 
 // reloader reads the files of a server again while it runs.
@@ -27,6 +28,8 @@ type reloader struct {
 	asked  chan struct{}     // by a signal; holds one
 	wanted chan chan<- fresh // from callers that wait for the result, on a channel with room for it
 	now    atomic.Pointer[config.File]
+
+	metrics *metrics.Metrics // of the server
 }
 
 // fresh is the result of reading the files again.
@@ -38,6 +41,7 @@ type fresh struct {
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
 	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan chan<- fresh)}
+	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
 	r.now.Store(f)
 	return r
 }
@@ -125,6 +129,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		if ctx.Err() != nil {
 			return done // the server ends
 		}
+		r.metrics.Reloaded(false)
 		for _, fault := range faults {
 			r.log.Error("the configuration cannot be gone by", "error", fault)
 		}
@@ -136,6 +141,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		r.log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
 	r.now.Store(running.With(next))
+	r.metrics.Reloaded(true)
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
 	return done
 }

@@ -148,6 +148,7 @@ const commandsPatience = 5 * time.Second
 func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
 	f, log := again.file(), again.log
 	o := options(f, log, observe)
+	o.Count = again.metrics.Count
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
@@ -160,6 +161,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
+				again.metrics.Watch(h)
 				lastly.Store(new(func() {
 					within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
 					defer cancel()

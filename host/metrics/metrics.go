@@ -1,0 +1,236 @@
+package metrics
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	// maxJobs is how many jobs have metrics of their own; the others share one job.
+	maxJobs = 1_000
+	// other is that job, and any value that is not in its closed list.
+	other = "other"
+	// noReason is the reason of a guest that had nothing to do.
+	noReason = "none"
+
+	// Bounds of scrapes; one that exceeds them gets 503. An answer is made before it is
+	// sent, so a slow reader is the listener's business.
+	maxScrapes    = 4 // at the same time
+	scrapeTimeout = 10 * time.Second
+)
+
+// Options of Metrics.
+type Options struct {
+	Version, Revision string       // of the program
+	Log               *slog.Logger // receives what is wrong with a scrape; nil discards
+}
+
+// Metrics are the metrics of one host. Create them with New, give Count to the options of
+// the host, and the host to Watch.
+type Metrics struct {
+	registry *prometheus.Registry
+	scrape   http.Handler
+	counters map[string]*prometheus.CounterVec
+	times    map[string]*prometheus.HistogramVec
+	reasons  map[reason.Code]bool
+	host     atomic.Pointer[host.Host]
+	running  atomic.Int64
+
+	mu         sync.Mutex // guards the fields below
+	jobs       map[string]string
+	reloadedAt time.Time
+	reloadFail bool
+}
+
+// New returns metrics without a host. All of them are there, those without labels at 0.
+func New(o Options) *Metrics {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, times: map[string]*prometheus.HistogramVec{},
+		reasons: map[reason.Code]bool{}, jobs: map[string]string{}, reloadedAt: time.Now(),
+	}
+	for _, c := range reason.Codes() {
+		m.reasons[c] = true
+	}
+	for i := range table {
+		m.register(&table[i], o)
+	}
+	m.registry.MustRegister(gauges{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.scrape = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError),
+	})
+	return m
+}
+
+func (m *Metrics) register(row *metric, o Options) {
+	switch {
+	case row.name == buildInfo:
+		c := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + row.name, Help: row.help}, row.labels)
+		c.WithLabelValues(o.Version, o.Revision, runtime.Version()).Set(1)
+		m.registry.MustRegister(c)
+	case row.kind == counter:
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + row.name, Help: row.help}, row.labels)
+		if len(row.labels) == 0 {
+			c.WithLabelValues()
+		}
+		m.counters[row.name] = c
+		m.registry.MustRegister(c)
+	case row.kind == histogram:
+		c := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + row.name, Help: row.help, Buckets: row.buckets}, row.labels)
+		if len(row.labels) == 0 {
+			c.WithLabelValues()
+		}
+		m.times[row.name] = c
+		m.registry.MustRegister(c)
+	}
+}
+
+// Watch makes the gauges those of h.
+func (m *Metrics) Watch(h *host.Host) { m.host.Store(h) }
+
+// Running returns how many guests run now.
+func (m *Metrics) Running() int64 { return m.running.Load() }
+
+// Reloaded takes down that the files of the server were read again. ok says that they can be
+// used.
+func (m *Metrics) Reloaded(ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reloadFail = !ok; ok {
+		m.reloadedAt = time.Now()
+	}
+}
+
+// Handler answers with all metrics.
+func (m *Metrics) Handler() http.Handler { return onlyGet(m.scrape) }
+
+// Count is host.Options.Count. It waits for nothing.
+func (m *Metrics) Count(e *host.Event) {
+	switch e.Kind {
+	case host.EventStart:
+		m.running.Add(1)
+		if e.Cause == trace.Failover {
+			m.add(failovers, 1, m.job(e.Config.Name))
+		}
+		if e.Cause == trace.Schedule && e.Attempt <= 1 {
+			m.took(lagSeconds, e.At.Sub(e.Scheduled))
+		}
+	case host.EventEnd:
+		m.running.Add(-1)
+		m.took(runSeconds, e.Outcome.Took, m.job(e.Config.Name))
+	case host.EventRow:
+		m.countRow(e.Row)
+	case host.EventReshard:
+		m.add(reshards, 1, m.job(e.Config.Name))
+	case host.EventStrategy:
+		m.add(strategyFailures, 1, m.job(e.Config.Name))
+	case host.EventModule:
+		m.add(refusedModules, 1)
+	case host.EventCompiled:
+		m.took(compileSeconds, e.Outcome.Took)
+	}
+}
+
+func (m *Metrics) countRow(r *trace.Row) {
+	job, n := m.job(r.Job), max(r.Count, 1)
+	switch r.State {
+	case trace.Missed:
+		m.add(missed, n, job, m.reason(r.Reason))
+	case trace.Skipped:
+		m.add(skipped, n, job, m.reason(r.Reason))
+	default:
+		m.add(fires, n, job, among(r.Cause, trace.Causes()), among(r.State, trace.States()))
+	}
+}
+
+func (m *Metrics) add(name string, n int64, labels ...string) {
+	m.counters[name].WithLabelValues(labels...).Add(float64(n))
+}
+
+func (m *Metrics) took(name string, d time.Duration, labels ...string) {
+	m.times[name].WithLabelValues(labels...).Observe(max(d, 0).Seconds())
+}
+
+// job returns the label of a job: its name for the first jobs that come.
+func (m *Metrics) job(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if label, ok := m.jobs[name]; ok {
+		return label
+	}
+	if len(m.jobs) >= maxJobs {
+		return other
+	}
+	label := strings.ToValidUTF8(name, "\uFFFD") // Prometheus takes no other
+	m.jobs[name] = label
+	return label
+}
+
+func (m *Metrics) reason(r reason.Reason) string {
+	switch {
+	case r.None():
+		return noReason
+	case m.reasons[r.Code]:
+		return string(r.Code)
+	}
+	return other
+}
+
+// among returns a value of a closed list as a label.
+func among[S ~string](v S, all []S) string {
+	if slices.Contains(all, v) {
+		return string(v)
+	}
+	return other
+}
+
+// gauges reads what a host has at the moment of a scrape.
+type gauges struct{ m *Metrics }
+
+// Describe implements prometheus.Collector.
+func (g gauges) Describe(to chan<- *prometheus.Desc) {
+	for i := range table {
+		if table[i].read != nil {
+			to <- table[i].desc()
+		}
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g gauges) Collect(to chan<- prometheus.Metric) {
+	now := g.m.now()
+	for i := range table {
+		if read := table[i].read; read != nil {
+			to <- prometheus.MustNewConstMetric(table[i].desc(), prometheus.GaugeValue, read(&now))
+		}
+	}
+}
+
+func (r *metric) desc() *prometheus.Desc { return prometheus.NewDesc(prefix+r.name, r.help, nil, nil) }
+
+func (m *Metrics) now() moment {
+	m.mu.Lock()
+	now := moment{reloadedAt: m.reloadedAt, reloadFails: m.reloadFail, running: m.running.Load()}
+	m.mu.Unlock()
+	if h := m.host.Load(); h != nil {
+		now.Gauges = h.Gauges()
+		now.connected = now.Started && h.Healthy() == nil
+	}
+	return now
+}

@@ -1,0 +1,300 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+func rowOf(name string, s trace.State, r reason.Reason) *host.Event {
+	return &host.Event{Kind: host.EventRow, Row: &trace.Row{Job: name, Cause: trace.Schedule, State: s, Reason: r}}
+}
+
+// Whatever a job is called, what Prometheus reads is one series with that name.
+func TestOddNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		`quo"te`: `quo"te`, `back\slash`: `back\slash`, "new\nline": "new\nline", "Überstunden 残業": "Überstunden 残業",
+		"broken \xff\xfe": "broken \uFFFD", strings.Repeat("ü", 127) + "x": strings.Repeat("ü", 127) + "x", "{a=\"b\"} 1\n# TYPE x counter": "{a=\"b\"} 1\n# TYPE x counter",
+		"": "",
+	} {
+		m := New(Options{Version: "\"1\n", Revision: `\`})
+		m.Count(rowOf(name, trace.Succeeded, reason.Reason{}))
+		m.Count(&host.Event{Kind: host.EventEnd, Config: job.Config{Name: name}})
+		families := scrape(t, m)
+		for _, metric := range []string{fires, runSeconds} {
+			if got := sum(families[prefix+metric], jobLabel, want); got != 1 {
+				t.Errorf("%s of %q: %v in %v", metric, name, got, families[prefix+metric])
+			}
+		}
+	}
+}
+
+// What comes from outside cannot make more than so many series.
+func TestLabelsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	for i := range maxJobs + 50 {
+		m.Count(rowOf(fmt.Sprint("job ", i), trace.Succeeded, reason.Reason{}))
+	}
+	m.Count(rowOf("job 7", trace.Failed, reason.Reason{}))
+	for i := range 100 {
+		m.Count(rowOf("job 1", trace.Missed, reason.Reason{Code: reason.Code(fmt.Sprint("made up ", i))}))
+		m.Count(rowOf("job 1", trace.State(fmt.Sprint("made up ", i)), reason.Reason{}))
+	}
+	m.Count(rowOf("job 1", trace.Missed, reason.Text("words of an older release")))
+	families := scrape(t, m)
+	if got := len(families[prefix+fires].GetMetric()); got != maxJobs+3 {
+		t.Errorf("%d series of runs", got)
+	}
+	if got := sum(families[prefix+fires], jobLabel, other); got != 50 {
+		t.Errorf("%v runs of further jobs", got)
+	}
+	if got := families[prefix+missed].GetMetric(); len(got) != 1 || sum(families[prefix+missed], reasonLabel, other) != 101 {
+		t.Errorf("missed: %v", got)
+	}
+}
+
+// A gap of instants counts as many as it has.
+func TestGapsCountTheirInstants(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	e := rowOf("a", trace.Missed, reason.Of(reason.JobPaused))
+	e.Row.Count = 41
+	m.Count(e)
+	if got := sum(scrape(t, m)[prefix+missed], jobLabel, "a", reasonLabel, string(reason.JobPaused)); got != 41 {
+		t.Errorf("%v instants missed", got)
+	}
+}
+
+// deaf takes the head of an answer, and no body until its gate opens.
+type deaf struct {
+	*httptest.ResponseRecorder
+	gate chan struct{}
+}
+
+func (d deaf) Write(b []byte) (int, error) {
+	<-d.gate
+	return d.ResponseRecorder.Write(b)
+}
+
+// Readers that take no answer keep neither a run from beginning on time nor others from
+// reading.
+func TestScrapesHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var late []time.Duration
+		s := start(t, host.Options{
+			Jobs: []job.Config{{Name: "a", Cron: "* * * * * ?", Shards: 1}},
+			Runner: host.Func(func(_ context.Context, c job.Call) job.Outcome {
+				late = append(late, time.Since(c.Scheduled))
+				return job.Outcome{Verdict: job.OK}
+			}),
+		})
+		<-s.Ready()
+		gate, ended := make(chan struct{}), make(chan struct{})
+		for range 2 * maxScrapes {
+			go func() {
+				s.metrics.Handler().ServeHTTP(deaf{httptest.NewRecorder(), gate}, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+				ended <- struct{}{}
+			}()
+		}
+		synctest.Wait()
+		scrape(t, s.metrics)
+		time.Sleep(time.Minute + time.Millisecond)
+		synctest.Wait()
+		if len(late) < 59 {
+			t.Errorf("%d runs", len(late))
+		}
+		for _, d := range late {
+			if d > 0 {
+				t.Errorf("a run began %v late", d)
+			}
+		}
+		close(gate)
+		for range 2 * maxScrapes {
+			<-ended
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// ailing is a registry whose disk can be made to fail.
+type ailing struct {
+	registry.Registry
+	why *error
+}
+
+func (a ailing) Healthy() error { return *a.why }
+
+// away is a history that is away, or not.
+type away struct{ why *error }
+
+func (a away) Write(context.Context, []trace.Row) error { return *a.why }
+
+// ask asks one of the handlers.
+func ask(h http.Handler, method, target string) (status int, body string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, target, http.NoBody))
+	return w.Code, strings.TrimSpace(w.Body.String())
+}
+
+// A server is ready when nothing fails, and says what does. It is alive all the time.
+func TestHealthAndReadiness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{})
+		if status, body := ask(m.Ready(), http.MethodGet, "/readyz"); status != http.StatusServiceUnavailable || body != `{"ready":false,"checks":[{"check":"started","fault":"the server starts"}]}` {
+			t.Errorf("without a host: %d %s", status, body)
+		}
+		var disk, history error
+		gate := make(chan struct{})
+		s := start(t, host.Options{
+			Registry: ailing{embedded.Memory(), &disk}, Sinks: []trace.Sink{away{&history}}, DrainTimeout: time.Hour,
+			Jobs: []job.Config{{Name: "a", Cron: "* * * * * ?", Shards: 1}},
+			Runner: host.Func(func(context.Context, job.Call) job.Outcome {
+				<-gate
+				return job.Outcome{Verdict: job.OK}
+			}),
+		})
+		<-s.Ready()
+		want := func(failing ...string) {
+			t.Helper()
+			synctest.Wait()
+			if status, body := ask(s.metrics.Health(), http.MethodGet, "/healthz"); status != http.StatusOK || body != `{"alive":true}` {
+				t.Errorf("alive: %d %s", status, body)
+			}
+			status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz")
+			var got struct {
+				Ready  bool
+				Checks []Check
+			}
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Error(err)
+			}
+			var names []string
+			for i := range got.Checks {
+				names = append(names, cmpName(got.Checks[i]))
+			}
+			if fmt.Sprint(names) != fmt.Sprint(failing) || got.Ready != (len(failing) == 0) || (status == http.StatusOK) != got.Ready {
+				t.Errorf("%d %s, want %q", status, body, failing)
+			}
+		}
+		want()
+		if status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz?verbose"); status != http.StatusOK || body != `{"ready":true,"checks":[{"check":"started"},{"check":"registry"},{"check":"history"},{"check":"modules"},{"check":"draining"}]}` {
+			t.Errorf("verbose: %d %s", status, body)
+		}
+		disk = registry.ErrReadOnly
+		want("registry")
+		if got := sum(scrape(t, s.metrics)[prefix+"registry_connected"]); got != 0 {
+			t.Errorf("connected is %v", got)
+		}
+		disk, history = nil, errors.New("away")
+		close(gate)
+		time.Sleep(3 * time.Second)
+		want("history")
+		history = nil
+		time.Sleep(time.Minute)
+		want()
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func cmpName(c Check) string {
+	if c.Fault == "" {
+		return c.Name + " without a fault"
+	}
+	return c.Name
+}
+
+func TestDrainingIsNotReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		s := start(t, host.Options{DrainTimeout: time.Hour, Jobs: []job.Config{{Name: "a", Cron: "* * * * * ?", Shards: 1}}, Runner: host.Func(func(context.Context, job.Call) job.Outcome {
+			<-gate
+			return job.Outcome{Verdict: job.OK}
+		})})
+		<-s.Ready()
+		time.Sleep(2 * time.Second)
+		ended := make(chan error)
+		go func() { ended <- s.stop() }()
+		synctest.Wait()
+		if status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz"); status != http.StatusServiceUnavailable || body != `{"ready":false,"checks":[{"check":"draining","fault":"the server ends"}]}` {
+			t.Errorf("%d %s", status, body)
+		}
+		if got := sum(scrape(t, s.metrics)[prefix+"running"]); got != 1 {
+			t.Errorf("%v guests run", got)
+		}
+		close(gate)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Requests that make no sense get an answer that says so.
+func TestOtherRequests(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	for _, c := range []struct {
+		h              http.Handler
+		method, target string
+		status         int
+	}{
+		{m.Handler(), http.MethodPost, "/metrics", http.StatusMethodNotAllowed},
+		{m.Health(), http.MethodDelete, "/healthz", http.StatusMethodNotAllowed},
+		{m.Ready(), http.MethodPut, "/readyz", http.StatusMethodNotAllowed},
+		{m.Ready(), http.MethodGet, "/readyz?verbos", http.StatusBadRequest},
+		{m.Health(), http.MethodGet, "/healthz?a=%zz", http.StatusBadRequest},
+		{m.Health(), http.MethodHead, "/healthz?verbose", http.StatusOK},
+	} {
+		if status, body := ask(c.h, c.method, c.target); status != c.status {
+			t.Errorf("%s %s: %d %s", c.method, c.target, status, body)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	r.Header.Set("Accept-Encoding", "gzip")
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, r)
+	if w.Header().Get("Content-Encoding") != "gzip" {
+		t.Errorf("headers %v", w.Header())
+	}
+}
+
+func TestReloads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{})
+		begun := time.Now()
+		time.Sleep(time.Minute)
+		for _, want := range []struct {
+			ok float64
+			at time.Time
+		}{{0, begun}, {1, begun.Add(time.Minute)}} {
+			m.Reloaded(want.ok == 1)
+			families := scrape(t, m)
+			if ok, at := sum(families[prefix+"config_last_reload_successful"]), sum(families[prefix+"config_last_reload_success_timestamp_seconds"]); ok != want.ok || at != float64(want.at.Unix()) {
+				t.Errorf("%v at %v, want %+v", ok, at, want)
+			}
+		}
+	})
+}

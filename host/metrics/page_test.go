@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the page")
+
+// TestMetricsPage: docs/METRICS.md is the table, for people.
+func TestMetricsPage(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/METRICS.md"
+	want := metricsPage()
+	if *update {
+		if err := os.WriteFile(page, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/METRICS.md is not the table of metrics: run make generate (%v)", err)
+	}
+}
+
+func metricsPage() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `# Metrics
+
+Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do not edit. Each is of one server, and begins anew with it.
+Beside them are those of Go (`+"`go_…`"+`) and of the process (`+"`process_…`"+`).
+
+- The first %d jobs that a server meets have their name as `+"`job`"+`; the others share the value `+"`%s`"+`.
+- `+"`result`"+` is a state of the history, `+"`cause`"+` why a run began. `+"`reason`"+` is a code, see
+  [OPERATIONS](OPERATIONS.md#logs-and-alarms).
+- Rows count when they come, also while the history is away. Those that wait when a session of the registry ends may count twice.
+
+| metric | type | labels | what |
+|---|---|---|---|
+`, maxJobs, other)
+	for _, m := range table {
+		labels := ""
+		if len(m.labels) > 0 {
+			labels = "`" + strings.Join(m.labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s%s` | %s | %s | %s |\n", prefix, m.name, m.kind, labels, m.help)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+//go:generate go test -run ^TestMetricsPage$ -update .
+
+// prefix is what the names of all metrics begin with.
+const prefix = "wasmjobd_"
+
+// The types of metrics, as the text format spells them.
+const (
+	counter   = "counter"
+	gauge     = "gauge"
+	histogram = "histogram"
+)
+
+// metric is a row of the table.
+type metric struct {
+	name    string // without prefix
+	kind    string
+	labels  []string
+	help    string
+	buckets []float64                 // of a histogram, in seconds
+	read    func(now *moment) float64 // of a gauge without labels
+}
+
+// moment is what gauges are read from, at one scrape.
+type moment struct {
+	host.Gauges
+	connected   bool // jobs can go on, as far as the registry is concerned
+	running     int64
+	reloadedAt  time.Time
+	reloadFails bool
+}
+
+// What the labels of more than one metric are called.
+const (
+	jobLabel    = "job"
+	reasonLabel = "reason"
+)
+
+// The metrics that Count adds to.
+const (
+	fires            = "fires_total"
+	runSeconds       = "run_seconds"
+	lagSeconds       = "schedule_lag_seconds"
+	missed           = "missed_total"
+	skipped          = "skipped_total"
+	reshards         = "reshards_total"
+	failovers        = "failovers_total"
+	strategyFailures = "strategy_failures_total"
+	refusedModules   = "modules_refused_total"
+	compileSeconds   = "module_compile_seconds"
+	buildInfo        = "build_info"
+)
+
+// table has every metric, in the order of the page.
+var table = []metric{
+	{name: fires, kind: counter, labels: []string{jobLabel, "cause", "result"}, help: "Attempts of runs that ended, by why they began and how they ended."},
+	{name: runSeconds, kind: histogram, labels: []string{jobLabel}, buckets: []float64{.005, .025, .1, .5, 1, 5, 30, 120, 600, 3600}, help: "How long guests ran."},
+	{name: lagSeconds, kind: histogram, buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30}, help: "How long after their instants scheduled runs began, retries and late runs left out."},
+	{name: missed, kind: counter, labels: []string{jobLabel, reasonLabel}, help: "Instants at which an item did not begin, by the code of the reason."},
+	{name: skipped, kind: counter, labels: []string{jobLabel, reasonLabel}, help: "Runs that were skipped, by the code of the reason; none where the guest had nothing to do."},
+	{name: failovers, kind: counter, labels: []string{jobLabel}, help: "Runs that began here because another server was gone."},
+	{name: reshards, kind: counter, labels: []string{jobLabel}, help: "Assignments of all items that this server made as leader."},
+	{name: strategyFailures, kind: counter, labels: []string{jobLabel}, help: "Calls of a sharding strategy that failed."},
+	{name: compileSeconds, kind: histogram, buckets: []float64{.01, .05, .1, .5, 1, 5, 30, 120}, help: "How long modules were compiled that were not in the cache."},
+	{name: refusedModules, kind: counter, help: "Modules refused because compiling them ended a process."},
+
+	{name: "running", kind: gauge, help: "Guests that run now.", read: func(now *moment) float64 { return float64(now.running) }},
+	{name: "jobs", kind: gauge, help: "Jobs of this server.", read: func(now *moment) float64 { return float64(now.Jobs) }},
+	{name: "jobs_refused", kind: gauge, help: "Jobs whose code this server does not run.", read: func(now *moment) float64 { return float64(now.Refused) }},
+	{name: "jobs_loading", kind: gauge, help: "Jobs that wait for the compilation of their module since the start.", read: func(now *moment) float64 { return float64(now.Loading) }},
+	{name: "leader", kind: gauge, help: "Jobs whose leader this server is.", read: func(now *moment) float64 { return float64(now.Leads) }},
+	{name: "items_owned", kind: gauge, help: "Items of this server, over all jobs.", read: func(now *moment) float64 { return float64(now.Owned) }},
+	{name: "registry_connected", kind: gauge, help: "1 while there is a session of the registry that answers and takes writes, else 0.", read: func(now *moment) float64 { return bit(now.connected) }},
+	{name: "clock_skew_seconds", kind: gauge, help: "By how much the clock of this server is ahead of the registry's, at least; 0 if that is not known.", read: func(now *moment) float64 { return now.Skew.Seconds() }},
+	{name: "history_rows_waiting", kind: gauge, help: "Rows that the history does not have yet.", read: func(now *moment) float64 { return float64(now.Unstored) }},
+	{name: "history_jobs_unwritable", kind: gauge, help: "Jobs whose rows the history does not take at present.", read: func(now *moment) float64 { return float64(now.Unwritable) }},
+	{name: "guest_memory_bytes", kind: gauge, help: "Memory of all guests, running and idle.", read: func(now *moment) float64 { return float64(now.GuestMemory) }},
+	{name: "guest_memory_limit_bytes", kind: gauge, help: "Memory that all guests together may have.", read: func(now *moment) float64 { return float64(now.MemoryLimit) }},
+	{name: "draining", kind: gauge, help: "1 while the server ends, else 0.", read: func(now *moment) float64 { return bit(now.Draining) }},
+	{name: "config_last_reload_successful", kind: gauge, help: "1 if the files could be used when they were read last, else 0.", read: func(now *moment) float64 { return bit(!now.reloadFails) }},
+	{name: "config_last_reload_success_timestamp_seconds", kind: gauge, help: "When files were read last that could be used, in Unix time.", read: func(now *moment) float64 { return float64(now.reloadedAt.UnixMilli()) / 1000 }},
+	{name: buildInfo, kind: gauge, labels: []string{"version", "revision", "goversion"}, help: "Always 1; the labels say what was built."},
+}
+
+func bit(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
