@@ -46,7 +46,8 @@ func nonconforming(method, path string, status int, header http.Header, body []b
 	var p problem
 	at, ok := templateOf(method, path)
 	if !ok || json.Unmarshal(body, &p) == nil && (p.Code == codeNoRoute || p.Code == codeMethod) {
-		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
+		switch status {
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden:
 			return invalid("openapi.json#/components/schemas/Problem", body)
 		}
 		return fmt.Sprintf("no route is documented, and it is answered %d", status)

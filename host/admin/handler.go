@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,6 +32,13 @@ type Options struct {
 	// Nodes allows requests to read nodes of the registry, including the state of
 	// guests. Set it only for a listener that no other user can reach.
 	Nodes bool
+	// Authenticate finds out who sends a request; nil: whoever can reach the listener
+	// may send all of them.
+	Authenticate Authenticate
+	// Checks returns what the server needs for its work; nil: nobody knows.
+	Checks func() []Check
+	// Metrics answers with the server's metrics; nil: it has none.
+	Metrics http.Handler
 	// Log receives each request that writes; nil discards.
 	Log *slog.Logger
 }
@@ -44,15 +50,20 @@ type Handler struct {
 	mux *http.ServeMux
 	// document returns the OpenAPI document of all routes.
 	document func() []byte
+
+	crossSite *http.CrossOriginProtection
+	callers   *rates // requests of callers
+	failures  *rates // wrong tokens of addresses
 }
 
 // request is one request while it is served.
 type request struct {
 	*http.Request
-	h     *Handler
-	op    *operator.Operator
-	w     http.ResponseWriter
-	query url.Values // checked against the route
+	h      *Handler
+	op     *operator.Operator
+	w      http.ResponseWriter
+	caller operator.Caller
+	query  url.Values // checked against the route
 }
 
 // NewHandler creates a Handler with all routes.
@@ -61,7 +72,10 @@ func NewHandler(o Options) *Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	all := routes()
-	h := &Handler{o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) })}
+	h := &Handler{
+		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
+		callers: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond),
+	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}
 	for _, one := range all {
@@ -134,6 +148,13 @@ func allowed(methods []string) string {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	caller, err := h.admit(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
 	at := r.URL.EscapedPath()
 	if at == "" || path.Clean(at) != at { // the mux would redirect, and a client that follows may write twice
 		h.fail(w, r, noRoute(r))
@@ -169,38 +190,51 @@ func noRoute(r *http.Request) *problem {
 	return refuse(http.StatusNotFound, codeNoRoute, fmt.Sprintf("there is nothing at %.256q", r.URL.Path))
 }
 
-// serve answers one request by one call of an Operator.
+// serve answers one request, by one call of an Operator.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
+	caller, _ := r.Context().Value(callerKey{}).(operator.Caller)
+	if !isOpen(one.path) {
+		if err := caller.Allow(one.right); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	query, err := readQuery(r, one.query)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	op, err := h.o.Operate(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer func() {
-		if err := op.Close(); err != nil {
-			h.o.Log.Warn("the session of a request was not closed", "error", err)
+	var op *operator.Operator
+	if !one.alone {
+		if op, err = h.o.Operate(r.Context()); err != nil {
+			h.fail(w, r, err)
+			return
 		}
-	}()
-	if err := one.does.do(&request{r, h, op, w, query}); err != nil {
+		defer func() {
+			if err := op.Close(); err != nil {
+				h.o.Log.Warn("the session of a request was not closed", "error", err)
+			}
+		}()
+	}
+	id := requestID(w)
+	if err := one.does.do(&request{r, h, op, w, caller, query}); err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	if one.writes() {
-		h.o.Log.Info("an operator's request is done", "method", r.Method, "path", r.URL.Path)
+		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", r.URL.Path, "caller", caller.Name, "role", caller.Role, "request_id", id)
 	}
 }
 
 // fail answers a request with a problem, and logs it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p, id := problemOf(err), rand.Text()
+	p, id := problemOf(err), requestID(w)
 	level := slog.LevelInfo
-	if p.Status == http.StatusInternalServerError {
+	switch p.Status {
+	case http.StatusInternalServerError:
 		level = slog.LevelError
+	case http.StatusTooManyRequests:
+		level = slog.LevelDebug // who sends too many may not fill the log
 	}
 	h.o.Log.Log(r.Context(), level, "an operator's request is refused", "method", r.Method, "path", r.URL.Path, "code", p.Code, "error", err, "request_id", id)
 	p.write(w, id)
@@ -230,7 +264,6 @@ func (r *request) done(name string, err error) error {
 		return err
 	}
 	r.w.Header().Set("Location", jobPath(name))
-	r.w.Header().Set("Cache-Control", "no-store")
 	r.w.WriteHeader(http.StatusAccepted)
 	return nil
 }

@@ -154,7 +154,7 @@ type plainText struct {
 func (p *plainText) Write(b []byte) (int, error) {
 	if !p.begun {
 		p.begun = true
-		setHeaders(p.w.Header(), textType)
+		p.w.Header().Set("Content-Type", textType)
 	}
 	return p.w.Write(b) //nolint:wrapcheck // part of the answer
 }

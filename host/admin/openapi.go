@@ -25,7 +25,7 @@ func openAPI(all []route) []byte {
 // openAPIAction answers with the OpenAPI document.
 func openAPIAction() action {
 	return action{givesType: jsonType, status: http.StatusOK, do: func(r *request) error {
-		setHeaders(r.w.Header(), jsonType)
+		r.w.Header().Set("Content-Type", jsonType)
 		_, _ = r.w.Write(r.h.document()) // an error means that the client is gone
 		return nil
 	}}
@@ -49,15 +49,20 @@ func openAPIOf(all []route) schema {
 			"description": "The API for operators of a server. Later releases add routes and members; they change none.",
 		},
 		"paths":      paths,
-		"components": schema{"schemas": documents},
+		"components": schema{"schemas": documents, "securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer"}}},
+		"security":   []schema{{"token": []string{}}},
 	}
 }
 
 // operation describes a route.
 func (r *route) operation(documents schemas) schema {
 	o := schema{
-		"operationId": r.operationID(), "summary": r.says, "description": "Needs the role " + string(r.role()) + ".", "x-role": r.role(),
-		"responses": r.responses(documents),
+		"operationId": r.operationID(), "summary": r.says, "responses": r.responses(documents),
+	}
+	if isOpen(r.path) {
+		o["security"] = []schema{{}, {"token": []string{}}}
+	} else {
+		o["description"], o["x-role"] = "Needs the role "+string(r.role())+".", r.role()
 	}
 	if p := r.parameters(); len(p) > 0 {
 		o["parameters"] = p

@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,6 +21,12 @@ const (
 	codeTooLarge   = "too_large"
 	codeTimeout    = "timeout"
 	codeBusy       = "busy"
+
+	codeUnauthenticated = "unauthenticated"
+	codeTooMany         = "too_many_requests"
+	codeCrossSite       = "cross_site"
+	codeWrongHost       = "wrong_host"
+	codeNotReady        = "not_ready"
 )
 
 // The codes of host.Error.
@@ -47,6 +55,8 @@ type problem struct {
 	Code      string  `json:"code"`
 	Errors    []fault `json:"errors,omitempty"`
 	RequestID string  `json:"request_id,omitempty"`
+
+	retryAfter string // seconds; "": 1 if it is worth another try
 }
 
 // fault describes one fault in a body, or in a parameter of the query.
@@ -83,6 +93,12 @@ var ownStatuses = map[string]int{
 	codeTooLarge:   http.StatusRequestEntityTooLarge,
 	codeTimeout:    http.StatusRequestTimeout,
 	codeBusy:       http.StatusServiceUnavailable,
+
+	codeUnauthenticated: http.StatusUnauthorized,
+	codeTooMany:         http.StatusTooManyRequests,
+	codeCrossSite:       http.StatusForbidden,
+	codeWrongHost:       http.StatusMisdirectedRequest,
+	codeNotReady:        http.StatusServiceUnavailable,
 }
 
 // statusOf returns the HTTP status of a code, 0 for one that does not exist.
@@ -115,22 +131,36 @@ func problemOf(err error) *problem {
 func (p *problem) write(w http.ResponseWriter, id string) {
 	sent := *p
 	sent.Type, sent.Title, sent.RequestID = problemURN+p.Code, http.StatusText(p.Status), id
-	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+	switch p.Status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", cmp.Or(p.retryAfter, "1"))
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeJSON(w, p.Status, problemType, sent)
 }
 
 // writeJSON sends v. An error means that the client is gone, so it is dropped.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
-	setHeaders(w.Header(), mediaType)
+	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// setHeaders sets the headers of every answer with content.
-func setHeaders(h http.Header, mediaType string) {
-	h.Set("Content-Type", mediaType)
+// setHeaders sets what every answer says to browsers: not to guess, keep, embed or run
+// anything of it.
+func setHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+}
+
+// requestID returns the id of the request that w answers.
+func requestID(w http.ResponseWriter) string {
+	if w.Header().Get(requestIDHeader) == "" {
+		w.Header().Set(requestIDHeader, rand.Text())
+	}
+	return w.Header().Get(requestIDHeader)
 }

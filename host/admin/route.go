@@ -26,6 +26,7 @@ type route struct {
 	does  action
 	// served reports whether the options have what the route needs; nil: always.
 	served func(*Options) bool
+	alone  bool // it is answered without an Operator
 }
 
 // parameter is one of a query.
@@ -120,9 +121,9 @@ func onJob[B any](do func(r *request, name string, body *B) error) action {
 
 // codes returns the codes of the problems with which the route may answer, sorted.
 func (r *route) codes() []string {
-	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeUnavailable, codeInternal}, r.fails...)
+	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeUnavailable, codeInternal, codeUnauthenticated, codeTooMany, codeWrongHost}, r.fails...)
 	if r.writes() {
-		all = append(all, codeUnknown)
+		all = append(all, codeUnknown, codeCrossSite)
 	}
 	if r.does.takes != nil || r.does.takesType != "" {
 		all = append(all, codeTooLarge, codeMediaType, codeTimeout)

@@ -10,8 +10,7 @@ import (
 
 // routes returns the table of all routes.
 func routes() []route {
-	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), []route{
-		{method: http.MethodGet, path: openAPIPath, right: operator.View, does: openAPIAction(), says: "answers with the OpenAPI document of this API"},
+	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), aloneRoutes(), []route{
 		{
 			method: http.MethodPost, path: reloadPath, right: operator.Administer, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +
@@ -26,6 +25,23 @@ func routes() []route {
 			served: func(o *Options) bool { return o.Nodes },
 		},
 	})
+}
+
+// aloneRoutes are about the server itself.
+func aloneRoutes() []route {
+	return []route{
+		{method: http.MethodGet, path: openAPIPath, right: operator.View, does: openAPIAction(), alone: true, says: "answers with the OpenAPI document of this API"},
+		{method: http.MethodGet, path: healthPath, right: operator.View, does: shows(health), alone: true, says: "answers as long as the server answers. It needs no token"},
+		{
+			method: http.MethodGet, path: readyPath, right: operator.View, does: shows(ready), alone: true, fails: []string{codeNotReady},
+			says:   "answers whether the server can do its work, and to callers with a token what it lacks. It needs no token",
+			served: func(o *Options) bool { return o.Checks != nil },
+		},
+		{
+			method: http.MethodGet, path: metricsPath, right: operator.View, does: metricsAction(), alone: true,
+			says: "answers with metrics in the text format of Prometheus", served: func(o *Options) bool { return o.Metrics != nil },
+		},
+	}
 }
 
 func jobRoutes() []route {

@@ -29,13 +29,17 @@ const (
 )
 
 // Serve answers requests on l with h until ctx ends, and closes l. When it returns,
-// all its goroutines have ended.
+// all its goroutines have ended. A handler that asks for no tokens is refused where
+// other users can connect.
 func Serve(ctx context.Context, l net.Listener, h *Handler) error {
+	if _, ok := l.Addr().(*net.UnixAddr); !ok && h.o.Authenticate == nil {
+		return errors.Join(fmt.Errorf("answer operators at %s: callers have to show tokens there", l.Addr()), l.Close())
+	}
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	places := make(chan struct{}, maxRequests)
 	server := &http.Server{
-		Handler: &limitedHandler{h: h, places: places}, BaseContext: func(net.Listener) context.Context { return within },
+		Handler: &limitedHandler{h: h, places: places, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return within },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}
@@ -67,16 +71,23 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 type limitedHandler struct {
 	h      *Handler
 	places chan struct{}
+	here   bool // only this machine connects
 }
 
 // ServeHTTP implements http.Handler.
 func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if b.here && !isHere(r.Host) {
+		setHeaders(w.Header())
+		b.h.fail(w, r, refuse(http.StatusMisdirectedRequest, codeWrongHost, fmt.Sprintf("%.128q is not the name of this server; use 127.0.0.1 or localhost", r.Host)))
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
 	defer cancel()
 	select {
 	case b.places <- struct{}{}:
 		defer func() { <-b.places }()
 	default:
+		setHeaders(w.Header())
 		b.h.fail(w, r, refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already answers %d requests; try again", maxRequests)))
 		return
 	}

@@ -1,0 +1,285 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// known stands in for the tokens of a cluster: a role's name is a token of that role.
+func known(_ context.Context, token string) (operator.Caller, error) {
+	switch token {
+	case "expired", "revoked":
+		return operator.Caller{}, &host.Error{Code: host.Denied, Msg: "the token was " + token}
+	case "nobody-knows":
+		return operator.Caller{}, &host.Error{Code: host.Unavailable, Msg: "read the tokens"}
+	}
+	role, err := operator.ParseRole(token)
+	if err != nil {
+		return operator.Caller{}, &host.Error{Code: host.Denied, Msg: "there is no such token"}
+	}
+	return operator.Caller{Name: "a " + token, Role: role}, nil
+}
+
+// guarded is a handler with all routes that asks for tokens. asked counts requests that
+// reached the registry, or something else behind a route.
+func guarded(o Options) (h *Handler, asked *atomic.Int64) {
+	asked = new(atomic.Int64)
+	o.Operate = func(ctx context.Context) (*operator.Operator, error) {
+		asked.Add(1)
+		return onMemory(ctx)
+	}
+	o.Keep = func(io.Reader, string) error { return nil }
+	o.Runs, o.Nodes, o.Authenticate = ledger, true, known
+	o.Reload = func(context.Context) (Reloaded, error) { return Reloaded{}, nil }
+	if o.Checks == nil {
+		o.Checks = func() []Check { return nil }
+	}
+	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", textType)
+	})
+	return NewHandler(o), asked
+}
+
+// sent sends a request with headers, "name: value", from an address.
+func sent(t testing.TB, h http.Handler, method, path, from string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	r.RemoteAddr = from
+	for _, one := range headers {
+		name, value, _ := strings.Cut(one, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	checkAnswer(t, method, path, w)
+	return w
+}
+
+var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{digest}", strings.Repeat("0a", 32))
+
+// Each route is answered for callers whose role has the right, and for nobody else.
+func TestEveryRouteForEveryCaller(t *testing.T) {
+	t.Parallel()
+	for i, one := range routes() {
+		h, asked := guarded(Options{})
+		path := filledIn.Replace(one.path)
+		for j, token := range []string{"", "wrong", "expired", "revoked", "nobody-knows", "viewer", "operator", "publisher", "admin"} {
+			var headers []string
+			if token != "" {
+				headers = []string{"Authorization: Bearer " + token}
+			}
+			want := http.StatusUnauthorized
+			role := operator.Role(token)
+			switch {
+			case token == "" && isOpen(one.path):
+				want = 0
+			case token == "nobody-knows":
+				want = http.StatusServiceUnavailable
+			case role.May(operator.View) && !role.May(one.right):
+				want = http.StatusForbidden
+			case role.May(one.right):
+				want = 0
+			}
+			before := asked.Load()
+			w := sent(t, h, one.method, path, fmt.Sprintf("10.0.%d.%d:1", i, j), headers...)
+			reached := asked.Load() > before
+			refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden || w.Code == http.StatusServiceUnavailable
+			if want != 0 && (w.Code != want || reached) || want == 0 && refused {
+				t.Errorf("%s %s with the token %q is answered %d %s, want %d; it reached what is behind: %v", one.method, path, token, w.Code, w.Body, want, reached)
+			}
+			if w.Code == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s %s: a refusal does not say how to show a token", one.method, path)
+			}
+		}
+	}
+}
+
+// Without a token not even the absence of a path is told.
+func TestNobodyLearnsWithoutAToken(t *testing.T) {
+	t.Parallel()
+	h, _ := guarded(Options{})
+	for i, path := range []string{"/", "/api/v1/jobs/../jobs", "/api/v1/nothing", "/api/v1/jobs/report:explode", "/healthz/", "//healthz"} {
+		w := sent(t, h, http.MethodGet, path, fmt.Sprintf("10.0.0.%d:1", i))
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("%s is answered %d %s", path, w.Code, w.Body)
+		}
+	}
+	for i, header := range []string{"Bearer", "Bearer ", "Basic admin", "admin", "Bearer " + strings.Repeat("x", maxToken+1)} {
+		w := sent(t, h, http.MethodGet, "/api/v1/jobs", fmt.Sprintf("10.0.1.%d:1", i), "Authorization: "+header)
+		if w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "xxx") {
+			t.Errorf("%.20s is answered %d %s", header, w.Code, w.Body)
+		}
+	}
+	if w := sent(t, h, http.MethodGet, "/api/v1/jobs", "10.0.2.1:1", "Authorization: Bearer viewer", "Authorization: Bearer admin"); w.Code != http.StatusUnauthorized {
+		t.Errorf("two tokens are answered %d", w.Code)
+	}
+	if w := sent(t, h, http.MethodGet, openAPIPath, "10.0.2.2:1", "Authorization: bearer viewer"); w.Code != http.StatusOK {
+		t.Errorf("a scheme in lower case is answered %d", w.Code)
+	}
+}
+
+// A page of another site changes nothing, even with a token.
+func TestCrossSiteRequests(t *testing.T) {
+	t.Parallel()
+	h, asked := guarded(Options{})
+	for i, tt := range []struct {
+		method, path string
+		status       int
+		headers      []string
+	}{
+		{"POST", "/api/v1/jobs/report:pause", 403, []string{"Origin: https://evil.example"}},
+		{"POST", "/api/v1/jobs/report:pause", 403, []string{"Origin: null"}},
+		{"POST", "/api/v1/jobs/report:pause", 403, []string{"Sec-Fetch-Site: cross-site"}},
+		{"DELETE", "/api/v1/jobs/report", 403, []string{"Sec-Fetch-Site: same-site"}},
+		{"PUT", "/api/v1/modules/x", 403, []string{"Sec-Fetch-Site: cross-site"}},
+		{"POST", "/api/v1/jobs/report:pause", 404, []string{"Origin: http://example.com"}}, // the name that httptest sends
+		{"POST", "/api/v1/jobs/report:pause", 404, []string{"Sec-Fetch-Site: same-origin"}},
+		{"GET", "/api/v1/servers", 404, []string{"Sec-Fetch-Site: cross-site"}},
+	} {
+		before := asked.Load()
+		w := sent(t, h, tt.method, tt.path, fmt.Sprintf("10.0.0.%d:1", i), append(tt.headers, "Authorization: Bearer admin")...)
+		if p := problemIn(t, w); w.Code != tt.status || (p.Code == codeCrossSite) != (tt.status == 403) || (asked.Load() > before) != (tt.status != 403) {
+			t.Errorf("%s %s with %q is answered %d %+v", tt.method, tt.path, tt.headers, w.Code, p)
+		}
+	}
+}
+
+// Answers of all kinds tell browsers to be careful, and have an id.
+func TestHeadersOfAnswers(t *testing.T) {
+	t.Parallel()
+	h, _ := guarded(Options{})
+	ids := map[string]bool{}
+	for i, path := range []string{openAPIPath, "/api/v1/jobs", healthPath, "/nothing", "/api/v1/jobs/report:pause"} {
+		for j, token := range []string{"admin", "wrong"} {
+			header := sent(t, h, http.MethodPost, path, fmt.Sprintf("10.0.%d.%d:1", i, j), "Authorization: Bearer "+token).Header()
+			if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(header.Get("Content-Security-Policy"), "default-src 'none'") {
+				t.Errorf("%s with the token %s: %v", path, token, header)
+			}
+			ids[header.Get(requestIDHeader)] = true
+		}
+	}
+	if len(ids) != 10 || ids[""] {
+		t.Errorf("ids: %v", ids)
+	}
+}
+
+// What a server lacks is told to callers with a token.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	const fault = "the session is over"
+	h, _ := guarded(Options{Checks: func() []Check { return []Check{{"registry", fault}, {"modules", ""}, {"history", "the disk is full"}} }})
+	for token, want := range map[string]int{"": 0, "Authorization: Bearer viewer": 2} {
+		w := sent(t, h, http.MethodGet, readyPath, "10.0.0.1:1", token)
+		if p := problemIn(t, w); p.Code != codeNotReady || len(p.Errors) != want || strings.Contains(w.Body.String(), fault) != (want > 0) {
+			t.Errorf("with %q: %d %s", token, w.Code, w.Body)
+		}
+		if w := sent(t, h, http.MethodGet, healthPath, "10.0.0.1:1", token); w.Code != http.StatusOK {
+			t.Errorf("with %q the server is not alive: %d", token, w.Code)
+		}
+	}
+	h, _ = guarded(Options{})
+	if w := sent(t, h, http.MethodGet, readyPath, "10.0.0.1:1"); w.Code != http.StatusOK {
+		t.Errorf("it lacks nothing, and answers %d", w.Code)
+	}
+}
+
+// Callers, and addresses with wrong tokens, wait when they ask too often; others do not.
+func TestTooMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := guarded(Options{})
+		count := func(n int, from, token string) (refused int) {
+			for range n {
+				if w := sent(t, h, http.MethodGet, healthPath, from, "Authorization: Bearer "+token); w.Code == http.StatusTooManyRequests {
+					refused++
+					if w.Header().Get("Retry-After") == "" || problemIn(t, w).Code != codeTooMany {
+						t.Errorf("%v: %s", w.Header(), w.Body)
+					}
+				}
+			}
+			return refused
+		}
+		for _, step := range []struct {
+			what, from, token string
+			n, refused        int
+		}{
+			{"wrong tokens", "10.0.0.1:1", "wrong", failureBurst + 7, 7},
+			{"from another port", "10.0.0.1:2", "wrong", 1, 1},
+			{"a right token from there", "10.0.0.1:1", "viewer", 1, 0},
+			{"another address", "10.0.0.2:1", "wrong", 1, 0},
+			{"another address of a network", "[2001:db8::1]:1", "wrong", failureBurst, 0},
+			{"of the same network", "[2001:db8::2]:1", "wrong", 1, 1},
+			{"a caller", "10.0.0.3:1", "operator", callerBurst + 5, 5},
+			{"the caller elsewhere", "10.0.0.4:1", "operator", 1, 1},
+			{"another caller", "10.0.0.3:1", "admin", 1, 0},
+		} {
+			if got := count(step.n, step.from, step.token); got != step.refused {
+				t.Errorf("%s: %d of %d are refused, want %d", step.what, got, step.n, step.refused)
+			}
+		}
+		time.Sleep(time.Second) // of virtual time
+		if got := count(callerPerSecond+1, "10.0.0.3:1", "operator"); got != 1 {
+			t.Errorf("after a second %d are refused", got)
+		}
+		time.Sleep(4 * time.Second) // one wrong token was refused a second ago
+		if got := count(2, "10.0.0.1:1", "wrong"); got != 1 {
+			t.Errorf("after five seconds %d of two wrong tokens are refused without a look", got)
+		}
+	})
+}
+
+// However many keys there are, the memory is bounded, and a key that came in time has its own rate.
+func TestRatesAreBounded(t *testing.T) {
+	t.Parallel()
+	l, now := newRates(2, 1), time.Unix(1e9, 0)
+	l.take("first", now)
+	for i := range 3 * maxRates {
+		l.take(fmt.Sprint(i), now)
+	}
+	if len(l.of) > maxRates+1 {
+		t.Errorf("%d keys", len(l.of))
+	}
+	if l.take("one more", now) == 0 {
+		t.Error("who comes when the table is full has a rate of its own")
+	}
+	if l.take("first", now) != 0 || l.take("first", now) == 0 {
+		t.Error("a key that came first has lost its own rate")
+	}
+	now = now.Add(time.Minute)
+	if l.take("new", now) != 0 || len(l.of) > 2 {
+		t.Errorf("after a minute %d keys stay", len(l.of))
+	}
+}
+
+func jsonLog(to io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(to, nil)) }
+
+// The log says who has written what, and knows no token.
+func TestWritesAreLogged(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	h, _ := guarded(Options{Log: jsonLog(&text)})
+	w := sent(t, h, http.MethodPost, reloadPath, "10.0.0.1:1", "Authorization: Bearer admin")
+	for _, want := range []string{`"caller":"a admin"`, `"role":"admin"`, `"request_id":"` + w.Header().Get(requestIDHeader) + `"`, `"route":"POST /api/v1/config:reload"`} {
+		if w.Code != http.StatusOK || !strings.Contains(text.String(), want) {
+			t.Errorf("answered %d, and the log has no %s: %s", w.Code, want, text.String())
+		}
+	}
+	sent(t, h, http.MethodPost, reloadPath, "10.0.0.1:1", "Authorization: Bearer not-a-secret")
+	if !strings.Contains(text.String(), codeUnauthenticated) || strings.Contains(text.String(), "not-a-secret") {
+		t.Error(text.String())
+	}
+}

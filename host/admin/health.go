@@ -1,0 +1,57 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const (
+	healthPath  = "/healthz"
+	readyPath   = "/readyz"
+	metricsPath = "/metrics"
+)
+
+// Check is one thing that a server needs for its work.
+type Check struct {
+	Name  string
+	Fault string // why it is not there; "": it is
+}
+
+type healthDocument struct {
+	Status string `json:"status"`
+}
+
+// isOpen reports whether a path is answered without a token.
+func isOpen(path string) bool { return path == healthPath || path == readyPath }
+
+// health answers as long as the server answers.
+func health(*request) (healthDocument, error) { return healthDocument{"ok"}, nil }
+
+// ready answers with what the server lacks. What that is, only callers with a token
+// learn.
+func ready(r *request) (healthDocument, error) {
+	p := refuse(http.StatusServiceUnavailable, codeNotReady, "the server is not ready")
+	failed := false
+	for _, c := range r.h.o.Checks() {
+		if c.Fault == "" {
+			continue
+		}
+		failed = true
+		if r.caller.Role.May(operator.View) {
+			p.Errors = append(p.Errors, fault{Message: c.Name + ": " + c.Fault})
+		}
+	}
+	if failed {
+		return healthDocument{}, p
+	}
+	return healthDocument{"ok"}, nil
+}
+
+// metricsAction answers with metrics in the format of Prometheus.
+func metricsAction() action {
+	return action{givesType: textType, status: http.StatusOK, do: func(r *request) error {
+		r.h.o.Metrics.ServeHTTP(r.w, r.Request)
+		return nil
+	}}
+}
