@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// TLS names the files by which a listener proves who it is. The zero value is no TLS.
+type TLS struct {
+	Cert, Key string
+	// ClientCA has the certificates of those who may sign the certificates of clients;
+	// "": clients need none.
+	ClientCA string
+}
+
+// ListenTCP listens at an address, host:port. Without TLS only this machine may be able
+// to connect. Certificates that change are used for the next connection.
+func ListenTCP(ctx context.Context, address string, files TLS, log *slog.Logger) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for operators: %w", err)
+	}
+	if files == (TLS{}) {
+		if !isLoopback(l.Addr()) {
+			return nil, errors.Join(fmt.Errorf("listen for operators at %s: others can connect there, and would see tokens; use TLS, or 127.0.0.1", l.Addr()), l.Close())
+		}
+		return l, nil
+	}
+	c := &certificates{files: files, log: log}
+	if err := c.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for operators: %w", err), l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.forClient}), nil
+}
+
+// certificates are what a listener shows, as its files have it.
+type certificates struct {
+	files TLS
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	stamps [3]stamp    // of the files when they were read, guarded by mu
+	config *tls.Config // guarded by mu
+}
+
+// stamp changes with a file.
+type stamp struct {
+	size int64
+	at   time.Time
+}
+
+// forClient returns the configuration for a connection. If changed files cannot be
+// used, the earlier ones stay.
+func (c *certificates) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
+	if c.changed() {
+		if err := c.load(); err != nil {
+			c.log.Error("the certificate for operators has changed and cannot be used; the earlier one stays", "error", err)
+		} else {
+			c.log.Info("the certificate for operators has changed and is used", "cert", c.files.Cert)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.config, nil
+}
+
+func (c *certificates) changed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stamps != c.stampsNow()
+}
+
+func (c *certificates) stampsNow() (all [3]stamp) {
+	for i, name := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
+		if info, err := os.Stat(name); err == nil {
+			all[i] = stamp{info.Size(), info.ModTime()}
+		}
+	}
+	return all
+}
+
+// load reads the files. It is tried again only when they change again.
+func (c *certificates) load() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stamps = c.stampsNow()
+	pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key)
+	if err != nil {
+		return fmt.Errorf("read the certificate %s and its key %s: %w", c.files.Cert, c.files.Key, withoutText(err))
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if c.files.ClientCA != "" {
+		text, err := os.ReadFile(c.files.ClientCA)
+		if err != nil {
+			return fmt.Errorf("read the authorities of clients: %w", err)
+		}
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !config.ClientCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("%s has no certificate in PEM", c.files.ClientCA)
+		}
+	}
+	c.config = config
+	return nil
+}
+
+// withoutText keeps of an error what a log may show, which is nothing of a key.
+func withoutText(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return errors.New("they are no pair of a certificate and its key in PEM")
+}
