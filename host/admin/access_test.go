@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -281,5 +282,30 @@ func TestWritesAreLogged(t *testing.T) {
 	sent(t, h, http.MethodPost, reloadPath, "10.0.0.1:1", "Authorization: Bearer not-a-secret")
 	if !strings.Contains(text.String(), codeUnauthenticated) || strings.Contains(text.String(), "not-a-secret") {
 		t.Error(text.String())
+	}
+}
+
+// The audit says who has written what, and by which request.
+func TestAuditNamesTheCaller(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	byToken := sent(t, NewHandler(Options{Operate: s.operate, Authenticate: known}), http.MethodPost, "/api/v1/jobs/report:pause", "10.0.0.1:1", "Authorization: Bearer operator")
+	bySocket := sent(t, NewHandler(Options{Operate: s.operate}), http.MethodPost, "/api/v1/jobs/report:resume", "")
+	op, err := s.operate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := op.Audit(t.Context(), operator.AuditFilter{})
+	if err := errors.Join(err, op.Close()); err != nil || len(rows) != 2 {
+		t.Fatalf("%+v: %v", rows, err)
+	}
+	want := []operator.Author{
+		{Name: socketUser.Name, Way: operator.BySocket, Role: operator.RoleAdmin, Request: bySocket.Header().Get(requestIDHeader)},
+		{Name: "a operator", Way: operator.ByToken, Role: operator.RoleOperator, Request: byToken.Header().Get(requestIDHeader)},
+	}
+	for i, r := range rows {
+		if r.Author != want[i] || r.Job != "report" {
+			t.Errorf("row %d is %+v, want %+v", i, r, want[i])
+		}
 	}
 }

@@ -36,7 +36,7 @@ const (
 const requestIDHeader = "X-Request-Id"
 
 // socketUser is the caller if nobody is asked for a token.
-var socketUser = operator.Caller{Name: "owner of the socket", Role: operator.RoleAdmin} // read only
+var socketUser = operator.Caller{Name: "user of the server", Role: operator.RoleAdmin} // read only
 
 // callerKey is the key of a Caller in a context.
 type callerKey struct{}

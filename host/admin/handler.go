@@ -217,6 +217,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		}()
 	}
 	id := requestID(w)
+	if op != nil {
+		op.As(h.author(caller, id))
+	}
 	if err := one.does.do(&request{r, h, op, w, caller, query}); err != nil {
 		h.fail(w, r, err)
 		return
@@ -224,6 +227,15 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	if one.writes() {
 		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", r.URL.Path, "caller", caller.Name, "role", caller.Role, "request_id", id)
 	}
+}
+
+// author is the caller in the words of the audit.
+func (h *Handler) author(c operator.Caller, id string) operator.Author {
+	way := operator.ByToken
+	if h.o.Authenticate == nil {
+		way = operator.BySocket
+	}
+	return operator.Author{Name: c.Name, Way: way, Role: c.Role, Request: id}
 }
 
 // fail answers a request with a problem, and logs it.
