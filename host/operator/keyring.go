@@ -1,0 +1,248 @@
+package operator
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	// staleTokens is how long tokens are accepted after an event of their node, while it
+	// is read again.
+	staleTokens = time.Second
+	// lookAgain is the time between two questions for the registry's time, and between two
+	// looks for tokens that expired long ago.
+	lookAgain = time.Minute
+	// openPatience bounds one try to open a session.
+	openPatience = 10 * time.Second
+)
+
+// Keyring keeps the tokens of a cluster in the memory of a server, so that a check asks
+// the registry nothing. Create it with NewKeyring; it accepts no token before Run has read
+// them.
+type Keyring struct {
+	registry registry.Registry
+	tree     clustertree.Tree
+	log      *slog.Logger
+
+	mu      sync.RWMutex // guards the fields below
+	session registry.Session
+	fault   string // why no token is accepted; empty: some may be
+	tokens  clustertree.Tokens
+	hashes  [][]byte  // of tokens, in their order
+	events  int       // so many have said that the tokens may have changed
+	changed time.Time // of the oldest event that is not followed up; zero: none
+	clock   estimate
+}
+
+// estimate is the registry's time, as it was told at a moment of this server's clock.
+type estimate struct{ theirs, at time.Time }
+
+// now is the registry's time, or somewhat later.
+func (e estimate) now() time.Time { return e.theirs.Add(since(e.at)) }
+
+// since is the time since a moment. Go's clock does not count the sleep of a machine, and
+// the one on the wall may be set; the longer time counts, so that nothing is valid for
+// longer than it should be.
+func since(at time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
+}
+
+// NewKeyring returns a Keyring for the cluster with a namespace on a registry. Log must not
+// block; nil discards.
+func NewKeyring(r registry.Registry, namespace string, log *slog.Logger) *Keyring {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Keyring{registry: r, tree: clustertree.Of(namespace), log: log, fault: "the tokens were not read yet"}
+}
+
+// Check returns who the bearer of a token is. The error of a token that is not accepted
+// has the code Denied and is ErrToken. While the server cannot know which tokens are valid,
+// it accepts none, and the code is Unavailable.
+func (k *Keyring) Check(token string) (Caller, error) {
+	hash, err := hashOf(token)
+	if err != nil {
+		return Caller{}, err
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if why := k.unsure(); why != "" {
+		return Caller{}, failf(host.Unavailable, nil, "no token is accepted at present: %s; try again", why)
+	}
+	var found clustertree.Token
+	for i, have := range k.hashes { // all of them, so that the time says nothing
+		if subtle.ConstantTimeCompare(have, hash[:]) == 1 {
+			found = k.tokens.All[i]
+		}
+	}
+	switch {
+	case found.Name == "":
+		return Caller{}, failf(host.Denied, ErrToken, "the token is not known to this cluster; it was revoked, or is of another one")
+	case expired(found, k.clock.now()):
+		return Caller{}, failf(host.Denied, ErrToken, "token %s has expired; ask for a new one", found.Name)
+	}
+	return Caller{found.Name, Role(found.Role)}, nil
+}
+
+// unsure says why the tokens in memory may not be those in the registry; empty: they are.
+// The lock is held.
+func (k *Keyring) unsure() string {
+	switch {
+	case k.fault != "":
+		return k.fault
+	case !k.changed.IsZero() && since(k.changed) > staleTokens:
+		return "they have changed, and could not be read again yet"
+	}
+	if most := k.session.Timeout(); most > 0 && since(k.session.Acknowledged()) > most {
+		return "the registry has not answered for longer than the time-out of the session"
+	}
+	return ""
+}
+
+// Run keeps the tokens up to date until ctx ends. It removes those that expired long ago.
+func (k *Keyring) Run(ctx context.Context) {
+	for p := new(backoff.Backoff); ctx.Err() == nil; {
+		begun := time.Now()
+		err := k.follow(ctx)
+		k.mu.Lock()
+		k.session, k.fault = nil, "this server has no session of the registry"
+		k.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begun) > backoff.Last {
+			p = new(backoff.Backoff)
+		}
+		k.log.Warn("no token is accepted until the registry is back", "error", err)
+		session.Sleep(ctx, p.Next())
+	}
+}
+
+// follow reads the tokens, and reads them again when they change, for one session.
+func (k *Keyring) follow(ctx context.Context) error {
+	inbox := session.NewInbox()
+	opening, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	s, err := k.registry.Open(opening, func(e registry.Event) {
+		if e.Kind == registry.Changed || e.Kind == registry.Resumed {
+			k.notice()
+		}
+		inbox.Put(e)
+	})
+	if err != nil {
+		return failf(host.Unavailable, err, "open a session")
+	}
+	defer func() { _ = s.Close() }() // nothing is lost with it
+	if err := s.Follow(opening, k.tree.Tokens()); err != nil {
+		return failf(host.Unavailable, err, "follow the tokens")
+	}
+	if err := session.CreateMissing(opening, s, k.tree.Parents()); err != nil {
+		return readError(err, "make %s", k.tree.Root())
+	}
+	if err := k.askTime(opening, s); err != nil {
+		return err
+	}
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	retry := new(backoff.Backoff)
+	for ctx.Err() == nil {
+		events, _ := inbox.Take()
+		for _, e := range events {
+			if e.Kind == registry.Ended {
+				return failf(host.Unavailable, nil, "the session has ended")
+			}
+		}
+		if err := k.read(ctx, s); err != nil {
+			k.log.Warn("the tokens cannot be read", "error", err)
+			session.Sleep(ctx, retry.Next())
+			continue
+		}
+		retry = new(backoff.Backoff)
+		select {
+		case <-inbox.News():
+		case <-again.C:
+			_ = k.askTime(ctx, s) // else the time goes on as it was told last
+			k.forget(ctx, s)
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// notice says that the tokens in memory may be old from now on.
+func (k *Keyring) notice() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.events++
+	if k.changed.IsZero() {
+		k.changed = time.Now()
+	}
+}
+
+// read takes the tokens as they are now. If an event comes meanwhile, they may be older
+// than it. While the registry does not answer, those of before stay.
+func (k *Keyring) read(ctx context.Context, s registry.Session) error {
+	k.mu.RLock()
+	events := k.events
+	k.mu.RUnlock()
+	all, _, err := readTokens(ctx, s, k.tree)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e, ok := errors.AsType[*host.Error](err); ok {
+		if e.Code != host.Unavailable {
+			k.fault = e.Error()
+		}
+		return err
+	}
+	k.session, k.fault, k.tokens, k.hashes = s, "", all, nil
+	for _, t := range all.All {
+		hash, _ := hex.DecodeString(t.Hash) // which was checked when it was read
+		k.hashes = append(k.hashes, hash)
+	}
+	if k.events == events {
+		k.changed = time.Time{}
+	}
+	return nil
+}
+
+// askTime asks for the registry's time.
+func (k *Keyring) askTime(ctx context.Context, s registry.Session) error {
+	theirs, err := timeOf(ctx, s, k.tree)
+	if err != nil {
+		return readError(err, "ask the registry for its time")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.clock = estimate{theirs, time.Now()}
+	return nil
+}
+
+// forget deletes tokens that expired long ago. Other servers may do the same, and what
+// fails now is done in a minute.
+func (k *Keyring) forget(ctx context.Context, s registry.Session) {
+	k.mu.RLock()
+	some, now := k.tokens, k.clock.now()
+	k.mu.RUnlock()
+	if !forget(&some, now) {
+		return
+	}
+	all, n, err := readTokens(ctx, s, k.tree)
+	if err != nil || !n.Exists || !forget(&all, now) {
+		return
+	}
+	if _, err := s.Commit(ctx, setOrCreate(k.tree.Tokens(), n, all.Encode())); err != nil {
+		k.log.Info("expired tokens were not removed, later they are", "error", err)
+	}
+}

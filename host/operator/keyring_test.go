@@ -1,0 +1,186 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// far is a registry whose sessions have a time-out, and can be cut off. Its clock is ahead
+// of the one here.
+type far struct {
+	registry.Registry
+	ahead time.Duration
+
+	mu       sync.Mutex // guards the fields below
+	cut      chan struct{}
+	answered time.Time
+}
+
+// Open implements registry.Registry.
+func (f *far) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := f.Registry.Open(ctx, on)
+	return &farSession{s, f}, err
+}
+
+// setCut cuts the sessions off: they get events, and no answers.
+func (f *far) setCut(cut bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cut != nil {
+		close(f.cut)
+	}
+	f.cut, f.answered = nil, time.Now()
+	if cut {
+		f.cut = make(chan struct{})
+	}
+}
+
+type farSession struct {
+	registry.Session
+	f *far
+}
+
+// Timeout implements registry.Session.
+func (s *farSession) Timeout() time.Duration { return 10 * time.Second }
+
+// Acknowledged implements registry.Session.
+func (s *farSession) Acknowledged() time.Time {
+	s.f.mu.Lock()
+	defer s.f.mu.Unlock()
+	if s.f.cut == nil {
+		return time.Now()
+	}
+	return s.f.answered
+}
+
+// Time implements registry.Session.
+func (s *farSession) Time(ctx context.Context) (time.Time, error) {
+	if err := s.await(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return time.Now().Add(s.f.ahead), nil
+}
+
+// Read implements registry.Session.
+func (s *farSession) Read(ctx context.Context, path string) (registry.Node, error) {
+	if err := s.await(ctx); err != nil {
+		return registry.Node{}, err
+	}
+	return s.Session.Read(ctx, path)
+}
+
+// await waits until the session is not cut off.
+func (s *farSession) await(ctx context.Context) error {
+	s.f.mu.Lock()
+	cut := s.f.cut
+	s.f.mu.Unlock()
+	if cut == nil {
+		return nil
+	}
+	select {
+	case <-cut:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: as the test wants it", registry.ErrUnknown)
+	}
+}
+
+// While the registry is away tokens are accepted for the time-out of the session, and then
+// none is.
+func TestTokensWithoutARegistry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		away := &far{Registry: reg}
+		k := NewKeyring(away, "jobs", nil)
+		secret := newToken(t, operate(t, reg), "ann", RoleViewer, 0)
+		wantToken(t, k, "before it runs", secret, string(host.Unavailable))
+		k = keyring(t, away)
+		synctest.Wait()
+		wantToken(t, k, "at first", secret, "ann viewer")
+		away.setCut(true)
+		time.Sleep(10 * time.Second)
+		wantToken(t, k, "within the time-out", secret, "ann viewer")
+		time.Sleep(1)
+		wantToken(t, k, "after it", secret, string(host.Unavailable))
+		wantToken(t, k, "what is no token", "wjd_x", string(host.Denied))
+		away.setCut(false)
+		synctest.Wait()
+		wantToken(t, k, "back", secret, "ann viewer")
+	})
+}
+
+// A change that is seen and cannot be read counts as a revocation of everything after a
+// second.
+func TestTokensThatCannotBeReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		away := &far{Registry: reg}
+		o := operate(t, reg)
+		ann, bob := newToken(t, o, "ann", RoleViewer, 0), newToken(t, o, "bob", RoleViewer, 0)
+		k := keyring(t, away)
+		synctest.Wait()
+		away.setCut(true)
+		if err := o.RevokeToken(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(staleTokens)
+		wantToken(t, k, "bob's, within a second", bob, "bob viewer")
+		time.Sleep(1)
+		wantToken(t, k, "ann's", ann, string(host.Unavailable))
+		wantToken(t, k, "bob's", bob, string(host.Unavailable))
+		away.setCut(false)
+		synctest.Wait()
+		wantToken(t, k, "ann's, read again", ann, string(host.Denied))
+		wantToken(t, k, "bob's, read again", bob, "bob viewer")
+	})
+}
+
+// Whether a token has expired goes by the registry's clock, not by that of the server.
+func TestTokensOnAServerWhoseClockIsBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		secret := newToken(t, operate(t, reg), "ann", RoleViewer, time.Hour)
+		right, behind := keyring(t, reg), keyring(t, &far{Registry: reg, ahead: 2 * time.Hour})
+		synctest.Wait()
+		wantToken(t, right, "on a server whose clock is right", secret, "ann viewer")
+		wantToken(t, behind, "on one whose clock is behind", secret, string(host.Denied))
+	})
+}
+
+// A check costs little, also of what is wrong, and reads nothing.
+func BenchmarkCheck(b *testing.B) {
+	k := NewKeyring(nil, "jobs", nil)
+	k.fault, k.session = "", &farSession{f: &far{}}
+	k.clock = estimate{time.Now(), time.Now()}
+	secret := ""
+	for i := range 1000 {
+		secret = newSecret()
+		hash, err := hashOf(secret)
+		if err != nil {
+			b.Fatal(err)
+		}
+		k.hashes = append(k.hashes, hash[:])
+		k.tokens.Add(clustertree.Token{Name: fmt.Sprintf("t%04d", i), Role: string(RoleViewer)})
+	}
+	for what, token := range map[string]string{"valid": secret, "unknown": newSecret(), "mistyped": secret[:61] + "!", "none": "x"} {
+		b.Run(what, func(b *testing.B) {
+			for b.Loop() {
+				_, err := k.Check(token)
+				if (err == nil) != (what == "valid") {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// A token is written as its prefix and, in base32, 256 random bits and a checksum of both.
+const (
+	// TokenPrefix begins every token, so that tools find tokens that were left somewhere.
+	TokenPrefix = "wjd_"
+	secretBytes = 32
+	sumBytes    = 4
+)
+
+var base = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding) // read only
+
+// newSecret makes a token.
+func newSecret() string {
+	var random [secretBytes]byte
+	_, _ = rand.Read(random[:]) // it ends the program rather than to fail
+	return writeSecret(random[:])
+}
+
+func writeSecret(random []byte) string {
+	sum := crc32.ChecksumIEEE(append([]byte(TokenPrefix), random...))
+	return TokenPrefix + base.EncodeToString(binary.BigEndian.AppendUint32(random[:secretBytes:secretBytes], sum))
+}
+
+// hashOf is what is stored of a token. It refuses what is none, without a look at those
+// that there are. No error has a part of what was presented.
+func hashOf(token string) (hash [sha256.Size]byte, err error) {
+	text, ok := strings.CutPrefix(token, TokenPrefix)
+	if want := base.EncodedLen(secretBytes + sumBytes); !ok || len(text) != want {
+		return hash, failf(host.Denied, ErrToken, "what was presented is no token of wasmjobd; one begins with %s and has %d characters", TokenPrefix, len(TokenPrefix)+want)
+	}
+	raw, err := base.DecodeString(text)
+	if err != nil || writeSecret(raw[:secretBytes]) != token {
+		return hash, failf(host.Denied, ErrToken, "the token is mistyped, or not complete")
+	}
+	return sha256.Sum256([]byte(token)), nil
+}
+
+// ErrToken is the error of a token that is not accepted: it is none, unknown, revoked or
+// expired. Whoever presents it is nobody.
+var ErrToken = errors.New("the token is not accepted")

@@ -1,0 +1,202 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Bounds of the time for which a token is valid.
+const (
+	minLife = time.Minute
+	maxLife = 10 * 366 * 24 * time.Hour
+	// expiredKept is how long an expired token is listed, and its bearer is told that it
+	// has expired.
+	expiredKept = 24 * time.Hour
+)
+
+// Token is what is known of a token; its secret is known to nobody but its bearer.
+type Token struct {
+	Name    string    `json:"name"`
+	Role    Role      `json:"role"`
+	Created time.Time `json:"created"`
+	By      string    `json:"by,omitempty"`      // who created it
+	Until   time.Time `json:"until,omitzero"`    // zero: for ever
+	Expired bool      `json:"expired,omitempty"` // by the registry's clock
+}
+
+func tokenOf(t clustertree.Token, now time.Time) Token {
+	r := Token{Name: t.Name, Role: Role(t.Role), Created: time.UnixMilli(t.Created), By: t.By, Expired: expired(t, now)}
+	if t.Until != 0 {
+		r.Until = time.UnixMilli(t.Until)
+	}
+	return r
+}
+
+func expired(t clustertree.Token, now time.Time) bool {
+	return t.Until != 0 && now.UnixMilli() >= t.Until
+}
+
+// CreateToken creates a token of this cluster and returns its secret, which cannot be
+// read again. A life of 0 is for ever. The name must not be that of a valid token.
+func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life time.Duration) (secret string, t Token, err error) {
+	const what = "create token"
+	if err := clustertree.CheckTokenName(name); err != nil {
+		return "", t, failf(host.Invalid, err, what)
+	}
+	if _, err := ParseRole(string(role)); err != nil {
+		return "", t, err
+	}
+	if life != 0 && (life < minLife || life > maxLife) {
+		return "", t, failf(host.Invalid, nil, "%s %s: it cannot be valid for %v; write %v to %v, or 0 for ever", what, name, life, minLife, maxLife)
+	}
+	secret = newSecret()
+	sum, err := hashOf(secret)
+	if err != nil {
+		return "", t, err
+	}
+	hash := hex.EncodeToString(sum[:])
+	d := deed{verb: "token create", detail: "name=" + name, after: string(role) + ", for ever"}
+	err = o.changeTokens(ctx, what+" "+name, &d, func(all *clustertree.Tokens, now time.Time) (bool, error) {
+		have, there := all.Find(name)
+		switch {
+		case there && have.Hash == hash: // a try without an answer was applied
+			t = tokenOf(have, now)
+			return false, nil
+		case there && !expired(have, now):
+			return false, failf(host.Refused, nil, "%s %s: there is one of that name; revoke it first, or choose another name", what, name)
+		}
+		all.Remove(func(old clustertree.Token) bool { return old.Name == name })
+		one := clustertree.Token{Name: name, Role: string(role), Hash: hash, Created: now.UnixMilli(), By: cmp.Or(o.author.Name, "unknown")}
+		if life != 0 {
+			one.Until = now.Add(life).UnixMilli()
+			d.after = string(role) + ", until " + time.UnixMilli(one.Until).UTC().Format(time.RFC3339)
+		}
+		if !all.Add(one) {
+			return false, failf(host.Refused, nil, "%s %s: there are %d tokens, which is the limit; revoke some that nobody uses", what, name, clustertree.MaxTokens)
+		}
+		t = tokenOf(one, now)
+		return true, nil
+	})
+	if err != nil {
+		return "", Token{}, err
+	}
+	return secret, t, nil
+}
+
+// firstToken is the name of the token of FirstToken.
+const firstToken = "first"
+
+// FirstToken creates a token of the role admin in a cluster that has never had one; in any
+// other it returns nothing. Of servers that start together one gets it.
+func (o *Operator) FirstToken(ctx context.Context) (secret string, err error) {
+	if err := o.makeTree(ctx); err != nil {
+		return "", err
+	}
+	_, n, err := readTokens(ctx, o.session, o.tree)
+	if err != nil || n.Exists {
+		return "", err
+	}
+	secret, _, err = o.CreateToken(ctx, firstToken, RoleAdmin, 0)
+	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Refused {
+		return "", nil // another server was faster
+	}
+	return secret, err
+}
+
+// RevokeToken ends a token. No server accepts it a second later.
+func (o *Operator) RevokeToken(ctx context.Context, name string) error {
+	if err := clustertree.CheckTokenName(name); err != nil {
+		return failf(host.NotFound, err, "there is no such token")
+	}
+	d, sent := deed{verb: "token revoke", detail: "name=" + name}, false
+	return o.changeTokens(ctx, "revoke token "+name, &d, func(all *clustertree.Tokens, _ time.Time) (bool, error) {
+		have, there := all.Find(name)
+		if !there && !sent {
+			return false, failf(host.NotFound, nil, "there is no token %s", name)
+		}
+		d.before, sent = have.Role, true
+		return all.Remove(func(t clustertree.Token) bool { return t.Name == name }), nil
+	})
+}
+
+// Tokens lists all tokens by name, also those that have expired within a day.
+func (o *Operator) Tokens(ctx context.Context) ([]Token, error) {
+	const what = "list the tokens"
+	all, n, err := readTokens(ctx, o.session, o.tree)
+	switch {
+	case err != nil:
+		return nil, err
+	case !n.Exists:
+		return nil, nil
+	}
+	now, err := o.now(ctx)
+	if err != nil {
+		return nil, readError(err, "%s: ask the registry for its time", what)
+	}
+	var list []Token
+	for _, t := range all.All {
+		list = append(list, tokenOf(t, now))
+	}
+	return list, nil
+}
+
+// changeTokens changes the tokens by one transaction. If others change them meanwhile, it
+// calls change again, which says whether there is something to write.
+func (o *Operator) changeTokens(ctx context.Context, what string, d *deed, change func(*clustertree.Tokens, time.Time) (bool, error)) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	unsure := false // a try had no answer
+	for try := 1; ; try++ {
+		if err := o.session.Sync(ctx); err != nil && unsure {
+			return failf(host.Unknown, err, "%s", what)
+		} else if err != nil {
+			return readError(err, "%s", what)
+		}
+		now, err := o.now(ctx)
+		if err != nil {
+			return readError(err, "%s: ask the registry for its time", what)
+		}
+		all, n, err := readTokens(ctx, o.session, o.tree)
+		if err != nil {
+			return err
+		}
+		forget(&all, now)
+		if write, err := change(&all, now); err != nil || !write {
+			return err
+		}
+		err = o.commit(ctx, *d, setOrCreate(o.tree.Tokens(), n, all.Encode()))
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s", what)
+		}
+		unsure = unsure || errors.Is(err, registry.ErrUnknown)
+	}
+}
+
+// forget removes tokens that expired long ago, and reports whether there were any.
+func forget(all *clustertree.Tokens, now time.Time) bool {
+	return all.Remove(func(t clustertree.Token) bool { return expired(t, now.Add(-expiredKept)) })
+}
+
+// readTokens reads all tokens of a cluster, and the node that has them.
+func readTokens(ctx context.Context, s registry.Requests, tree clustertree.Tree) (clustertree.Tokens, registry.Node, error) {
+	n, err := s.Read(ctx, tree.Tokens())
+	if err != nil {
+		return clustertree.Tokens{}, n, readError(err, "read the tokens")
+	}
+	all, err := clustertree.DecodeTokens(n.Data)
+	if err != nil {
+		return clustertree.Tokens{}, n, failf(host.Refused, err, "the tokens at %s cannot be read, and none is accepted: a newer release wrote them, or delete that node and create them anew", tree.Tokens())
+	}
+	return all, n, nil
+}
