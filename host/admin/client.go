@@ -23,10 +23,12 @@ import (
 const maxAnswer = 64 << 20
 
 // Client sends requests to a running server. It has the methods and errors of
-// operator.Operator. Create it with Dial.
+// operator.Operator. Create it with Dial or At.
 type Client struct {
 	transport transport
-	path      string
+	path      string // of the socket, or the address
+	base      string // of the addresses of requests
+	token     string // "": none is shown
 }
 
 // transport is what a Client needs of an http.Transport.
@@ -47,7 +49,7 @@ func Dial(ctx context.Context, dataDir string) (*Client, error) {
 		return nil, err
 	}
 	_ = first.Close() // nothing was sent on it
-	return &Client{path: path, transport: &http.Transport{
+	return &Client{path: path, base: "http://wasmjobd", transport: &http.Transport{
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
 		MaxResponseHeaderBytes: maxHead,
 		DisableCompression:     true, // few bytes would become many
@@ -77,13 +79,16 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.
 
 // send is ask with a body that is encoded already.
 func (c *Client) send(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://wasmjobd"+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
 	}
 	r.Header.Set("User-Agent", "wasmjobd")
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	answer, err := c.transport.RoundTrip(r) // an http.Client would follow redirects
 	if err != nil {
@@ -99,7 +104,8 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 // lost is the error of a request without an answer.
 func lost(method, path string, err error) error {
 	code := host.Unavailable
-	if method != http.MethodGet && !errors.Is(err, ErrNoServer) {
+	dial, isDial := errors.AsType[*net.OpError](err)
+	if method != http.MethodGet && !errors.Is(err, ErrNoServer) && (!isDial || dial.Op != "dial") {
 		code = host.Unknown // the server may have carried it out
 	}
 	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}

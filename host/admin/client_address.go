@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// At returns a Client of the server at an address, which shows it a token. The address
+// is https://host:port, or http:// and this machine, since others would see the token.
+func At(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, wrongAddress(address, "write https://host:port and nothing behind it")
+	}
+	switch {
+	case u.Scheme == "http" && !leadsHere(u.Hostname()):
+		return nil, wrongAddress(address, "others would see the token; write https://")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, wrongAddress(address, "write https://"+strings.TrimPrefix(address, u.Scheme+"://"))
+	}
+	return &Client{path: u.Scheme + "://" + u.Host, base: u.Scheme + "://" + u.Host, token: token, transport: &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: headTimeout}).DialContext,
+		TLSHandshakeTimeout:    headTimeout,
+		MaxResponseHeaderBytes: maxHead,
+		DisableCompression:     true, // few bytes would become many
+		MaxIdleConnsPerHost:    maxRequests,
+		IdleConnTimeout:        idleTimeout,
+	}}, nil
+}
+
+func wrongAddress(address, hint string) error {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		address = u.Redacted()
+	}
+	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("%.200q is not the address of a server: %s", address, hint)}
+}
+
+// leadsHere reports whether only this machine sees what is sent to a name.
+func leadsHere(name string) bool {
+	a, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && a.IsLoopback()
+}
+
+// ReadToken reads a token from a file that no other user may read.
+func ReadToken(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", &host.Error{Code: host.Invalid, Msg: "read the file of the token", Err: err}
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", &host.Error{Code: host.Invalid, Msg: "read the file of the token", Err: err}
+	case info.Mode().IsRegular() && info.Mode()&(fs.ModePerm&0o077) != 0:
+		return "", &host.Error{Code: host.Denied, Msg: fmt.Sprintf("other users may read the token in %s (mode %04o); give it the mode 0600", name, info.Mode().Perm())}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+2))
+	token := strings.TrimSpace(string(text))
+	if err != nil || token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "", &host.Error{Code: host.Invalid, Msg: name + " has no token: it is one line, as token create prints it", Err: err}
+	}
+	return token, nil
+}
