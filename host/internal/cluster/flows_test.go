@@ -43,6 +43,7 @@ func TestFlows(t *testing.T) {
 		"late-for-the-assignment": lateForTheAssignment,
 		"idle":                    idle,
 		"times":                   times,
+		"tokens":                  tokens,
 		"hour-ahead":              hourAhead,
 		"hour-behind":             hourBehind,
 	} {
