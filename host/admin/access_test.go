@@ -70,7 +70,7 @@ func sent(t testing.TB, h http.Handler, method, path, from string, headers ...st
 	return w
 }
 
-var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{digest}", strings.Repeat("0a", 32))
+var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{token}", "ci", "{digest}", strings.Repeat("0a", 32))
 
 // Each route is answered for callers whose role has the right, and for nobody else.
 func TestEveryRouteForEveryCaller(t *testing.T) {

@@ -87,12 +87,17 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
 	}
+	return c.do(r)
+}
+
+// do sends a request and returns a successful answer, which the caller closes.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	answer, err := c.transport.RoundTrip(r) // an http.Client would follow redirects
 	if err != nil {
-		return nil, lost(method, c.path, err)
+		return nil, lost(r.Method, c.path, err)
 	}
 	if answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusMultipleChoices {
 		return answer, nil

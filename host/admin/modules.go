@@ -49,6 +49,9 @@ func keepModule(r *request) error {
 	case err != nil:
 		return err
 	}
+	if err := r.op.Note(r.Context(), "module upload", "digest="+r.PathValue("digest")); err != nil {
+		return err
+	}
 	r.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -104,6 +104,9 @@ func (r *route) parameters() []schema {
 		}
 		all = append(all, schema{"name": p.name, "in": "query", "required": p.required, "description": p.says, "schema": takes})
 	}
+	for _, p := range r.header {
+		all = append(all, schema{"name": p.name, "in": "header", "required": p.required, "description": p.says, "schema": p.takes})
+	}
 	return all
 }
 

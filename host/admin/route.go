@@ -20,6 +20,8 @@ type route struct {
 	says  string         // for people
 	// query has the parameters; all others are refused.
 	query []parameter
+	// header has the headers that mean something to this route alone.
+	header []parameter
 	// fails has the codes of problems of this route, in addition to those that any
 	// route of its kind may have.
 	fails []string

@@ -10,7 +10,7 @@ import (
 
 // routes returns the table of all routes.
 func routes() []route {
-	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), aloneRoutes(), []route{
+	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), tokenRoutes(), aloneRoutes(), []route{
 		{
 			method: http.MethodPost, path: reloadPath, right: operator.Administer, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +
@@ -50,7 +50,11 @@ func jobRoutes() []route {
 		{method: http.MethodGet, path: jobsPath, right: operator.View, does: shows(listJobs), says: "answers as `job list`", fails: []string{codeNotFound}},
 		{method: http.MethodGet, path: job, right: operator.View, does: shows(showJob), says: "answers as `job show`"},
 		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
-		{method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: jobVerb((*operator.Operator).Trigger), says: "does what `job trigger` does", fails: []string{codeRefused}},
+		{
+			method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: triggerAction(), fails: []string{codeInvalid, codeRefused},
+			says:   "does what `job trigger` does. With the same header `" + keyHeader + "` within a day it triggers nothing again, and the answer has `" + againHeader + "`",
+			header: []parameter{{name: keyHeader, says: "up to 255 printable characters of ASCII that this client uses once", takes: schema{"type": "string", "minLength": 1, "maxLength": 255}}},
+		},
 		{method: http.MethodGet, path: job + "/dump", right: operator.Administer, does: dumpAction(), says: "answers as `job dump`, in plain text"},
 	}
 }

@@ -53,6 +53,15 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 	return nil
 }
 
+// Note adds a row to the audit for a write that is no transaction of the registry. Call it
+// right after that.
+func (o *Operator) Note(ctx context.Context, verb, detail string) error {
+	if err := o.commit(ctx, deed{verb: verb, detail: detail}); err != nil {
+		return failf(host.CodeOf(err), err, "%s is done, and has no row in the audit", verb)
+	}
+	return nil
+}
+
 // makeTree creates the nodes above all that belongs to the cluster.
 func (o *Operator) makeTree(ctx context.Context) error {
 	if o.treeMade {
