@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ const enoughSeeds = 200
 
 func TestSeeds(t *testing.T) {
 	if *seeds >= enoughSeeds {
+		if flag.Lookup("test.memprofile").Value.String() == "" {
+			defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
+			runtime.MemProfileRate = 0 // samples nobody reads cost one seed in twenty-five
+		}
 		// Nearly all objects die young.
 		defer debug.SetGCPercent(debug.SetGCPercent(1600))
 	}
