@@ -28,6 +28,7 @@ func rareMutants() []mutant {
 		{"reclaim-foreign: about to be back", "a foreign member that writes its server's node is about to come back", in("protocol.State.watchForeign", "version != t.server", "false"), script("reclaim_foreign_returns")},
 		{"reclaim-foreign: ended before", "a foreign member that ends its run and leaves has not died in it, though both are seen at once", in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false"), script("reclaim_foreign_ended")},
 		{"reclaim-foreign: ended unread", "the order in which mark and instance went is read", in("follow.Loop.inspect", "len(items) > 0", "false"), notice{"../follow", "^TestEndAndLeaveInOneView$"}},
+		{"missed: held back by a pause", "what came during a run, and then perhaps during a pause, has its row when the pause ends", in("protocol.State.isMisfired", "s.schedule.latest.At > s.schedule.paused", "true"), script("missed_start_misfire_paused")},
 		{"begin: taken, unmarked", "an item that another member has taken does not begin, also if its marks are gone", in("protocol.beginning.blocked", "b.s.openElsewhere(i)", "false"), script("begin_taken_unmarked")},
 		{"take: open elsewhere", "a pending run is not taken beside another run of its item that has no mark", in("protocol.facts.taking", "s.openElsewhere(_)", "false"), script("take_open_elsewhere")},
 		{"clocks: passed early", "what a schedule names as passed by a clock that is ahead begins when it has come", without("protocol.State.seePassed", "s.arrive(_)"), script("clock_ahead_changed")},

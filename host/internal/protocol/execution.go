@@ -153,15 +153,18 @@ func (b *beginning) compensations() {
 			b.open(d.item, d.at, d.cause)
 		}
 	}
-	if !s.config().Misfire {
-		return
-	}
 	for i := range s.view.total() {
-		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.oldestMissed(i) == 0 && s.schedule.latest.At > s.schedule.paused && !s.passed(i, s.schedule.latest.At) {
+		if s.isMisfired(i) && s.mine(i) && !s.busy(i) && s.oldestMissed(i) == 0 && !s.passed(i, s.schedule.latest.At) {
 			b.open(i, s.schedule.latest.At, Misfired)
 		}
 	}
+}
+
+// isMisfired: the newest instant came during a run of the item, and its owner makes it
+// good. What came during a pause is not made good.
+func (s *State) isMisfired(i int) bool {
+	it := s.view.item(i)
+	return it.Misfire && !it.Disabled && s.config().Misfire && s.schedule.latest.At > s.schedule.paused
 }
 
 // accounted is the newest instant of an item that its owner need not begin.

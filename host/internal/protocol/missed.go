@@ -112,12 +112,11 @@ func (s *facts) passedOver(i int, t int64) []Row {
 
 // reportedOtherwise: another row will say what became of the item's instants.
 func (s *State) reportedOtherwise(i int) bool {
-	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })
-		return due || s.busy(i) || s.oldestMissed(i) != 0 && !s.disabledHere() || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
+		return due || s.busy(i) || s.oldestMissed(i) != 0 && !s.disabledHere() || s.isMisfired(i) || s.view.pending(i) != nil
 	}
-	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
+	return s.view.item(i).Disabled || s.isMisfired(i) || s.view.pending(i) != nil
 }
 
 // passes is the weight with the rows of instants that an item passes over.
