@@ -24,6 +24,7 @@ func rareMutants() []mutant {
 		{"catch up: schedule gone", "what a schedule named that was changed while nobody was there is caught up", in("protocol.State.seePassed", "max(t, s.changedWhileAway())", "t"), script("catch_up_schedule_gone")},
 		{"reclaim-foreign: while ours runs", "a foreign member's run of an item waits for the end of ours", in("protocol.reclaimForeign", "v.open(p.Item)", "false"), script("reclaim_foreign_open_here")},
 		{"reclaim-foreign: seen while ours runs", "so does one that our member has seen", in("protocol.reclaimForeign", "v.open(e.Item)", "false"), script("reclaim_foreign_open_seen")},
+		{"reclaim-foreign: of a trigger", "what a foreign member begins after the newest instant was accounted for is a triggered run", in("protocol.State.marked", "e.Instant <= max(_, _)", "false"), script("reclaim_foreign_trigger")},
 		{"mark: left out", "a member that a foreign leader left out gets items when one of ours leads", in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false"), script("mark_left_out")},
 		{"reclaim-foreign: about to be back", "a foreign member that writes its server's node is about to come back", in("protocol.State.watchForeign", "version != t.server", "false"), script("reclaim_foreign_returns")},
 		{"reclaim-foreign: ended before", "a foreign member that ends its run and leaves has not died in it, though both are seen at once", in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false"), script("reclaim_foreign_ended")},
