@@ -86,7 +86,10 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 		}
 	case r.State == protocol.Interrupted && waits(old, r.Same):
 		began, _ := by.m.(protocol.Begin) // a begin overtakes a waiting run
-		if !slices.Contains(began.Begun, r.Item) && !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == r.Item }) {
+		// Of two runs of an item one is pending. It may have been taken since the author
+		// looked: a reclaim in parts does not check what the parts before made pending.
+		pending := slices.ContainsFunc(slices.Concat(l.v.Pending, v.Pending), func(p protocol.Pending) bool { return p.Item == r.Item })
+		if !slices.Contains(began.Begun, r.Item) && !pending {
 			l.w.breach("retries", "%s: item %d run %s waited to be tried again, and is given up: %s", by, r.Item, runName(r.Entry), r.Why)
 		}
 	}
