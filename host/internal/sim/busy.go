@@ -33,6 +33,15 @@ func seldom() profile {
 	return p
 }
 
+// busyShared is a job under load that is shared with foreign members. What they own, and
+// for how long their leader makes others wait, is theirs.
+func busyShared() profile {
+	p := sharedJob()
+	p.name, p.busy = "busy beside", true
+	p.slowJobs, p.long = busy().slowJobs, busy().long
+	return p
+}
+
 // waits holds what is waiting, and since when.
 type waits map[string]int64
 
@@ -64,6 +73,9 @@ func (l *ledger) look(was waits, order int64) {
 func (l *ledger) standing(order int64) []string {
 	v := l.v
 	var all []string
+	if theyLead(v) && (v.Necessary || v.Processing) {
+		return nil // ElasticJob's leader waits until nothing runs anywhere, which may be never
+	}
 	if l.w.orderly && (v.Necessary || v.Processing) {
 		all = append(all, "a reshard has been awaited")
 	}
@@ -76,6 +88,9 @@ func (l *ledger) standing(order int64) []string {
 		}
 	}
 	for i := range min(v.Config.Total, len(v.Items)) {
+		if l.foreignIDs[ownerOf(v, i)] || l.foreignIDs[v.Items[i].Owner] {
+			continue
+		}
 		if !v.Items[i].Disabled && !l.open(i) && l.behind(i, order) {
 			// The text changes with the instant, so a begin restarts the wait.
 			all = append(all, fmt.Sprintf("nobody has begun item %d, last accounted for at %d,", i, lastOf(v, i)))
@@ -88,8 +103,12 @@ func (l *ledger) standing(order int64) []string {
 }
 
 // behind reports whether two instants of the item in the time of order are not accounted
-// for. A single one may have come while the job was paused or the item disabled.
+// for. A single one may have come while the job was paused or the item disabled. One that
+// a changed schedule named had come only where a clock was ahead.
 func (l *ledger) behind(i int, order int64) bool {
+	if n := len(l.crons); n > 0 {
+		order = max(order, l.crons[n-1]+l.w.profile.skew)
+	}
 	n := len(l.dues)
 	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.assigned[i], order)
 }

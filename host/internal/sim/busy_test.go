@@ -13,7 +13,7 @@ var (
 
 func TestNothingWaitsForEverUnderLoad(t *testing.T) {
 	t.Parallel()
-	for _, p := range []profile{busy(), seldom()} {
+	for _, p := range []profile{busy(), seldom(), busyShared()} {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := *busyFrom; seed < *busyFrom+*busySeeds; seed++ {
@@ -35,8 +35,9 @@ func TestWhatWaitsUnderLoadIsNoticed(t *testing.T) {
 		profile
 	}{
 		{"reshard", busy()}, {"mark-reshard", busy()}, {"elect", busy()}, {"take", seldom()}, {"missed", seldom()},
+		{"reshard", busyShared()}, {"mark-reshard", busyShared()}, {"adopt", busyShared()},
 	} {
-		t.Run(c.rule, func(t *testing.T) {
+		t.Run(c.rule+", "+c.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(100) {
 				w := newWorld(seed, drawn(seed), c.profile, nil)

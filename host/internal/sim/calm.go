@@ -48,6 +48,10 @@ func (w *World) heal() {
 			m.offset, m.set = 0, w.now // otherwise it would begin nothing for ever
 		}
 		m.thaw()
+		if w.profile.busy && m.st != nil && m.skew != m.offset {
+			m.skew = m.offset // a session sends something each minute, and the next instant may be as far
+			m.step(protocol.Measured{Skew: m.skew})
+		}
 		if m.s != nil && m.s.stalled > 0 {
 			m.s.stall(0)
 		}
@@ -67,10 +71,12 @@ func (w *World) heal() {
 		s.stray() // no request stays astray
 	}
 	if len(w.jvms) > 0 {
-		w.slowJobs = 0
 		w.config.MonitorExecution = true
 		w.healJava()
-		w.after(8*second, w.checkInstants)
+		if !w.profile.busy {
+			w.slowJobs = 0
+			w.after(8*second, w.checkInstants)
+		}
 	} else {
 		w.ban()
 	}

@@ -76,3 +76,11 @@ func (l *ledger) unseen(i int) bool {
 	}
 	return lastOf(v, i) < m.unseen && m.unseen <= m.now()
 }
+
+// leaveUnseen: beside a member that is not ours, or looks so while its node is damaged,
+// what had come before is left to the next begin. The stranger may have run it.
+func (m *member) leaveUnseen() {
+	if m.st != nil && m.st.View() != nil && (shared(m.st.View()) || theyLead(m.st.View())) {
+		m.unseen = 0
+	}
+}

@@ -213,6 +213,7 @@ func (m *member) pump() {
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.decideAdmission(v)
 		m.step(protocol.Observed{View: v})
+		m.leaveUnseen()
 		if m.st != nil {
 			m.seeRequest(v) // the first view with its own instance may have a request
 		}

@@ -112,7 +112,7 @@ func (l *ledger) expect(m *member, at int64) {
 		}
 		asked := l.w.now
 		l.w.after(prompt, func() {
-			if l.unrest+prompt >= asked || m.life != life || !m.up || !l.idle(id, i) || lastOf(l.v, i) >= at {
+			if l.unrest+prompt >= asked || m.life != life || !m.up || m.leaving || !l.idle(id, i) || lastOf(l.v, i) >= at {
 				return
 			}
 			switch now := entryOf(l.v, id, i); {
@@ -147,7 +147,7 @@ func (l *ledger) waiting(old *protocol.View, by author) {
 		}
 		asked, last, life := l.w.now, lastOf(l.v, i), member.life
 		l.w.after(prompt, func() {
-			if l.unrest+prompt < asked && member.up && member.life == life && l.idle(self, i) && l.v.Items[i].Misfire && lastOf(l.v, i) == last && entryOf(l.v, self, i) == nil {
+			if l.unrest+prompt < asked && member.up && member.life == life && !member.leaving && l.idle(self, i) && l.v.Items[i].Misfire && lastOf(l.v, i) == last && entryOf(l.v, self, i) == nil {
 				l.w.breach("prompt", "item %d was not compensated by %s", i, self)
 			}
 		})

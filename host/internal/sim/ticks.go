@@ -20,6 +20,7 @@ func (m *member) reschedule(cron string) {
 			}
 			m.ticked = max(m.ticked, at)
 			m.step(protocol.Passed{At: at})
+			m.leaveUnseen()
 		})
 		m.nextTick(m.now())
 	}
