@@ -128,7 +128,7 @@ func TestNothingIsDoneWithoutItsRow(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "/jobs.wasmjobd") {
 		t.Error(err)
 	}
-	v, err := o.jobView(t.Context(), javatest.Name)
+	v, _, err := o.jobView(t.Context(), javatest.Name)
 	if err != nil || v.Servers[0].Disabled {
 		t.Error("the server is disabled", err)
 	}

@@ -25,11 +25,11 @@ func (o *Operator) Compare(files []job.Config) {
 
 // blockers returns why servers of ours cannot run the job that the registry defines.
 // faults are settings that they do not apply, or apply differently beside foreign members.
-func (o *Operator) blockers(name string, v *protocol.View, config definition.Config, module *definition.Module) (blockers, faults []reason.Reason) {
+func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, config definition.Config, module *definition.Module) (blockers, faults []reason.Reason) {
 	if config == nil {
 		return nil, nil // the view has a fault for this
 	}
-	f, joinable := layout.AdmissionFacts(layout.NewJob(o.namespace, name), o.files[name], config, module, v.Shared())
+	f, joinable := layout.AdmissionFacts(l, o.files[name], config, module, v.Shared())
 	if !joinable {
 		return nil, nil // not a job for us
 	}

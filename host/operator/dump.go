@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/wasmjob/wasmjob/host/internal/dump"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
 // Dump writes the nodes of a job, one per line: the path below the namespace, " | "
@@ -14,7 +13,11 @@ import (
 // replaces values that may be secrets or paths of a machine, and the state of guests is
 // left out. A dump of more than 16 MiB is cut and ends with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
-	err := dump.Write(ctx, o.session, layout.NewJob(o.namespace, name), to)
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = dump.Write(ctx, o.session, l, to)
 	switch {
 	case errors.Is(err, dump.ErrNoJob):
 		return o.noJob(ctx, name)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
@@ -217,7 +216,10 @@ func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, er
 // another module is named, and when the job has no member left.
 func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report func(ModuleWait)) error {
 	const what = awaiting
-	l := layout.NewJob(o.namespace, name)
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return err
+	}
 	if err := o.session.Follow(ctx, l.Root()); err != nil {
 		return readError(err, "%s job %s", what, name)
 	}

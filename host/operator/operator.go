@@ -210,9 +210,33 @@ func (o *Operator) jobLayout(ctx context.Context, what, name string) (layout.Lay
 	return l, nil
 }
 
+// shownIn returns the layout by which a job is read: the one that its tree has. If this
+// release does not speak that one, the view of the layout that it returns has a fault that
+// says so.
+func (o *Operator) shownIn(ctx context.Context, name string) (layout.Layout, error) {
+	l, err := shownBy(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
+	if err != nil {
+		return nil, readError(err, "look at job %s", name)
+	}
+	return l, nil
+}
+
+func shownBy(namespace, name string, read func(paths []string) ([]registry.Node, error)) (layout.Layout, error) {
+	l, err := layout.Found(namespace, name, read)
+	if _, ok := errors.AsType[*layout.OtherError](err); ok {
+		return layout.NewJob(namespace, name), nil
+	}
+	return l, err
+}
+
 // jobView reads all watched nodes of a job as of one moment.
-func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, error) {
-	return o.readJob(ctx, layout.NewJob(o.namespace, name), name)
+func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := o.readJob(ctx, l, name)
+	return v, l, err
 }
 
 func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*protocol.View, error) {

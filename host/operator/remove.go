@@ -26,10 +26,14 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil {
 		return nil
 	}
-	view := func(ctx context.Context) (*protocol.View, error) { return o.jobView(ctx, name) }
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return err
+	}
+	view := func(ctx context.Context) (*protocol.View, error) { return o.readJob(ctx, l, name) }
 	var refused error
 	j := missed.Job{
-		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: view, Removed: true,
+		Name: name, Layout: l, Registry: o.session, View: view, Removed: true,
 		Refused: func(r trace.Row, err error) { refused = fmt.Errorf("item %d, run %s: %w", r.Item, r.Run, err) },
 	}
 	if _, err := j.Record(ctx, o.rows); err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -172,8 +173,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	jobs.SetLimit(readsAtOnce)
 	for i, name := range names {
 		jobs.Go(func() error {
-			l := layout.NewJob(o.namespace, name)
-			v, err := o.readView(within, l, l.Outline(), false, readsEach(len(names)))
+			v, l, err := o.readOutline(within, name, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // go on, other jobs may be readable
 				all[i].report = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
@@ -182,7 +182,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 				return readError(err, "look at job %s", name)
 			}
 			if isJob(v) {
-				all[i].report = o.report(name, v)
+				all[i].report = o.report(l, name, v)
 			}
 			if rows {
 				all[i].kept = keptRows(l, name, v)
@@ -196,6 +196,37 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	return slices.DeleteFunc(all, func(of outline) bool { return of.report == nil }), nil
 }
 
+// readOutline reads the outline of a job. The nodes of the outline show the layout of its
+// tree; if that is another than the one by which they were read, it reads them again.
+func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*protocol.View, layout.Layout, error) {
+	l := layout.NewJob(o.namespace, name)
+	for {
+		known := map[string]registry.Node{}
+		w := follow.NewWatch(l, l.Outline())
+		w.Read = func(paths []string) ([]registry.Node, error) {
+			nodes, err := o.readAll(ctx, paths, atOnce)
+			for i, n := range nodes {
+				known[paths[i]] = n
+			}
+			return nodes, err
+		}
+		v, err := w.View()
+		if err != nil {
+			return nil, nil, err
+		}
+		found, err := shownBy(o.namespace, name, func(paths []string) (nodes []registry.Node, err error) {
+			for _, path := range paths {
+				nodes = append(nodes, known[path])
+			}
+			return nodes, nil
+		})
+		if err != nil || found == l {
+			return v, l, err
+		}
+		l = found
+	}
+}
+
 // denied is the fault of a job that may not be read.
 func denied(err error) reason.Reason {
 	return reason.Of(reason.JobDenied, err.Error())
@@ -203,18 +234,18 @@ func denied(err error) reason.Reason {
 
 // Job reports on one job as it is at one moment, with its items.
 func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
-	v, err := o.jobView(ctx, name)
+	v, l, err := o.jobView(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	r := o.report(name, v)
+	r := o.report(l, name, v)
 	r.Items = itemReports(v)
 	return r, nil
 }
 
-func (o *Operator) report(name string, v *protocol.View) *JobReport {
+func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {
 	now := status.Of(v)
-	config, module := layout.NewJob(o.namespace, name).Defined(v)
+	config, module := l.Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
 	r.Config = definition.JobOf(name, config, module)
 	for _, s := range v.Servers {
@@ -226,7 +257,7 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	if run, streak := v.LatestRun(); run.At != 0 {
 		r.Latest = LatestReport{State: string(run.State), Ended: moment(run.At), Failures: streak.Failures, Item: streak.Item}
 	}
-	blockers, faults := o.blockers(name, v, config, module)
+	blockers, faults := o.blockers(l, name, v, config, module)
 	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v, module)
 	if r.Config != nil {
 		if why := scheduleOver(*r.Config); !why.None() {

@@ -4,13 +4,16 @@ import (
 	"context"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
 // ItemState returns the current values that an item of a job keeps from run to run.
 func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[string][]byte, error) {
-	_, path := layout.NewJob(o.namespace, name).StateOf(item)
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	_, path := l.StateOf(item)
 	node, err := o.session.Read(ctx, path)
 	if err != nil {
 		return nil, failf(host.Unavailable, err, "read the state of item %d of job %s", item, name)
