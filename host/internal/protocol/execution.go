@@ -93,14 +93,6 @@ func (b *beginning) mutation() *Begin {
 	return &b.m
 }
 
-// mine: both the assignment and the owner's node give the item to this member.
-func (s *State) mine(i int) bool {
-	return i < s.view.total() && s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner == s.self
-}
-
-// busy: a run of the item is open here.
-func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }
-
 // scheduled begins the instant that is due.
 func (b *beginning) scheduled() {
 	s := b.s
@@ -165,11 +157,6 @@ func (b *beginning) compensations() {
 func (s *State) isMisfired(i int) bool {
 	it := s.view.item(i)
 	return it.Misfire && !it.Disabled && s.config().Misfire && s.schedule.latest.At > s.schedule.paused
-}
-
-// accounted is the newest instant of an item that its owner need not begin.
-func (s *State) accounted(i int) int64 {
-	return max(at(s.view.Assignment.Last, i), at(s.own().Last, i))
 }
 
 // open adds a run to the transaction, with rows of the instants that it passes over.

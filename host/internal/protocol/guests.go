@@ -123,3 +123,6 @@ func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	g.killed, g.fenced = g.killed || hard, false
 	p.add(Cancel{Item: i, Hard: hard, Why: g.why})
 }
+
+// busy: a run of the item is open here.
+func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }

@@ -77,29 +77,6 @@ func (s *State) seeSelf(p *Plan) {
 	}
 }
 
-func (s *State) config() *Config {
-	if s.view == nil || s.view.ConfigFault != "" {
-		return nil
-	}
-	return s.view.Config
-}
-
-// present: the member's node exists and belongs to this session. A Leave of unknown
-// outcome may have been applied, and the id given to another process.
-func (s *State) present() bool {
-	return s.view.memberOf(s.self, s.o.Session)
-}
-
-// own is the member's own record in the view.
-func (s *State) own() *Runs {
-	if s.self == "" {
-		return nil
-	}
-	return s.view.runs(s.self)
-}
-
-func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
-
 // join registers the member: first it creates the job's nodes, then its own.
 func join(s *facts) Mutation {
 	v := s.view

@@ -202,3 +202,13 @@ func clearMarks(s *facts) Mutation {
 	m.Running, m.Failover = r.first(m.Running), r.first(m.Failover)
 	return m
 }
+
+// Owes reports whether the member's record, as it was last seen, holds something that
+// would be missed: an open run, a request, a row that is not stored.
+func (s *State) Owes() bool {
+	if s.view == nil || s.own() == nil {
+		return false
+	}
+	own := s.own()
+	return len(own.Open)+len(own.Retries)+len(own.Triggers)+len(s.history.unstored(own)) > 0
+}

@@ -587,3 +587,5 @@ type AssignRequest struct {
 	Previous  [][]int // by instance
 	Epoch     int32   // version of the assignment it would replace
 }
+
+func (p *Plan) add(e Effect) { p.Effects = append(p.Effects, e) }
