@@ -20,7 +20,6 @@ var tooLong = map[string]int{
 	"host/internal/cluster/flows_test.go":     500,
 	"host/internal/layout/v21/config_test.go": 500,
 	"host/internal/peer/peer_test.go":         500,
-	"host/internal/protocol/view.go":          500,
 	"host/config/config_test.go":              450,
 	"host/internal/layout/spelling/values.go": 450,
 	"host/internal/sim/golden/served_test.go": 450,

@@ -59,3 +59,21 @@ const overdueAfter = 3
 func (s *State) reshardOverdue() bool {
 	return s.reshard.since != 0 && !s.company.foreignLeads && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
 }
+
+// movesRunning: an item that is open on any member would move.
+func (s *State) movesRunning(next *Assignment) bool {
+	for i := range s.view.Items {
+		it := &s.view.Items[i]
+		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.isSession(it.Running) {
+			return true
+		}
+	}
+	for k := range s.view.Runs {
+		for _, e := range s.view.Runs[k].Open {
+			if next.owner(e.Item) != s.view.Assignment.owner(e.Item) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -67,32 +67,6 @@ func (s *facts) unable() Mutation {
 	return b.m
 }
 
-// beginning collects the parts of one Begin.
-type beginning struct {
-	s       *facts
-	m       Begin
-	taken   []bool // by item: it begins
-	givenUp []int  // ascending: items whose missed instants all have rows
-	room    *room  // nil before the first item
-	idled   bool   // the time in which nothing began was determined
-	awaited bool   // a foreign leader waits until nothing runs
-	changed bool
-}
-
-func newBeginning(s *facts) beginning {
-	own := s.own()
-	return beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
-}
-
-func (b *beginning) mutation() *Begin {
-	if !b.changed {
-		return nil
-	}
-	slices.Sort(b.m.Begun)
-	slices.SortFunc(b.m.Own.Open, func(x, y Entry) int { return x.Item - y.Item })
-	return &b.m
-}
-
 // scheduled begins the instant that is due.
 func (b *beginning) scheduled() {
 	s := b.s
@@ -212,73 +186,6 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		b.m.Own.Last = set(b.m.Own.Last, i, t)
 	}
 	b.add(e)
-}
-
-// fits: the transaction has room for a run with its nodes and rows.
-func (b *beginning) fits(e Entry, rows []Row) bool {
-	if b.room == nil {
-		b.room = b.s.opening(&b.m.Own)
-	}
-	w := b.room.weight.begins(e, rows)
-	if !b.room.takeWith(b.nodes(e.Item), w) {
-		b.s.overfull(b.room, &b.m.Own, w)
-		return false
-	}
-	return true
-}
-
-// whyNotFits is why a run does not fit.
-func (b *beginning) whyNotFits() reason.Code {
-	if b.s.recordFull != 0 {
-		return reason.RecordFull
-	}
-	return reason.TooManyDue
-}
-
-// nodes is the number of nodes that a run of the item writes.
-func (b *beginning) nodes(i int) int {
-	n := 0
-	if b.m.Monitor {
-		n++
-	}
-	if b.m.Shared {
-		n++
-	}
-	if b.s.view.item(i).Misfire {
-		n++
-	}
-	if b.s.view.pending(i) != nil {
-		n++
-	}
-	return n
-}
-
-// blocked says which other member has the item; "" if none.
-func (b *beginning) blocked(i int) reason.Code {
-	it := b.s.view.item(i)
-	switch {
-	case b.s.view.Assignment.departing(i):
-		return reason.AboutToMove
-	case b.awaited && at(b.s.own().Begun, i) >= b.s.reshard.since:
-		return reason.LeaderAwaitsEnd
-	case it.Failover != "":
-		return reason.RunningAfterFailure
-	case b.m.Monitor && it.Marked():
-		return reason.MarkedRunning
-	case b.s.openElsewhere(i):
-		return reason.RunningAfterFailure
-	}
-	return ""
-}
-
-func (b *beginning) add(e Entry) {
-	b.changed, b.taken[e.Item] = true, true
-	b.m.Own.Open = append(b.m.Own.Open, e)
-	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
-	b.m.Begun = append(b.m.Begun, e.Item)
-	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) { // else what came since is still to be made good
-		b.m.Unmark = append(b.m.Unmark, e.Item)
-	}
 }
 
 // nextAttempt opens the next attempt of runs that self-fencing ended, when the session has

@@ -135,15 +135,6 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	return ""
 }
 
-// later: an instant after the run's own has come or is accounted for.
-func (s *State) later(e Entry) bool {
-	last := s.view.last(e.Item)
-	if t := s.view.resumed(e.Item); t >= e.Instant {
-		last = t // later instants began by a clock that was ahead
-	}
-	return last > e.Instant || s.schedule.latest.At > e.Instant
-}
-
 // take begins pending runs, as many as there are free slots. Beside foreign members,
 // only the first in the failover latch takes.
 func take(s *facts) Mutation {

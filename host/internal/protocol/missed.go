@@ -41,9 +41,6 @@ func (s *State) changedWhileAway() int64 {
 	return min(s.schedule.known[n-1].Since-1, s.dateOf(s.now))
 }
 
-// undated: the schedule has not reported its newest instant yet.
-func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
-
 // missed gives a row to instants of own items that had passed before this server came,
 // and that no member began. The next begin accounts for later ones, unless the job
 // catches up: then an instant that does not begin here has its row at once, or it would

@@ -31,36 +31,12 @@ func (s *State) next(own *Runs) RunsData {
 	return n
 }
 
-// newest writes to into the values of from that are newer than those of held. It begins
-// with the last one, so that into grows once.
-func newest(into, from, held []int64) []int64 {
-	for i, t := range slices.Backward(from) {
-		if t > at(held, i) {
-			into = set(into, i, t)
-		}
-	}
-	return into
-}
-
 func (h history) unstored(own *Runs) []Row {
 	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > h.stored })
 	if k < 0 {
 		return nil
 	}
 	return own.Rows[k:]
-}
-
-// row appends a row under the next number.
-func (d *RunsData) row(r Row) {
-	d.Seq++
-	r.Seq = d.Seq
-	d.Rows = append(d.Rows, r)
-}
-
-func (d *RunsData) rows(rows []Row) {
-	for _, r := range rows {
-		d.row(r)
-	}
 }
 
 // handRows gives rows to the history, each once.

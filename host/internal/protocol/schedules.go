@@ -120,3 +120,27 @@ func (c *schedule) gap(r Row) []Row {
 	}
 	return rows
 }
+
+// undated: the schedule has not reported its newest instant yet.
+func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
+
+// came notes a due instant, if it is newer than any before.
+func (s *State) came(t Tick) bool {
+	if t.At <= s.schedule.latest.At {
+		return false
+	}
+	s.schedule.latest = t
+	if s.view != nil && (s.view.Paused || s.pausedByCron()) {
+		s.schedule.paused = t.At
+	}
+	return true
+}
+
+// later: an instant after the run's own has come or is accounted for.
+func (s *State) later(e Entry) bool {
+	last := s.view.last(e.Item)
+	if t := s.view.resumed(e.Item); t >= e.Instant {
+		last = t // later instants began by a clock that was ahead
+	}
+	return last > e.Instant || s.schedule.latest.At > e.Instant
+}

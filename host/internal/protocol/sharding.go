@@ -8,11 +8,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// fits: the assignment was made for this total and these members.
-func (a *Assignment) fits(total int, eligible []ID) bool {
-	return a.Total == total && slices.Equal(a.Members, eligible)
-}
-
 // stale reports whether the assignment no longer fits the members, the total, or the
 // owners' nodes.
 func (s *State) stale(eligible []ID) bool {
@@ -62,14 +57,6 @@ func markReshard(s *facts) Mutation {
 		return nil
 	}
 	return MarkReshard{}
-}
-
-// someoneWithout: an eligible member has no item, though there are enough.
-func (v *View) someoneWithout() bool {
-	el := v.eligible()
-	return v.total() >= len(el) && slices.ContainsFunc(el, func(id ID) bool {
-		return !slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
-	})
 }
 
 // reshard assigns all items. It waits until dead members are reclaimed and no item that
@@ -163,41 +150,6 @@ func clearProcessing(s *facts) Mutation {
 	return ClearProcessing{}
 }
 
-// occupied is a surplus item whose node cannot be deleted, as it was then.
-type occupied struct {
-	number int
-	item   Item
-}
-
-// holdsNothingOfOurs: no node of ours is below the item.
-func (it Item) holdsNothingOfOurs() bool { return it == Item{Exists: true, Marks: it.Marks} }
-
-// occupy notes the surplus item that kept a reshard from being applied. The mirror does
-// not read the nodes of foreign members, so the core learns of them by this.
-func (s *State) occupy(in Committed, f *flight) {
-	i := in.Occupied - 1
-	var remove []int
-	switch m := f.m.(type) {
-	case Reshard:
-		remove = m.Remove
-	case Owners:
-		remove = m.Remove
-	default: // no other removes items
-	}
-	if !slices.Contains(remove, i) {
-		return
-	}
-	s.reshard.occupied = slices.DeleteFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i })
-	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
-}
-
-// nodeStays: the node of a surplus item cannot go. If the item has changed since that was
-// found, a later mark may have been the cause.
-func (s *State) nodeStays(i int) bool {
-	it := s.view.item(i)
-	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.holdsNothingOfOurs()) })
-}
-
 // How long, in ms, a strategy is not asked again after one failure, and after many in a row.
 const (
 	firstRetry = 1_000
@@ -242,24 +194,6 @@ func (in Assigned) unusable() string {
 	return ""
 }
 
-// movesRunning: an item that is open on any member would move.
-func (s *State) movesRunning(next *Assignment) bool {
-	for i := range s.view.Items {
-		it := &s.view.Items[i]
-		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.isSession(it.Running) {
-			return true
-		}
-	}
-	for k := range s.view.Runs {
-		for _, e := range s.view.Runs[k].Open {
-			if next.owner(e.Item) != s.view.Assignment.owner(e.Item) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // moving lists the registered members that lose or get an item.
 func (s *State) moving(next *Assignment) []ID {
 	var ids []ID
@@ -291,39 +225,6 @@ func (s *State) request(el []ID) AssignRequest {
 
 func (r AssignRequest) equal(o AssignRequest) bool {
 	return r.Strategy == o.Strategy && r.Shared == o.Shared && r.Total == o.Total && r.Epoch == o.Epoch && slices.Equal(r.Instances, o.Instances)
-}
-
-func (a *Assignment) clone() Assignment {
-	n := *a
-	n.Members, n.Owners = slices.Clone(a.Members), slices.Clone(a.Owners)
-	n.Last, n.Requested = slices.Clone(a.Last), slices.Clone(a.Requested)
-	n.Begun, n.Ended = slices.Clone(a.Begun), slices.Clone(a.Ended)
-	n.Departing = slices.Clone(a.Departing)
-	n.Spans, n.Resumed = slices.Clone(a.Spans), slices.Clone(a.Resumed)
-	return n
-}
-
-// fold keeps the newest instant and the newest request of each item.
-func (a *Assignment) fold(d *RunsData) {
-	a.Last = newest(a.Last, d.Last, a.Last)
-	a.Requested = newest(a.Requested, d.Requested, a.Requested)
-	a.Resumed = newest(a.Resumed, d.Resumed, a.Resumed)
-	a.Unattended = max(a.Unattended, d.Unattended)
-	for _, span := range d.Spans {
-		a.idle(span)
-	}
-	a.Begun = newest(a.Begun, d.Begun, a.Begun)
-	a.Ended = newest(a.Ended, d.Ended, a.Ended)
-	a.Latest.add(d.Latest)
-	a.Streaks = foldStreaks(a.Streaks, d.Streaks)
-}
-
-func set(s []int64, i int, t int64) []int64 {
-	if more := i + 1 - len(s); more > 0 {
-		s = append(s, make([]int64, more)...)
-	}
-	s[i] = t
-	return s
 }
 
 // deadRecord is the record of a dead member that has not been reclaimed yet; nil if

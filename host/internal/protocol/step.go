@@ -92,15 +92,3 @@ func (s *State) receive(in Input, p *Plan) {
 		}
 	}
 }
-
-// came notes a due instant, if it is newer than any before.
-func (s *State) came(t Tick) bool {
-	if t.At <= s.schedule.latest.At {
-		return false
-	}
-	s.schedule.latest = t
-	if s.view != nil && (s.view.Paused || s.pausedByCron()) {
-		s.schedule.paused = t.At
-	}
-	return true
-}

@@ -92,12 +92,6 @@ func (b *beginning) declined(t Trigger, i int, why reason.Code) Row {
 	return t.skipped(i, why, b.s.now, b.s.self)
 }
 
-// skipped is the row of an item that the request does not run.
-func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
-	e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
-}
-
 // unaccepted gives a row to each item that moves away from a member which has a request
 // for it and has not accepted that yet. If a request waits at the new owner, too, the
 // item runs by that one and has no row.
