@@ -114,3 +114,20 @@ func (s *State) whyNobody(i int) reason.Code {
 	}
 	return reason.NotBegun
 }
+
+// late is the backlog after the decision.
+func (f *facts) late() *backlog {
+	if f.Backlog != nil {
+		return f.Backlog
+	}
+	return &f.backlog
+}
+
+// changeLate is the backlog for changes.
+func (f *facts) changeLate() *backlog {
+	if f.Backlog == nil {
+		b := f.backlog.clone()
+		f.Backlog = &b
+	}
+	return f.Backlog
+}

@@ -98,3 +98,12 @@ func (b *beginning) add(e Entry) {
 		b.m.Unmark = append(b.m.Unmark, e.Item)
 	}
 }
+
+// idle notes the time in which no item of the job began before t.
+func (b *beginning) idle(t int64) {
+	if b.idled {
+		return
+	}
+	b.idled = true
+	b.m.Own.idle(Span{b.s.view.newest(), t})
+}

@@ -34,16 +34,6 @@ func (s *State) able() bool {
 		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
 }
 
-// Shared reports whether foreign members have a part in the job, too.
-func (v *View) Shared() bool {
-	for _, in := range v.Instances {
-		if !v.member(in.ID) {
-			return true
-		}
-	}
-	return false
-}
-
 // foreignLeads reports whether a foreign member leads. Its instance may not be
 // registered yet.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }

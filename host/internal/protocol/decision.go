@@ -35,23 +35,6 @@ func (d *Decision) hold(until int64) {
 	}
 }
 
-// late is the backlog after the decision.
-func (f *facts) late() *backlog {
-	if f.Backlog != nil {
-		return f.Backlog
-	}
-	return &f.backlog
-}
-
-// changeLate is the backlog for changes.
-func (f *facts) changeLate() *backlog {
-	if f.Backlog == nil {
-		b := f.backlog.clone()
-		f.Backlog = &b
-	}
-	return f.Backlog
-}
-
 // decide asks the rules in turn until one wants a mutation.
 func (s *State) decide(p *Plan) {
 	f := &facts{State: s}

@@ -77,3 +77,17 @@ func (s *State) movesRunning(next *Assignment) bool {
 	}
 	return false
 }
+
+// moving lists the registered members that lose or get an item.
+func (s *State) moving(next *Assignment) []ID {
+	var ids []ID
+	for i := range max(len(s.view.Assignment.Owners), len(next.Owners)) {
+		from, to := s.view.Assignment.owner(i), next.owner(i)
+		for _, id := range []ID{from, to} {
+			if from != to && s.view.instance(id) != nil && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}

@@ -24,11 +24,6 @@ func (v *View) unadopted() bool {
 	return differs
 }
 
-// open: a member of ours has a run of the item.
-func (v *View) open(i int) bool {
-	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
-}
-
 // adopt makes the assignment say what a foreign leader has assigned. Items that are open
 // on our members keep their owner until the run ends.
 func adopt(s *facts) Mutation {

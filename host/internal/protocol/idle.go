@@ -33,12 +33,6 @@ type Idle struct {
 // Span is the time between two instants, neither of which belongs to it.
 type Span struct{ From, To int64 }
 
-// distant: the moment lies so far ahead of the registry's clock that a clock was
-// wrong when it was written.
-func (s *State) distant(t int64) bool {
-	return t > s.registryTime()+max(s.tolerance(), clocksAgree)
-}
-
 // passed: the owner of the item need not begin the instant, since it began, has a row,
 // or may have begun.
 func (s *State) passed(i int, t int64) bool {
@@ -71,15 +65,6 @@ func (d *Idle) idle(s Span) {
 	d.Spans = append(d.Spans, s)
 	slices.SortFunc(d.Spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) })
 	d.Spans = d.Spans[max(0, len(d.Spans)-keptSpans):]
-}
-
-// idle notes the time in which no item of the job began before t.
-func (b *beginning) idle(t int64) {
-	if b.idled {
-		return
-	}
-	b.idled = true
-	b.m.Own.idle(Span{b.s.view.newest(), t})
 }
 
 // newest is the newest instant of any item that is accounted for.

@@ -13,22 +13,8 @@ func (s *State) retriesElsewhere(i int) bool {
 	return s.session.leaving || !s.mine(i) && s.reshard.since == 0
 }
 
-// waiting is the pending retry of the item, which its owner begins; nil: none.
-func (v *View) waiting(i int) *Pending {
-	if p := v.pending(i); p != nil && v.waits(p) {
-		return p
-	}
-	return nil
-}
-
-// waits: the run waits for the owner of its item, not for a taker.
-func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
-
 // waitsHere: this member begins the retry.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }
-
-// awaitsTaker: a pending run of the item waits for a taker.
-func (v *View) awaitsTaker(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
 
 // moved begins retries of former owners that have waited long enough. A member that does
 // not know the newest instant yet waits until it does, because that instant may have

@@ -6,49 +6,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// history is how far the rows of this member have been handed over and stored.
-type history struct {
-	handed int64 // rows up to here were given to the history
-	stored int64 // rows up to here are durable there
-}
-
-// next copies the own record for its next set, without what is no longer needed: stored
-// rows, and instants and requests that the assignment also holds.
-func (s *State) next(own *Runs) RunsData {
-	n := RunsData{Open: slices.Clone(own.Open), Retries: slices.Clone(own.Retries), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
-	n.Rows = slices.Clone(s.history.unstored(own))
-	n.Last = newest(nil, own.Last, s.view.Assignment.Last)
-	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
-	n.Begun = newest(nil, own.Begun, s.view.Assignment.Begun)
-	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
-	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
-	n.Spans = slices.Clone(own.Spans)
-	if t := max(own.Unattended, s.backlog.catchUp.empty); t > s.view.Assignment.Unattended {
-		n.Unattended = t
-	}
-	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedule.known
-	n.Latest, n.Streaks = own.Latest, s.streaksToKeep(own)
-	return n
-}
-
-func (h history) unstored(own *Runs) []Row {
-	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > h.stored })
-	if k < 0 {
-		return nil
-	}
-	return own.Rows[k:]
-}
-
-// handRows gives rows to the history, each once.
-func (s *State) handRows(own *Runs, p *Plan) {
-	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.history.handed })
-	if k < 0 {
-		return
-	}
-	s.history.handed = own.Rows[len(own.Rows)-1].Seq
-	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedule.known})
-}
-
 // forgetTimes is how many times MaxUnstored stored rows a record may have before it is
 // set only to drop them.
 const forgetTimes = 2
@@ -177,14 +134,4 @@ func clearMarks(s *facts) Mutation {
 	r := s.room()
 	m.Running, m.Failover = r.first(m.Running), r.first(m.Failover)
 	return m
-}
-
-// Owes reports whether the member's record, as it was last seen, holds something that
-// would be missed: an open run, a request, a row that is not stored.
-func (s *State) Owes() bool {
-	if s.view == nil || s.own() == nil {
-		return false
-	}
-	own := s.own()
-	return len(own.Open)+len(own.Retries)+len(own.Triggers)+len(s.history.unstored(own)) > 0
 }

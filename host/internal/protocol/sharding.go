@@ -194,20 +194,6 @@ func (in Assigned) unusable() string {
 	return ""
 }
 
-// moving lists the registered members that lose or get an item.
-func (s *State) moving(next *Assignment) []ID {
-	var ids []ID
-	for i := range max(len(s.view.Assignment.Owners), len(next.Owners)) {
-		from, to := s.view.Assignment.owner(i), next.owner(i)
-		for _, id := range []ID{from, to} {
-			if from != to && s.view.instance(id) != nil && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
 	r := AssignRequest{Strategy: v.Config.Strategy, Shared: s.company.shared, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
@@ -236,12 +222,4 @@ func (s *State) deadRecord() *Runs {
 		}
 	}
 	return nil
-}
-
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

@@ -290,3 +290,11 @@ func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
 	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
 }
+
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -272,3 +272,32 @@ func (v *View) someoneWithout() bool {
 		return !slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 	})
 }
+
+// waiting is the pending retry of the item, which its owner begins; nil: none.
+func (v *View) waiting(i int) *Pending {
+	if p := v.pending(i); p != nil && v.waits(p) {
+		return p
+	}
+	return nil
+}
+
+// waits: the run waits for the owner of its item, not for a taker.
+func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
+
+// awaitsTaker: a pending run of the item waits for a taker.
+func (v *View) awaitsTaker(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
+
+// open: a member of ours has a run of the item.
+func (v *View) open(i int) bool {
+	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
+}
+
+// Shared reports whether foreign members have a part in the job, too.
+func (v *View) Shared() bool {
+	for _, in := range v.Instances {
+		if !v.member(in.ID) {
+			return true
+		}
+	}
+	return false
+}
