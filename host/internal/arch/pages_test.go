@@ -89,7 +89,7 @@ func mutationsPage(t *testing.T, p *project) []byte {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m[0], cell(m[0], types[m[0]]), strings.Join(fences[m[1]], ", "))
 		delete(fences, m[1])
 	}
-	b.WriteString("\nFences that several mutations share, `strip` where owners' nodes are deleted and `unpend` where pending runs are: ")
+	b.WriteString("\nLeave, Reshard and Owners delete owners' nodes under the fences of DeleteOwners. Others that several mutations share: ")
 	var shared []string
 	for _, group := range slices.Sorted(maps.Keys(fences)) {
 		for _, f := range fences[group] {

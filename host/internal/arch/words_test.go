@@ -52,6 +52,9 @@ var retiredWords = []retiredWord{
 	{forms: "enqueue enqueues enqueued", meaning: "to end a dead member's record: reclaim", only: []string{"host/internal/protocol", scriptsFolder}},
 	{forms: "who whom whoever somebody", meaning: "which one: a member, a server, an operator", only: []string{scriptsFolder}},
 
+	{forms: "wish wishes wished", meaning: "what an operator asks for: request", only: []string{"host/internal/protocol", scriptsFolder}},
+	{forms: "strip strips stripped unpend disown disowns disowned", meaning: "to delete owners' nodes, or pending runs", only: []string{"host/internal/protocol", "host/internal/layout/jobtree", "host/internal/sim", scriptsFolder}},
+
 	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
 	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
 	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},

@@ -35,7 +35,7 @@ func rareMutants() []mutant {
 		{"clocks: passed early", "what a schedule names as passed by a clock that is ahead begins when it has come", without("protocol.State.seePassed", "s.arrive(_)"), script("clock_ahead_changed")},
 		{"clocks: of the schedule before", "what waits for the registry's clock is forgotten with its schedule", without("protocol.State.followSchedule", "s.clock.early, s.clock.dropped = _, _"), script("clock_ahead_changed")},
 		{"begin: a foreign member leads", "a begin is refused that comes after a foreign leader has assigned", without("jobtree.transaction.begin", `t.checkLead("begin/lead")`), script("begin_foreign_leads")},
-		{"drop: named since", "a pending run that has been named since is not dropped", in("jobtree.transaction.unpend", `t.seen("unpend/pending", p.Version)`, "registry.AnyVersion"), script("drop_foreign_named")},
+		{"drop: named since", "a pending run that has been named since is not dropped", in("jobtree.transaction.deletePending", `t.seen("delete-pending/pending", p.Version)`, "registry.AnyVersion"), script("drop_foreign_named")},
 		{"record-taken: never", "a run of ours that a foreign member has taken has its row", in("protocol.recordTaken", "len(s.evidence.taken) == 0", "true"), script("record_taken")},
 		{"guarantee: never joined", "foreign members do not wait for ours to begin an instant", in("protocol.joinRound", "!s.company.shared", "true"), script("guarantee")},
 		{"processing: left", "a member that loses the lead during a reshard lets the next leader assign", in("protocol.clearProcessing", "s.company.leads", "true"), script("reshard_foreign_lead_lost")},

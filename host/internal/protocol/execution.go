@@ -149,9 +149,9 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	var rows []Row
-	var unpend []int
+	var overtaken []int
 	if p != nil {
-		unpend = []int{i}
+		overtaken = []int{i}
 		e := p.Entry
 		if p.Foreign {
 			e = s.unidentified(p)
@@ -169,7 +169,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		b.m.More = true
 		return
 	}
-	b.m.Unpend = append(b.m.Unpend, unpend...)
+	b.m.DeletePending = append(b.m.DeletePending, overtaken...)
 	for _, r := range rows {
 		s.closes(&b.m.Own, r)
 	}

@@ -87,7 +87,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Reshard:
 		s.reshard.asked, s.reshard.answer = nil, nil
 		if m.Parts {
-			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
+			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, deletesOwners: m.Pause, since: s.now}
 		}
 	case MarkReshard:
 		if f.view.Leader != s.self { // else this member assigns
@@ -95,8 +95,8 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 			s.reshard.requests++
 		}
 	case Owners:
-		if s.reshard.parts != nil && len(m.Strip) > 0 {
-			s.reshard.parts.strip, s.reshard.parts.since = true, s.now
+		if s.reshard.parts != nil && len(m.DeleteOwners) > 0 {
+			s.reshard.parts.deletesOwners, s.reshard.parts.since = true, s.now
 		}
 	case Begin:
 		s.did(FireStarted, m.Begun)
@@ -113,8 +113,8 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Take:
 		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)
-	case Disown:
-		s.session.disowned = m.Items[len(m.Items)-1] + 1
+	case DeleteOwners:
+		s.session.ownersDeleted = m.Items[len(m.Items)-1] + 1
 	case Leave:
 		s.session.ended = true
 		p.add(Stop{Rejoin: s.session.barred})

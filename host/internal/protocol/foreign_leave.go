@@ -35,11 +35,11 @@ func (s *facts) awaitsForeignAssignment() bool {
 	return true
 }
 
-// disown adds to a Leave what keeps foreign members from regarding it as a death. If
+// leaveOwners adds to a Leave what keeps foreign members from regarding it as a death. If
 // there are more nodes than fit, the others go before, in transactions of their own,
 // each once: a leader assigns to a member as long as that exists, and the two might
 // never come to an end.
-func (s *facts) disown(m Leave) Mutation {
+func (s *facts) leaveOwners(m Leave) Mutation {
 	if !s.takenForDead() {
 		return m
 	}
@@ -47,14 +47,14 @@ func (s *facts) disown(m Leave) Mutation {
 		return nil
 	}
 	var items []int
-	for i := s.session.disowned; i < len(s.view.Items); i++ {
+	for i := s.session.ownersDeleted; i < len(s.view.Items); i++ {
 		if s.view.Items[i].Owner == s.self {
 			items = append(items, i)
 		}
 	}
 	some := s.room().first(items)
 	if len(some) < len(items) {
-		return Disown{Items: some}
+		return DeleteOwners{Items: some}
 	}
 	m.Listened, m.Items = true, some
 	return m

@@ -187,7 +187,7 @@ func leave(s *facts) Mutation {
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
 	next.Schedules = s.schedule.known
-	return s.disown(Leave{Self: s.self, Next: next})
+	return s.leaveOwners(Leave{Self: s.self, Next: next})
 }
 
 type absence struct {

@@ -33,7 +33,7 @@ func (b *beginning) moved() {
 		e := p.Entry
 		e.Begun = s.now
 		if b.fits(e, nil) {
-			b.m.Unpend = append(b.m.Unpend, i)
+			b.m.DeletePending = append(b.m.DeletePending, i)
 			b.add(e)
 		}
 	}

@@ -177,10 +177,10 @@ const maxRows = 100_000
 type parts struct {
 	epoch int32 // that it began
 	mark  int32 // version of the mark that it answers
-	// strip: nodes of owners that differ are deleted, all of them and some time
+	// deletesOwners: nodes of owners that differ are deleted, all of them and some time
 	// before the first is made anew.
-	strip bool
-	since int64 // when the newest were deleted
+	deletesOwners bool
+	since         int64 // when the newest were deleted
 }
 
 // ownersAlone is the room for the nodes of items in a transaction without a value of
@@ -242,9 +242,9 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	return m
 }
 
-// stripped are the items whose nodes name another owner than the assignment, as many as
+// differingOwners are the items whose nodes name another owner than the assignment, as many as
 // fit.
-func (s *State) stripped(a *Assignment, r *room) []int {
+func (s *State) differingOwners(a *Assignment, r *room) []int {
 	var items []int
 	for i, owner := range a.Owners {
 		if it := s.view.item(i); it.Owner != "" && it.Owner != owner {
@@ -261,25 +261,25 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 // former leader.
 func (s *facts) writeOwners() Mutation {
 	a := &s.view.Assignment
-	if s.reshard.parts.strip || s.company.shared {
-		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
-			return Owners{Strip: strip}
+	if s.reshard.parts.deletesOwners || s.company.shared {
+		if items := s.differingOwners(a, s.ownersAlone()); len(items) > 0 {
+			return Owners{DeleteOwners: items}
 		}
 	}
-	if s.reshard.parts.strip {
+	if s.reshard.parts.deletesOwners {
 		if until := s.reshard.parts.since + lag(a.Total); s.now < until {
 			s.hold(until)
 			return nil
 		}
-		s.note(stripped{})
+		s.note(ownersDeleted{})
 	}
 	return s.owners(a, s.ownersAlone())
 }
 
-// stripped: all owners' nodes that were to be deleted have been, for long enough.
-type stripped struct{}
+// ownersDeleted: all owners' nodes that were to be deleted have been, for long enough.
+type ownersDeleted struct{}
 
-func (stripped) keep(s *State, _ *Plan) { s.reshard.parts.strip = false }
+func (ownersDeleted) keep(s *State, _ *Plan) { s.reshard.parts.deletesOwners = false }
 
 // restore makes owners' nodes match the assignment while the strategy fails. Parts of a
 // reshard may be left over, and an item whose node and assignment differ begins nowhere.

@@ -156,16 +156,16 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.printAssignment(&m.Next)
 		c.printRecord(&m.Own)
 	case protocol.Reshard:
-		c.say("%s%s%s%s", name, epoch, unchanged(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+some(", without the owners of ", m.Strip)+given(m.Parts, ", nodes follow in parts"))
+		c.say("%s%s%s%s", name, epoch, unchanged(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+some(", without the owners of ", m.DeleteOwners)+given(m.Parts, ", nodes follow in parts"))
 		c.printAssignment(&m.Next)
 		if m.Self != "" {
 			c.printRecord(&m.Own)
 		}
 	case protocol.Owners:
-		c.say("%s%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", without the owners of ", m.Strip), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
+		c.say("%s%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", without the owners of ", m.DeleteOwners), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
 	case protocol.Begin:
 		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow")+given(m.Shared, ", if the owners are the same"),
-			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.Unpend))
+			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.DeletePending))
 		c.printRecord(&m.Own)
 	case protocol.Complete:
 		c.say("%s %s", name, list(m.Items))
@@ -209,7 +209,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Leave:
 		c.say("%s%s%s%s", name, epoch, some(", without the owners of ", m.Items), given(m.Listened, ", renewing the mark if there is one"))
 		c.printAssignment(&m.Next)
-	case protocol.Disown:
+	case protocol.DeleteOwners:
 		c.say("%s %s", name, list(m.Items))
 	case protocol.RequestTrigger:
 		c.say("%s of %s", name, namesOf(m.To))

@@ -11,7 +11,7 @@ type session struct {
 	barred  bool // leaving, until it may join again
 	ended   bool // Stop was given
 
-	disowned       int   // items below this have no owner's node that names the member, but for those assigned since
+	ownersDeleted  int   // items below this have no owner's node that names the member, but for those assigned since
 	nodesGoneSince int64 // when a parent of the job's nodes was first missing; 0: all are there
 }
 

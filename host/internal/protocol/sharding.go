@@ -109,14 +109,14 @@ func reshard(s *facts) Mutation {
 		m.Self, m.Own = s.self, own
 	}
 	if s.company.shared {
-		m.Strip = s.stripped(&next, s.room())
-		m.Pause = len(m.Strip) > 0 || v.hasOwnerlessItem()
+		m.DeleteOwners = s.differingOwners(&next, s.room())
+		m.Pause = len(m.DeleteOwners) > 0 || v.hasOwnerlessItem()
 	}
 	if o := s.owners(&next, s.room()); o.Last && !m.Pause {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
-		s.used = &room{items: len(m.Strip)} // those of the items follow
+		s.used = &room{items: len(m.DeleteOwners)} // those of the items follow
 	}
 	return m
 }

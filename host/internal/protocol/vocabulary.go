@@ -236,10 +236,10 @@ type (
 		Remove []int // surplus items whose nodes go
 		Clear  []int // surplus items whose nodes cannot go: only our nodes below them go
 		Parts  bool
-		// Pause: Owners follow after a pause, and recreate the owners' nodes of Strip,
+		// Pause: Owners follow after a pause, and recreate the owners' nodes of DeleteOwners,
 		// which are deleted now.
-		Pause bool
-		Strip []int
+		Pause        bool
+		DeleteOwners []int
 	}
 	// Adopt makes the assignment say what a foreign leader has assigned, and creates the
 	// seal.
@@ -259,21 +259,21 @@ type (
 	Owners struct {
 		Write         []int // items whose node, or whose owner's, is not as it should be
 		Remove, Clear []int // as of Reshard
-		Strip         []int // as of Reshard; there is nothing else then
+		DeleteOwners  []int // as of Reshard; there is nothing else then
 		Last          bool
 	}
 	// Begin opens runs of own items; Ack acknowledges the trigger request. With More,
 	// others follow in the next transaction.
 	Begin struct {
-		Self    ID
-		Own     RunsData
-		Begun   []int // items that begin
-		Monitor bool  // they get a running mark
-		Unmark  []int // misfire marks to clear
-		Unpend  []int // overtaken pending marks
-		Ack     bool
-		More    bool
-		Shared  bool // with foreign members: owners' nodes and the seal must not have changed
+		Self          ID
+		Own           RunsData
+		Begun         []int // items that begin
+		Monitor       bool  // they get a running mark
+		Unmark        []int // misfire marks to clear
+		DeletePending []int // overtaken pending marks
+		Ack           bool
+		More          bool
+		Shared        bool // with foreign members: owners' nodes and the seal must not have changed
 	}
 	// Complete closes runs whose guests have ended.
 	Complete struct {
@@ -380,8 +380,8 @@ type (
 		Listened bool
 		Items    []int
 	}
-	// Disown deletes the owners' nodes of items before a Leave.
-	Disown struct{ Items []int }
+	// DeleteOwners deletes the owners' nodes of items before a Leave.
+	DeleteOwners struct{ Items []int }
 	// RequestTrigger writes the request to every instance.
 	RequestTrigger struct{ To []ID }
 	// SetPaused stops or resumes scheduled runs.
@@ -440,7 +440,7 @@ func (Release) Name() string         { return "release" }
 func (SetFires) Name() string        { return "set-fires" }
 func (Drop) Name() string            { return "drop" }
 func (Leave) Name() string           { return "leave" }
-func (Disown) Name() string          { return "disown" }
+func (DeleteOwners) Name() string    { return "delete-owners" }
 func (RequestTrigger) Name() string  { return "request-trigger" }
 func (SetPaused) Name() string       { return "set-paused" }
 func (DisableItem) Name() string     { return "disable-item" }
@@ -480,7 +480,7 @@ func (Release) mutation()         {}
 func (SetFires) mutation()        {}
 func (Drop) mutation()            {}
 func (Leave) mutation()           {}
-func (Disown) mutation()          {}
+func (DeleteOwners) mutation()    {}
 func (RequestTrigger) mutation()  {}
 func (SetPaused) mutation()       {}
 func (DisableItem) mutation()     {}

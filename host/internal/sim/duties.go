@@ -132,7 +132,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		if registered(l.v, m.Self) != nil || alive(l.v, m.Self) || recordOf(l.v, m.Self) != nil {
 			l.w.breach("leave", "%s left something of %s", by, m.Self)
 		}
-		l.disowned(m.Self, by)
+		l.leftNoOwners(m.Self, by)
 		l.endsLead(old, by)
 	default:
 		l.endsLead(old, by)
@@ -340,7 +340,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 		one, others = 1, 6
 	case protocol.Drop, protocol.MarkMisfire, protocol.ClearMarks:
 		one, others = 2, 2
-	case protocol.Leave, protocol.Disown:
+	case protocol.Leave, protocol.DeleteOwners:
 		one, others = 1, 8
 	default:
 		return

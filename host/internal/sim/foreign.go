@@ -18,7 +18,7 @@ type foreignMembers struct {
 	runs            map[int]foreignRun    // the newest run of each item
 	owned           map[int]int64         // until when a foreign member owned each item
 	spans           map[int][]span        // instants that count as run by foreign members, the upper one included
-	stripped        map[int]stripped      // items whose owner's node was removed
+	ownersGone      map[int]ownerGone     // items whose owner's node was removed
 	away            map[protocol.ID]int64 // since when their instances are gone
 	back            map[protocol.ID]int64 // since when they were gone, before they came back
 	turnover        []int64               // times at which instances of any kind came or went
@@ -38,7 +38,7 @@ type leftRun struct {
 	modified int64
 }
 
-type stripped struct {
+type ownerGone struct {
 	owner protocol.ID
 	at    int64
 }
@@ -46,7 +46,7 @@ type stripped struct {
 func newForeignMembers() foreignMembers {
 	return foreignMembers{
 		foreignIDs: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]foreignRun{},
-		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, back: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
+		owned: map[int]int64{}, spans: map[int][]span{}, ownersGone: map[int]ownerGone{}, away: map[protocol.ID]int64{}, back: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
 		began: map[int64]map[int]int{}, unnoticed: map[protocol.ID]int64{},
 	}
 }
@@ -227,11 +227,11 @@ func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) 
 // that while on its own clock, so setting that clock ahead ends it.
 func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 	if now.Owner == "" {
-		l.stripped[i] = stripped{was.Owner, l.w.now}
+		l.ownersGone[i] = ownerGone{was.Owner, l.w.now}
 		return
 	}
-	s := l.stripped[i]
-	delete(l.stripped, i)
+	s := l.ownersGone[i]
+	delete(l.ownersGone, i)
 	if by.member == nil || !shared(by.view) {
 		return
 	}

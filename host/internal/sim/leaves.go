@@ -7,12 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// disowned checks that after an orderly leave no node assigns items to the member, where
+// leftNoOwners checks that after an orderly leave no node assigns items to the member, where
 // foreign members could take that for a death. A foreign leader may have assigned items
 // while the member left; the seal shows that, if there was one. Nodes that do not fit the
 // assignment are removed first, once. Nodes written by an operator's tool count if the
 // member could see them.
-func (l *ledger) disowned(self protocol.ID, by author) {
+func (l *ledger) leftNoOwners(self protocol.ID, by author) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {
 		return in.ID != self && strings.HasPrefix(string(in.ID), self.IP())

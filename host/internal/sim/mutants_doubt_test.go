@@ -25,7 +25,7 @@ func wordMutants() []mutant {
 		{"switch-module: faults ignored", "a member that cannot have the next module holds the switch up", []change{in("protocol.switchModule", "m.Ready != _", "m.Ready.Digest != v.Next")}},
 		{"switch-module: joins unnoticed", "no member has joined since the switch was decided", []change{noFence("switch/joins")}},
 		{"join: unnoticed", "a join refuses what was decided without it", []change{without("jobtree.transaction.join", "t.op(registry.Set, t.at(NodeMembers), nil, _)")}},
-		{"define: stale wish", "a definition derived from an older module is refused", []change{in("protocol.View.define", "v.moduleVersion() != a.HaveModule", "false")}},
+		{"define: stale request", "a definition derived from an older module is refused", []change{in("protocol.View.define", "v.moduleVersion() != a.HaveModule", "false")}},
 		{"define: unchecked", "a definition derived from an older configuration is refused, also when it comes late", []change{noFence("define/config")}},
 		{"config: stale request", "a request derived from an older configuration is refused", []change{in("protocol.Fulfil", "v.ConfigVersion != a.Have", "false")}},
 		{"config: total unnoticed", "a new total counts", []change{

@@ -14,7 +14,7 @@ func foreignMutants() []mutant {
 			in("jobtree.transaction.takeOver", `m.Place != ""`, "false"),
 			noRule("withdraw"),
 		}},
-		{"two steps: at once", "beside foreign members, an owner's node that changes is deleted first", []change{in("protocol.reshard", "s.stripped(_, _)", "nil")}},
+		{"two steps: at once", "beside foreign members, an owner's node that changes is deleted first", []change{in("protocol.reshard", "s.differingOwners(_, _)", "nil")}},
 		{"two steps: no pause", "it is made again after a pause", []change{in("protocol.lag", "20 + int64(total)/10", "int64(total) / 1000")}},
 		{"two steps: restored at once", "the pause also holds while the strategy fails and a late part of the former leader deletes more of them", []change{in("protocol.facts.restore", "s.now < until", "false")}},
 		{"two steps: assigned anew", "the pause also holds when the items have been assigned anew since", []change{in("protocol.reshard", "v.hasOwnerlessItem()", "false")}},
@@ -50,10 +50,10 @@ func foreignMutants() []mutant {
 		{"reclaim-foreign: never", "a run that a foreign member had open when it died runs again", []change{noRule("reclaim-foreign")}},
 		{"reclaim-foreign: records unchecked", "foreign runs become pending only if no member has begun anything since", []change{noFence("reclaim-foreign/records")}},
 		{"reclaim-foreign: back meanwhile", "a foreign member that has come back is not dead", []change{noFence("reclaim-foreign/away")}},
-		{"leave: its nodes stay", "a member that leaves in order removes the owners' nodes that name it", []change{in("protocol.facts.disown", "s.takenForDead()", "false")}},
-		{"leave: only what fits", "nodes that do not fit into the transaction of the leave go before", []change{in("protocol.facts.disown", "return Disown{Items: some}", "_ = some")}},
-		{"leave: after a new assignment", "a leave in flight is refused if a foreign leader assigns meanwhile", []change{noFence("disown/seal")}},
-		{"leave: during an assignment", "a leaving member waits until the items are assigned and adopted", []change{in("protocol.facts.disown", "s.awaitsForeignAssignment()", "false")}},
+		{"leave: its nodes stay", "a member that leaves in order removes the owners' nodes that name it", []change{in("protocol.facts.leaveOwners", "s.takenForDead()", "false")}},
+		{"leave: only what fits", "nodes that do not fit into the transaction of the leave go before", []change{in("protocol.facts.leaveOwners", "return DeleteOwners{Items: some}", "_ = some")}},
+		{"leave: after a new assignment", "a leave in flight is refused if a foreign leader assigns meanwhile", []change{noFence("delete-owners/seal")}},
+		{"leave: during an assignment", "a leaving member waits until the items are assigned and adopted", []change{in("protocol.facts.leaveOwners", "s.awaitsForeignAssignment()", "false")}},
 		{"strategy: unknown", "a member that does not know the strategy does not lead beside members that do", []change{in("protocol.State.strategyIsForeign", "c != nil", "false")}},
 	}
 }

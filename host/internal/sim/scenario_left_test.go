@@ -67,7 +67,7 @@ func redealtInParts(w *World) driver {
 	a := w.members[0]
 	struck, assigned, reached := false, false, false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if o, ok := mu.(protocol.Owners); ok && len(o.Strip) > 0 && !struck && m == a {
+		if o, ok := mu.(protocol.Owners); ok && len(o.DeleteOwners) > 0 && !struck && m == a {
 			struck = true
 			w.slowLine(a, w.untilTick(nil)+2*second)
 			w.after(1, w.unseat)

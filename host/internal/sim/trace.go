@@ -42,9 +42,9 @@ func describe(m protocol.Mutation) string {
 	case protocol.Reclaim:
 		return fmt.Sprintf("reclaim %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
 	case protocol.Reshard:
-		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v, strip %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts, m.Strip)
+		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v, without owners of %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts, m.DeleteOwners)
 	case protocol.Owners:
-		return fmt.Sprintf("owners of %v, strip %v, without %v %v, last %v", m.Write, m.Strip, m.Remove, m.Clear, m.Last)
+		return fmt.Sprintf("owners of %v, without those of %v and %v %v, last %v", m.Write, m.DeleteOwners, m.Remove, m.Clear, m.Last)
 	case protocol.Adopt:
 		return fmt.Sprintf("adopt total %d owners %v last %v", m.Next.Total, m.Next.Owners, m.Next.Last)
 	case protocol.ReclaimForeign:

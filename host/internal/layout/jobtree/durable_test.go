@@ -29,7 +29,7 @@ func TestRelaxed(t *testing.T) {
 		want bool
 	}{
 		{protocol.Begin{Self: me, Begun: []int{0}, Monitor: true}, true},
-		{protocol.Begin{Self: me, Begun: []int{0}, Unmark: []int{0}, Unpend: []int{0}, Ack: true}, true},
+		{protocol.Begin{Self: me, Begun: []int{0}, Unmark: []int{0}, DeletePending: []int{0}, Ack: true}, true},
 		{protocol.Complete{Self: me, Items: []int{0}}, true},
 		{protocol.Forget{Self: me}, true},
 		{protocol.RecordMissed{ID: me}, true},

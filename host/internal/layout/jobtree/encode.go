@@ -104,9 +104,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.setFires(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
-		t.unpend(m.Items)
-	case protocol.Disown:
-		t.disown(m.Items)
+		t.deletePending(m.Items)
+	case protocol.DeleteOwners:
+		t.deleteSealedOwners(m.Items)
 		t.markReshard()
 	case protocol.Leave:
 		t.leave(m)

@@ -12,7 +12,7 @@ import (
 // first, their leader would assign items to the leaving instance.
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
-		t.disown(m.Items)
+		t.deleteSealedOwners(m.Items)
 		if t.v.Necessary {
 			t.renewMark()
 		}
@@ -30,17 +30,17 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
-// disown deletes owners' nodes before the instance that they name, because listeners of
+// deleteSealedOwners deletes owners' nodes before the instance that they name, because listeners of
 // ElasticJob are notified in this order. If a leader of ElasticJob has assigned since,
 // the seal is gone, and the items may be others.
-func (t *transaction) disown(items []int) {
+func (t *transaction) deleteSealedOwners(items []int) {
 	switch {
 	case t.v.Sealed && slices.Contains(items, 0):
 		t.delete(t.seal(), registry.AnyVersion)
 	default:
-		t.checkSeal("disown/seal")
+		t.checkSeal("delete-owners/seal")
 	}
-	t.strip(items)
+	t.deleteOwners(items)
 }
 
 // markReshard asks for a reshard.

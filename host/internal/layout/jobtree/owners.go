@@ -25,7 +25,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		if m.Pause && !t.v.Processing {
 			t.ephemeral(t.at(NodeProcessing), "")
 		}
-		t.strip(m.Strip)
+		t.deleteOwners(m.DeleteOwners)
 		return
 	}
 	t.makeParents(NodeSharding)
@@ -43,8 +43,8 @@ func (t *transaction) owners(m protocol.Owners) {
 	if !m.Last {
 		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // no other leader has assigned since
 	}
-	if len(m.Strip) > 0 {
-		t.strip(m.Strip)
+	if len(m.DeleteOwners) > 0 {
+		t.deleteOwners(m.DeleteOwners)
 		return
 	}
 	t.makeParents(NodeSharding)
@@ -69,10 +69,10 @@ func (t *transaction) checkSeal(fence string) bool {
 	return t.v.Sealed
 }
 
-// strip deletes the nodes of owners, in the versions that were seen.
-func (t *transaction) strip(items []int) {
+// deleteOwners deletes the nodes of owners, in the versions that were seen.
+func (t *transaction) deleteOwners(items []int) {
 	for _, i := range items {
-		t.delete(t.Item(i, MarkInstance), t.seen("strip/owners", t.v.Items[i].OwnerVer))
+		t.delete(t.Item(i, MarkInstance), t.seen("delete-owners/owners", t.v.Items[i].OwnerVer))
 	}
 }
 

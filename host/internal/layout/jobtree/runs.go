@@ -46,19 +46,19 @@ func (t *transaction) begin(m protocol.Begin) {
 	for _, i := range m.Unmark {
 		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
 	}
-	t.unpend(m.Unpend)
+	t.deletePending(m.DeletePending)
 	if m.Ack {
 		t.request("begin/request", m.Self, false)
 	}
 }
 
-// unpend deletes pending runs in the versions that were seen. Another member may since
+// deletePending deletes pending runs in the versions that were seen. Another member may since
 // have filled in one that named only its item, and that run would be lost.
-func (t *transaction) unpend(items []int) {
+func (t *transaction) deletePending(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion
 		if p := pendingIn(t.v.Pending, i); p != nil {
-			version = t.seen("unpend/pending", p.Version)
+			version = t.seen("delete-pending/pending", p.Version)
 		}
 		t.delete(t.pendingItem(i), version)
 	}
@@ -126,7 +126,7 @@ func (t *transaction) pend(all []protocol.Pending) {
 func (t *transaction) takeOver(m protocol.Take) {
 	t.checkAssignment("take/epoch")
 	t.own(m.Self, m.Own)
-	t.unpend(m.Items)
+	t.deletePending(m.Items)
 	for _, i := range m.Items {
 		t.ephemeral(t.Item(i, MarkFailover), string(m.Self))
 		if m.Monitor {

@@ -45,7 +45,7 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
 	{jobtree.NodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
 	{jobtree.NodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
-	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, Disown and Leave")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, DeleteOwners and Leave")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkDisabled, persistent, "empty", mutations(protocol.DisableItem{}), mutations(protocol.DisableItem{}, "the item goes")},
@@ -54,7 +54,7 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
 	{jobtree.NodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
 	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token, no fencing token, names the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
-	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
+	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.DeleteOwners{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{jobtree.NodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.ClearProcessing{})},
 	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
 	{jobtree.NodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
@@ -70,7 +70,7 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
 	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
 	{jobtree.NodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
-	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
+	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
 }
 
 // clusterNodes stand in the root of a cluster, beside the namespace.
