@@ -37,6 +37,22 @@ func TestRetiredWordsInScripts(t *testing.T) {
 	}
 }
 
+// TestScriptsBeginShort: the list of all scripts can be read through.
+func TestScriptsBeginShort(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	files, err := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(scriptsFolder), "*.txt"))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("found %d scripts (%v)", len(files), err)
+	}
+	for _, file := range files {
+		first := summary(p.read(t, path.Join(scriptsFolder, filepath.Base(file))))
+		if n := len(strings.Fields(first)); n == 0 || n > 15 {
+			t.Errorf("%s begins with a sentence of %d words, not of at most 15: %q", filepath.Base(file), n, first)
+		}
+	}
+}
+
 func TestRetiredWordsInScriptsRefuses(t *testing.T) {
 	t.Parallel()
 	const script = `# Who hears of orphans stands beside a foreign member.
