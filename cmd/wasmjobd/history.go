@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the drivers of histories
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of histories
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
@@ -73,6 +73,10 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	}
 	password, err := f.HistoryPassword(term.env)
 	if err != nil {
+		return sqltrace.Location{}, err
+	}
+	// It writes lines of its own to standard error, beside the errors that it returns.
+	if err := mysql.SetLogger(new(mysql.NopLogger)); err != nil {
 		return sqltrace.Location{}, err
 	}
 	return sqltrace.Address(f.History.Address, password)

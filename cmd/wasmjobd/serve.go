@@ -157,20 +157,23 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		}
 	}
 	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
-		return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry) error {
-			o.Registry, o.Sinks = r, []trace.Sink{rows}
-			h, err := host.New(o)
-			if err == nil {
-				again.metrics.Watch(h)
-				lastly.Store(new(func() {
-					within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
-					defer cancel()
-					h.EndCommands(within)
-				}))
-				err = runHost(ctx, h, again, rows)
-			}
-			return err
-		}))
+		return withSpool(ctx, f, log, rows, func(sink trace.Sink) error {
+			o.Sinks = []trace.Sink{sink}
+			return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry) error {
+				o.Registry = r
+				h, err := host.New(o)
+				if err == nil {
+					again.metrics.Watch(h)
+					lastly.Store(new(func() {
+						within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
+						defer cancel()
+						h.EndCommands(within)
+					}))
+					err = runHost(ctx, h, again, rows)
+				}
+				return err
+			}))
+		})
 	})
 }
 
@@ -269,81 +272,6 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 		log.Info("stopped")
 	}
 	return err
-}
-
-// withHistory opens the history for writing. A database that is away is waited for by
-// whoever writes.
-func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do func(*sqltrace.Store) error) error {
-	if f.History.Path != "" {
-		if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
-			return fmt.Errorf("make the folder of the history: %w", err)
-		}
-	}
-	rows, err := sqltrace.Later(at)
-	if err != nil {
-		return err
-	}
-	// Opening a file is short, and a signal during it is no fault of the history.
-	if f.History.Path != "" {
-		err = rows.Ready(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		return errors.Join(err, rows.Close())
-	}
-	return errors.Join(do(rows), rows.Close())
-}
-
-// historyPause is the time between two tries to reach the database of the history.
-const historyPause = 5 * time.Second
-
-// awaitHistory brings the tables of the history up to date, as soon as its database is
-// there, so that it can be read before a run ends.
-func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
-	again := time.NewTicker(historyPause)
-	defer again.Stop()
-	for logged := false; ; {
-		err := rows.Ready(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		if !logged {
-			logged = true
-			log.Warn("the history cannot be reached; jobs run, and rows wait", "error", err)
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// purgePause is the time between two looks for rows that may go.
-const purgePause = time.Hour
-
-// purgeEvery deletes what the retention lets go, until ctx ends.
-func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
-	if h.Age == 0 && h.PerJob == 0 {
-		return
-	}
-	again := time.NewTicker(purgePause)
-	defer again.Stop()
-	for {
-		n, err := rows.Purge(ctx, sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Now: time.Now()})
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			log.Error("old rows of the history could not be purged", "error", err)
-		case n > 0:
-			log.Info("old rows of the history purged", "rows", n)
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // newLogger makes the server's log. It is readable on a terminal, or where

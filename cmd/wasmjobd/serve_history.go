@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// withHistory opens the history for writing. A database that is away is waited for by
+// whoever writes.
+func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do func(*sqltrace.Store) error) error {
+	if f.History.Path != "" {
+		if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
+			return fmt.Errorf("make the folder of the history: %w", err)
+		}
+	}
+	rows, err := sqltrace.Later(at)
+	if err != nil {
+		return err
+	}
+	// Opening a file is short, and a signal during it is no fault of the history.
+	if f.History.Path != "" {
+		err = rows.Ready(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return errors.Join(err, rows.Close())
+	}
+	return errors.Join(do(rows), rows.Close())
+}
+
+// historyPause is the time between two tries to reach the database of the history.
+const historyPause = 5 * time.Second
+
+// awaitHistory brings the tables of the history up to date, as soon as its database is
+// there, so that it can be read before a run ends.
+func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
+	again := time.NewTicker(historyPause)
+	defer again.Stop()
+	for logged := false; ; {
+		err := rows.Ready(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if !logged {
+			logged = true
+			log.Warn("the history cannot be reached; jobs run, and rows wait", "error", err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// purgePause is the time between two looks for rows that may go.
+const purgePause = time.Hour
+
+// purgeEvery deletes what the retention lets go, until ctx ends.
+func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
+	if h.Age == 0 && h.PerJob == 0 {
+		return
+	}
+	again := time.NewTicker(purgePause)
+	defer again.Stop()
+	for {
+		n, err := rows.Purge(ctx, sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Now: time.Now()})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			log.Error("old rows of the history could not be purged", "error", err)
+		case n > 0:
+			log.Info("old rows of the history purged", "rows", n)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// waitingFile has the rows that wait for a database that is away.
+const waitingFile = "history-waiting.db"
+
+// withSpool calls do with what rows are written to. Before a database there is a file.
+func withSpool(ctx context.Context, f *config.File, log *slog.Logger, rows *sqltrace.Store, do func(trace.Sink) error) error {
+	if f.History.Address == "" {
+		return do(rows)
+	}
+	file := sqltrace.File(filepath.Join(f.Server.DataDir, waitingFile))
+	if err := os.MkdirAll(f.Server.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the data: %w", err)
+	}
+	spool, err := sqltrace.OpenSpool(context.WithoutCancel(ctx), rows, file, log)
+	if err != nil {
+		return err
+	}
+	delivering, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the jobs end
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		spool.Deliver(delivering)
+	}()
+	err = do(spool)
+	stop()
+	<-ended
+	return errors.Join(err, spool.Close())
+}

@@ -1,0 +1,174 @@
+package sqltrace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Spool is a Sink for a history on a server. While that is away, rows wait in a file,
+// which is a history, too: the registry has room for few of them.
+type Spool struct {
+	to   *Store
+	file *Store
+	log  *slog.Logger
+	// turn holds one token, with which waiting is looked at and changed: a row must not
+	// overtake what waits of its run.
+	turn    chan struct{}
+	waiting bool          // the file has rows
+	wake    chan struct{} // an element: rows wait since Deliver looked
+}
+
+// OpenSpool opens the file, and makes it. The caller runs Deliver.
+func OpenSpool(ctx context.Context, to *Store, file Location, log *slog.Logger) (*Spool, error) {
+	f, err := Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	// Rows of an earlier process are looked for as if they were there.
+	s := &Spool{to: to, file: f, log: log, turn: make(chan struct{}, 1), waiting: true, wake: make(chan struct{}, 1)}
+	s.wake <- struct{}{}
+	return s, nil
+}
+
+// Close closes the file. Deliver must have ended.
+func (s *Spool) Close() error { return s.file.Close() }
+
+// Write implements trace.Sink. Rows are on the disk of the server, or on that of this
+// machine.
+func (s *Spool) Write(ctx context.Context, batch []trace.Row) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.give()
+	if s.waiting {
+		return s.file.Write(ctx, batch)
+	}
+	err := s.to.Write(ctx, batch)
+	if err == nil || errors.Is(err, trace.ErrRow) || ctx.Err() != nil {
+		return err
+	}
+	if also := s.file.Write(ctx, batch); also != nil {
+		return errors.Join(err, also)
+	}
+	s.waiting = true
+	s.wake <- struct{}{} // Deliver took the one before, or waiting would be true
+	s.log.Warn("the history is away; rows wait in a file", "file", s.file.place, "error", err)
+	return nil
+}
+
+func (s *Spool) take(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("history %s: %w", s.to.place, ctx.Err())
+	}
+}
+
+func (s *Spool) give() { <-s.turn }
+
+const (
+	// deliverRows is how many rows are brought at once: with their texts they are some
+	// megabytes.
+	deliverRows = 100
+	// deliverPause is the time between two tries.
+	deliverPause = 2 * time.Second
+)
+
+// Deliver brings what waits to the server, until ctx ends.
+func (s *Spool) Deliver(ctx context.Context) {
+	for {
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+		total, failed := 0, false
+		for {
+			n, err := s.deliver(ctx)
+			total += n
+			if err == nil && n == 0 {
+				break
+			}
+			if err == nil {
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if !failed {
+				failed = true
+				s.log.Warn("rows of the history wait in a file", "file", s.file.place, "error", err)
+			}
+			again := time.NewTimer(deliverPause)
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				again.Stop()
+				return
+			}
+		}
+		if total > 0 {
+			s.log.Info("the history has the rows that waited", "rows", total)
+		}
+	}
+}
+
+// deliver brings some rows; 0 says that none waits any more.
+func (s *Spool) deliver(ctx context.Context) (int, error) {
+	rows, err := s.file.first(ctx, deliverRows)
+	if err != nil {
+		return 0, err
+	}
+	if len(rows) > 0 {
+		if err := s.to.Write(ctx, rows); err != nil {
+			return 0, err
+		}
+		return len(rows), s.file.forget(ctx, rows)
+	}
+	if err := s.take(ctx); err != nil {
+		return 0, err
+	}
+	defer s.give()
+	if rows, err = s.file.first(ctx, 1); err != nil || len(rows) > 0 {
+		return len(rows), err // it came meanwhile, and is brought by the next turn
+	}
+	s.waiting = false
+	return 0, nil
+}
+
+// first are the oldest rows, with all that they have.
+func (r *Reader) first(ctx context.Context, limit int) ([]trace.Row, error) {
+	var rows []trace.Row
+	for row, err := range r.scan(ctx, "SELECT "+r.columns+" FROM wasmjobd_run ORDER BY instant_ms, job, item, run, attempt LIMIT ?", []any{limit}) {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// forget deletes rows, except one that has become another since it was read.
+func (s *Store) forget(ctx context.Context, rows []trace.Row) error {
+	return s.exclusively(ctx, fmt.Sprintf("forget %d rows", len(rows)), func(ctx context.Context, tx *sql.Tx) error {
+		del, err := tx.PrepareContext(ctx, s.dialect.bind("DELETE FROM wasmjobd_run WHERE job = ? AND item = ? AND run = ? AND attempt = ? AND state = ?"))
+		if err != nil {
+			return err
+		}
+		defer del.Close()
+		for i := range rows {
+			r := &rows[i]
+			if _, err := del.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, string(r.State)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

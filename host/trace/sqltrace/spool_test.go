@@ -1,0 +1,123 @@
+package sqltrace_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
+)
+
+// lines sends what is logged.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+// await takes lines until one has a text.
+func (l lines) await(t *testing.T, text string) {
+	t.Helper()
+	for {
+		select {
+		case line := <-l:
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-t.Context().Done():
+			t.Fatalf("nobody logs %q", text)
+		}
+	}
+}
+
+// spool is one before a store, with what it logs. Stop ends it, as the end of its
+// process does.
+func spool(t *testing.T, to *sqltrace.Store, file sqltrace.Location) (s *sqltrace.Spool, log lines, stop func()) {
+	t.Helper()
+	log = make(lines, 100)
+	s, err := sqltrace.OpenSpool(t.Context(), to, file, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Deliver(ctx)
+	}()
+	return s, log, func() {
+		cancel()
+		<-ended
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A database that is killed, and comes back, has every row in the end, each as it
+// would have been.
+func TestRowsWaitWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	for name, shared := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := shared(t).Start(t)
+			to, file := open(t, address(t, server.Database(t))), locate(t)
+			s, log, stop := spool(t, to, file)
+			put := func(rows ...trace.Row) {
+				t.Helper()
+				if err := s.Write(t.Context(), rows); err != nil {
+					t.Fatal(err)
+				}
+			}
+			taken := func(instant int64) trace.Row {
+				r := run("taken", 0, instant)
+				r.State, r.Reason, r.Error = trace.TakenOver, reason.Of(reason.RegistryLost), "asked to stop"
+				return r
+			}
+			become := func(r trace.Row) trace.Row {
+				r.State, r.Reason = trace.Interrupted, reason.Of(reason.ServerGoneNextInstant)
+				return r
+			}
+			var want []trace.Row
+			put(taken(1))
+			server.Kill()
+			for i := range int64(350) {
+				r := run("j", 0, 10+i)
+				r.Log, r.HasLog, r.Result = "a line", true, "\xff"
+				want = append(want, r)
+				put(r)
+			}
+			put(become(taken(1)), taken(2))
+			if err := s.Write(t.Context(), []trace.Row{{}}); !errors.Is(err, trace.ErrRow) {
+				t.Errorf("a row that is none: %v", err)
+			}
+			log.await(t, "wait in a file")
+			stop() // and the next process goes on
+			s, log, stop = spool(t, to, file)
+			defer stop()
+			put(become(taken(2)))
+			log.await(t, "rows of the history wait")
+			server.Restart(t)
+			log.await(t, "the history has the rows that waited")
+			put(run("j", 0, 1000))
+			want = append(want, become(taken(1)), become(taken(2)), run("j", 0, 1000))
+			slices.SortFunc(want, newest)
+			if diff := cmp.Diff(want, all(t, to.Reader, sqltrace.Filter{Logs: true, Limit: 1000})); diff != "" {
+				t.Error(diff)
+			}
+			if rows := all(t, openReader(t, file), sqltrace.Filter{}); len(rows) > 0 {
+				t.Errorf("%d rows are in the file still", len(rows))
+			}
+		})
+	}
+}
