@@ -25,7 +25,7 @@ import (
 // with and without a server running on it.
 func historyCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "history", Short: "Show, check and purge the record of what ran"}
-	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyShow, historyCheck, historyPurge} {
+	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyShow, historyExport, historyCheck, historyPurge} {
 		h := &historyVerb{term: term}
 		child := verb(h)
 		if child.Args == nil {

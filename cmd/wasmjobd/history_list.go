@@ -14,10 +14,42 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
+// filterFlags choose rows.
+type filterFlags struct {
+	filter                     sqltrace.Filter
+	item                       int
+	state, cause, since, until string
+}
+
+func (f *filterFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.filter.Job, "job", "", "only this job")
+	c.Flags().IntVar(&f.item, "item", 0, "only this item")
+	c.Flags().StringVar(&f.state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
+	c.Flags().StringVar(&f.cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up")
+	c.Flags().StringVar(&f.since, "since", "", "only runs due then or later")
+	c.Flags().StringVar(&f.until, "until", "", "only runs due before")
+}
+
+// read checks the flags of a command that was typed.
+func (f *filterFlags) read(c *cobra.Command) (out sqltrace.Filter, err error) {
+	out = f.filter
+	if out.Since, err = parseMoment("since", f.since, time.Now()); err != nil {
+		return out, err
+	}
+	if out.Until, err = parseMoment("until", f.until, time.Now()); err != nil {
+		return out, err
+	}
+	if c.Flags().Changed("item") {
+		out.Item = &f.item
+	}
+	out.State, out.Cause = trace.State(f.state), trace.Cause(f.cause)
+	return out, errors.Join(oneOf("state", out.State, trace.States()), oneOf("cause", out.Cause, trace.Causes()))
+}
+
 func historyList(h *historyVerb) *cobra.Command {
-	var f sqltrace.Filter
-	var item int
-	var state, cause, since, until, zone string
+	var flags filterFlags
+	var limit int
+	var cursor, zone string
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Show runs, newest first",
@@ -29,34 +61,20 @@ func historyList(h *historyVerb) *cobra.Command {
 			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
 			"still has them, without texts, and the servers are named.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
+			f, err := flags.read(c)
+			if err != nil {
 				return err
 			}
-			if f.Until, err = parseMoment("until", until, time.Now()); err != nil {
-				return err
-			}
-			if c.Flags().Changed("item") {
-				f.Item = &item
-			}
-			if f.Limit < 1 || f.Limit > sqltrace.MaxLimit {
+			if limit < 1 || limit > sqltrace.MaxLimit {
 				return usage("--limit is 1 to %d", sqltrace.MaxLimit)
 			}
-			f.State, f.Cause = trace.State(state), trace.Cause(cause)
-			if err := errors.Join(oneOf("state", f.State, trace.States()), oneOf("cause", f.Cause, trace.Causes())); err != nil {
-				return err
-			}
+			f.Limit, f.Cursor = limit, cursor
 			return h.printList(c.Context(), f, zone)
 		},
 	}
-	c.Flags().StringVar(&f.Job, "job", "", "only this job")
-	c.Flags().IntVar(&item, "item", 0, "only this item")
-	c.Flags().StringVar(&state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
-	c.Flags().StringVar(&cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up")
-	c.Flags().StringVar(&since, "since", "", "only runs due then or later")
-	c.Flags().StringVar(&until, "until", "", "only runs due before")
-	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
-	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
+	flags.add(c)
+	c.Flags().IntVar(&limit, "limit", sqltrace.DefaultLimit, "how many rows")
+	c.Flags().StringVar(&cursor, "cursor", "", "go on where a page ended")
 	h.withFlag(c)
 	zoneFlag(c, &zone)
 	return c

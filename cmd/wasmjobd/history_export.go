@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// exportPage is how many rows are in memory at once: with all their texts they are some
+// megabytes.
+const exportPage = 100
+
+func historyExport(h *historyVerb) *cobra.Command {
+	var flags filterFlags
+	var format string
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write rows as CSV or JSON lines",
+		Long: "Write rows with all that they have, newest first: --format jsonl has the objects of\n" +
+			"\"history list -o json\", one a line, and --format csv the same with a line of names. Rows\n" +
+			"that are written meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
+			"\"history show\" does.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
+			"with --with.",
+		Example: "  wasmjobd history export --format csv --since 30d >runs.csv",
+		RunE: func(c *cobra.Command, _ []string) error {
+			f, err := flags.read(c)
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "jsonl":
+				e := json.NewEncoder(jsonWriter{h.term.out})
+				e.SetEscapeHTML(false)
+				return h.export(c.Context(), f, func(r listedRow) error { return e.Encode(r) })
+			case "csv":
+				w := csv.NewWriter(h.term.out)
+				if err := w.Write(csvNames()); err != nil {
+					return fmt.Errorf("write CSV: %w", err)
+				}
+				err := h.export(c.Context(), f, func(r listedRow) error { return w.Write(csvValues(&r)) })
+				w.Flush() // the terminal keeps what went wrong
+				return err
+			}
+			return usage("--format %q: write csv or jsonl", format)
+		},
+	}
+	flags.add(c)
+	c.Flags().StringVar(&format, "format", "jsonl", "csv or jsonl")
+	h.withFlag(c)
+	return c
+}
+
+// export calls write with each row.
+func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write func(listedRow) error) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	filter.Limit, filter.Logs = exportPage, true
+	return h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
+		for {
+			page, err := findRows(ctx, all, make([]string, len(all)), nil, filter)
+			if err != nil {
+				return err
+			}
+			for i := range page.rows {
+				if err := write(rowOf(&page.rows[i])); err != nil {
+					return fmt.Errorf("write a row: %w", err)
+				}
+			}
+			if page.next == "" {
+				return nil
+			}
+			filter.Cursor = page.next
+		}
+	})
+}
+
+func csvNames() []string {
+	return []string{
+		"job", "item", "run", "attempt", "instant", "last", "count", "cause", "state", "reason", "reason_code", "instance", "task_id",
+		"start", "end", "duration_ms", "result", "error", "code", "digest", "fence", "fuel", "elements_succeeded", "elements_failed", "metrics", "log",
+	}
+}
+
+func csvValues(r *listedRow) []string {
+	code, log := "", ""
+	if r.Code != nil {
+		code = strconv.Itoa(int(*r.Code))
+	}
+	if r.Log != nil {
+		log = *r.Log
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	out := []string{
+		r.Job, strconv.Itoa(r.Item), r.Run, strconv.Itoa(r.Attempt), r.Instant, r.Last, number(r.Count), string(r.Cause), string(r.State), r.Reason,
+		string(r.ReasonCode), r.Instance, r.TaskID, r.Start, r.End, number(r.TookMs), r.Result, r.Error, code, r.Digest, number(r.Fence),
+		number(r.Fuel), number(r.Succeeded), number(r.Failed), string(r.Metrics), log,
+	}
+	for i := range out {
+		out[i] = visibleText(out[i])
+	}
+	return out
+}
