@@ -79,7 +79,9 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	if err := mysql.SetLogger(new(mysql.NopLogger)); err != nil {
 		return sqltrace.Location{}, err
 	}
-	return sqltrace.Address(f.History.Address, password)
+	at, err := sqltrace.Address(f.History.Address, password)
+	at.ElasticJob = f.History.ElasticJob
+	return at, err
 }
 
 // historiesAt is where the histories of a configuration and of --with are.

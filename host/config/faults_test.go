@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:1:2: sever: unknown key (did you mean "server"?)`,
 		}},
 		{"unlike_any_key", "[history]\nzzz = 1\n", []string{
-			"t.toml:2:1: history.zzz: unknown key (known here: dsn, password, retention)",
+			"t.toml:2:1: history.zzz: unknown key (known here: dsn, elasticjob_tables, password, retention)",
 		}},
 		{"other_case", small + "Shards = 2\nSHARDS = 3\n", []string{
 			`t.toml:6:1: jobs.j.Shards: unknown key (did you mean "shards"?)`,

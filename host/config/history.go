@@ -13,11 +13,13 @@ import (
 
 // History is the table [history]: where rows are kept, and how long.
 type History struct {
-	Path     string        // of the SQLite file; "" where there is an address
-	Address  string        // postgres:// or mysql://, with user, host and database, and no password; "" for a file
-	Password Secret        // of the user there, fetched by File.HistoryPassword; its zero value is none
-	Age      time.Duration // rows older than this go; 0 keeps them
-	PerJob   int           // of each job only so many are kept; 0 keeps all
+	Path     string // of the SQLite file; "" where there is an address
+	Address  string // postgres:// or mysql://, with user, host and database, and no password; "" for a file
+	Password Secret // of the user there, fetched by File.HistoryPassword; its zero value is none
+	// ElasticJob lets servers write the tables of ElasticJob's event trace, too.
+	ElasticJob bool
+	Age        time.Duration // rows older than this go; 0 keeps them
+	PerJob     int           // of each job only so many are kept; 0 keeps all
 }
 
 // databaseOptions are what may follow the ? of an address: how its connections are
@@ -40,6 +42,9 @@ func (b *builder) history() {
 		if h.Address == "" && h.Path != "" {
 			b.fault("history", "password", "", reason.Of(reason.PasswordOfFile))
 		}
+	}
+	if h.ElasticJob = get(b, false, "history.elasticjob_tables"); h.ElasticJob && h.Address == "" && h.Path != "" {
+		b.fault("history", "elasticjob_tables", "", reason.Of(reason.TablesInFile))
 	}
 	b.file.History = h
 }

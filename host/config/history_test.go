@@ -22,6 +22,9 @@ func TestFaultsOfHistory(t *testing.T) {
 		{"password_of_a_file", "[history]\npassword = 'env:P'\n", []string{
 			`t.toml:2:12: history.password: a history in a file has no password (remove it)`,
 		}},
+		{"tables_in_a_file", "[history]\nelasticjob_tables = true\n", []string{
+			`t.toml:2:21: history.elasticjob_tables: the tables of ElasticJob are written into a database on a server alone (write dsn = "mysql://user@host/database")`,
+		}},
 		{"half_an_address", "[history]\ndsn = 'mysql://h/y'\n", []string{
 			`t.toml:2:7: history.dsn: mysql:// must be followed by user, host and database (write "mysql://user@host/database")`,
 		}},
@@ -68,12 +71,12 @@ func TestHistoryOnAServer(t *testing.T) {
 		"postgresql://u@h:5433/d?sslmode=verify-full":    "postgres://u@h:5433/d?sslmode=verify-full",
 		"mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify": "mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify",
 	} {
-		f, err := Parse("t.toml", []byte("[history]\ndsn = '"+address+"'\npassword = 'env:P'\n"), Options{})
+		f, err := Parse("t.toml", []byte("[history]\ndsn = '"+address+"'\npassword = 'env:P'\nelasticjob_tables = true\n"), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
 		}
-		if f.History.Address != want || f.History.Path != "" {
+		if f.History.Address != want || f.History.Path != "" || !f.History.ElasticJob {
 			t.Errorf("%s becomes %+v", address, f.History)
 		}
 		if password, err := f.HistoryPassword([]string{"P=p@ss"}); password != "p@ss" || err != nil {

@@ -35,6 +35,7 @@ func fixed() []fixedSetting {
 		{"host.secrets", func(f *File) any { return f.Host.Secrets }},
 		{"history.dsn", func(f *File) any { return f.History.Path + f.History.Address }},
 		{"history.password", func(f *File) any { return f.History.Password }},
+		{"history.elasticjob_tables", func(f *File) any { return f.History.ElasticJob }},
 		{"history.retention.age", func(f *File) any { return f.History.Age }},
 		{"history.retention.per_job", func(f *File) any { return f.History.PerJob }},
 	}

@@ -102,6 +102,7 @@ func schema() []key {
 
 		{path: "history.dsn", takes: text},
 		{path: "history.password", takes: text, secret: true},
+		{path: "history.elasticjob_tables", takes: flag},
 		{path: "history.retention.age", takes: duration, words: []string{off}},
 		{path: "history.retention.per_job", takes: number, min: 1, max: 1_000_000_000},
 		{path: "history.retention.size", release: "use age or per_job"},

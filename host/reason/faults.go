@@ -127,6 +127,7 @@ const (
 	DatabasePassword   Code = "database_password"
 	DatabaseOption     Code = "database_option"
 	PasswordOfFile     Code = "password_of_file"
+	TablesInFile       Code = "tables_in_file"
 
 	// Of modules.
 	SourceMissing    Code = "source_missing"

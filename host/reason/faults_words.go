@@ -127,6 +127,7 @@ var faults = map[Code]advice{
 	DatabasePassword:   {words: "a password does not stand in an address", hint: `write password = "file:path" beside it`},
 	DatabaseOption:     {words: "{option} is no option of an address, or is there twice", hint: "options are {known}", params: []string{"option", "known"}},
 	PasswordOfFile:     {words: "a history in a file has no password", hint: "remove it"},
+	TablesInFile:       {words: "the tables of ElasticJob are written into a database on a server alone", hint: `write dsn = "mysql://user@host/database"`},
 
 	SourceMissing:    {words: "source is missing", hint: `write source = "file:path/to/module.wasm"`},
 	SourceEmpty:      {words: "the path is empty", hint: `write "file:path/to/module.wasm"`},

@@ -18,6 +18,9 @@ type Location struct {
 	file    string // of SQLite
 	writer  string // the data source name of a Store
 	reader  string // and that of a Reader
+	// ElasticJob lets a Store on a server write the tables of ElasticJob's event trace,
+	// too.
+	ElasticJob bool
 }
 
 // String is the path of the file, or the address without its password.
@@ -93,7 +96,8 @@ func mysqlSource(u *url.URL, password string) string {
 	}
 	q := url.Values{
 		"charset": {"utf8mb4"}, "timeout": {"10s"}, "tls": {"preferred"},
-		"sql_mode": {"'STRICT_ALL_TABLES'"}, // nothing is cut in silence
+		"sql_mode":  {"'STRICT_ALL_TABLES'"}, // nothing is cut in silence
+		"time_zone": {"'+00:00'"},            // of what the driver sends
 	}
 	for key, values := range u.Query() {
 		q[key] = values

@@ -53,12 +53,17 @@ func (r *Reader) columnsOf(ctx context.Context, table string) ([]string, error) 
 
 // migrate brings the tables up to date. Of several servers that start together one
 // does.
-func (r *Reader) migrate(ctx context.Context) error {
+func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
 	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if elasticJob {
+		if err := r.makeElasticJob(ctx); err != nil {
+			return err
+		}
+	}
 	const table = "CREATE TABLE IF NOT EXISTS wasmjobd_schema (version INTEGER NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)"
 	if has, err := r.columnsOf(ctx, "wasmjobd_schema"); err != nil {
 		return err

@@ -97,6 +97,7 @@ func (r *Reader) Close() error {
 // Store writes a history and reads it. It is safe for concurrent use.
 type Store struct {
 	*Reader
+	elasticJob bool // see Location
 	// writing holds one token: SQLite knows one writer, and a queue here is
 	// fair and ends with a context, which that of the database is and does not.
 	writing chan struct{}
@@ -145,7 +146,7 @@ func Later(at Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Reader: r, writing: make(chan struct{}, 1)}, nil
+	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", writing: make(chan struct{}, 1)}, nil
 }
 
 // Ready brings the tables up to date, unless they are.
@@ -171,7 +172,7 @@ func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 				return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", s.place, mode)
 			}
 		}
-		if err := s.migrate(ctx); err != nil {
+		if err := s.migrate(ctx, s.elasticJob); err != nil {
 			return err
 		}
 		s.ready = true

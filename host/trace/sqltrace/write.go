@@ -74,6 +74,9 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				return err
 			}
 		}
+		if s.elasticJob {
+			return s.writeElasticJob(ctx, tx, batch)
+		}
 		return nil
 	})
 }

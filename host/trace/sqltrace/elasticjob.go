@@ -1,0 +1,138 @@
+package sqltrace
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// The tables of ElasticJob's event trace, which its console reads. {truth} is the type
+// of is_success, which PostgreSQL has as a boolean from release 3 on; on that database
+// 2.1.5 could not make its tables.
+const (
+	elasticJobExecutions = "CREATE TABLE IF NOT EXISTS JOB_EXECUTION_LOG (id VARCHAR(40) NOT NULL, job_name VARCHAR(100) NOT NULL, " +
+		"task_id VARCHAR(255) NOT NULL, hostname VARCHAR(255) NOT NULL, ip VARCHAR(50) NOT NULL, sharding_item INT NOT NULL, " +
+		"execution_source VARCHAR(20) NOT NULL, failure_cause VARCHAR(4000) NULL, is_success {truth} NOT NULL, start_time TIMESTAMP NULL, " +
+		"complete_time TIMESTAMP NULL, PRIMARY KEY (id)){options}"
+	elasticJobStates = "CREATE TABLE IF NOT EXISTS JOB_STATUS_TRACE_LOG (id VARCHAR(40) NOT NULL, job_name VARCHAR(100) NOT NULL, " +
+		"original_task_id VARCHAR(255) NOT NULL, task_id VARCHAR(255) NOT NULL, slave_id VARCHAR(50) NOT NULL, source VARCHAR(50) NOT NULL, " +
+		"execution_type VARCHAR(20) NOT NULL, sharding_item VARCHAR(100) NOT NULL, state VARCHAR(20) NOT NULL, message VARCHAR(4000) NULL, " +
+		"creation_time TIMESTAMP NULL, PRIMARY KEY (id)){options}"
+
+	insertExecution = "INSERT INTO JOB_EXECUTION_LOG (id, job_name, task_id, hostname, ip, sharding_item, execution_source, failure_cause, " +
+		"is_success, start_time, complete_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+	insertState = "INSERT INTO JOB_STATUS_TRACE_LOG (id, job_name, original_task_id, task_id, slave_id, source, execution_type, sharding_item, " +
+		"state, message, creation_time) VALUES (?, ?, '', ?, ?, 'LITE_EXECUTOR', 'READY', ?, ?, ?, ?) "
+)
+
+// makeElasticJob makes the tables of ElasticJob, if they are not there.
+func (r *Reader) makeElasticJob(ctx context.Context) error {
+	for _, statement := range []string{elasticJobExecutions, elasticJobStates, r.dialect.stateIndex} {
+		if _, err := r.db.ExecContext(ctx, r.dialect.spell(statement)); err != nil && !r.dialect.wasMade(err) {
+			return r.fail("make the tables of ElasticJob", err)
+		}
+	}
+	return nil
+}
+
+// writeElasticJob tells in ElasticJob's tables of the runs that began. A row comes
+// when its run has ended, so all that ElasticJob would have written by and by is
+// written at once; ids are made from the row, and what is there stays.
+func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.Row) error {
+	execution, err := tx.PrepareContext(ctx, s.dialect.bind(insertExecution+s.dialect.stay))
+	if err != nil {
+		return err
+	}
+	defer execution.Close()
+	state, err := tx.PrepareContext(ctx, s.dialect.bind(insertState+s.dialect.stay))
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	for i := range batch {
+		r := &batch[i]
+		if r.Start == 0 || r.Count > 0 {
+			continue // nothing began
+		}
+		job, task := shorten(r.Job, 100), shorten(r.TaskID, 255)
+		ip, _, _ := strings.Cut(r.Instance, "@-@")
+		ip = shorten(ip, 50)
+		good, cause, end, message := r.State == trace.Succeeded, sql.NullString{}, "TASK_FINISHED", ""
+		if !good {
+			cause = sql.NullString{String: shorten(failureOf(r), 4000), Valid: true}
+			end, message = "TASK_ERROR", shorten(fmt.Sprintf("{%d=%s}", r.Item, failureOf(r)), 4000)
+		}
+		_, err := execution.ExecContext(ctx, idOf(r, ""), job, task, ip, ip, r.Item, sourceOf(r.Cause), cause, good, timestamp(r.Start), timestamp(r.End))
+		if err != nil {
+			return err
+		}
+		for _, step := range []struct {
+			state, message string
+			at             int64
+		}{
+			{"TASK_STAGING", "Job '" + job + "' execute begin.", r.Start}, {"TASK_RUNNING", "", r.Start}, {end, message, r.End},
+		} {
+			if _, err := state.ExecContext(ctx, idOf(r, step.state), job, task, ip, fmt.Sprintf("[%d]", r.Item), step.state, step.message, timestamp(step.at)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func failureOf(r *trace.Row) string {
+	if r.Error != "" {
+		return r.Error
+	}
+	if why := r.Reason.String(); why != "" {
+		return string(r.State) + ": " + why
+	}
+	return string(r.State)
+}
+
+func sourceOf(c trace.Cause) string {
+	switch c {
+	case trace.Misfire, trace.CatchUp:
+		return "MISFIRE"
+	case trace.Failover:
+		return "FAILOVER"
+	}
+	return "NORMAL_TRIGGER"
+}
+
+// idOf is the id of what is said of a row: the same whenever it comes.
+func idOf(r *trace.Row, what string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d %s", r.Job, r.Item, r.Run, r.Attempt, what))
+	return hex.EncodeToString(sum[:16])
+}
+
+// shorten makes s a text of so many characters, as ElasticJob counts. Its tables may be
+// older than characters of four bytes.
+func shorten(s string, limit int) string {
+	out := make([]rune, 0, min(limit, len(s)))
+	for _, c := range s {
+		if len(out) == limit {
+			break
+		}
+		switch {
+		case c == 0:
+			c = ' '
+		case c > 0xffff:
+			c = '\uFFFD'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// timestamp is NULL for what is unknown, and for what no TIMESTAMP of MySQL holds.
+func timestamp(ms int64) sql.NullTime {
+	return sql.NullTime{Time: time.UnixMilli(ms), Valid: ms >= 1000 && ms < math.MaxInt32*1000}
+}

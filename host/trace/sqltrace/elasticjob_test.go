@@ -1,0 +1,105 @@
+package sqltrace_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
+)
+
+// The tables of ElasticJob tell of each run that began, once however often its row
+// comes, and in texts that the tables take.
+func TestTablesOfElasticJob(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc := address(t, server(t).Database(t))
+			loc.ElasticJob = true
+			s := open(t, loc)
+			good, bad, none := run("a", 0, 10_000), run("a", 1, 10_000), run("b", 0, 10_000)
+			good.TaskID, good.Start, good.End = "a@-@0@-@READY@-@10.0.0.1@-@7", 1_767_225_600_000, 1_767_225_601_000
+			bad.State, bad.Error, bad.Cause = trace.Failed, "no such table", trace.Misfire
+			bad.Start, bad.End = good.Start, 0
+			none.Start, none.State, none.Reason = 0, trace.Skipped, reason.Text("nothing to do")
+			long := run(strings.Repeat("😀", 60), 2, 10_000)
+			long.State, long.TaskID, long.Error, long.Instance = trace.Failed, strings.Repeat("界", 300), strings.Repeat("\x00é", 3000), strings.Repeat("1", 80)
+			write(t, s, good, bad, none, gap("a", 0, 10, 20, 2))
+			write(t, s, good, long, long)
+			open(t, loc) // and a second server finds the tables
+
+			db, err := loc.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			lines := func(query string) (out []string) {
+				t.Helper()
+				rows, err := db.QueryContext(t.Context(), query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer rows.Close()
+				for rows.Next() {
+					var line string
+					if err := rows.Scan(&line); err != nil {
+						t.Fatal(err)
+					}
+					out = append(out, line)
+				}
+				if err := rows.Err(); err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			got := lines("SELECT CONCAT_WS('|', job_name, task_id, hostname, ip, sharding_item, execution_source, COALESCE(failure_cause, '-'), " +
+				"CASE WHEN is_success = (1 = 1) THEN 1 ELSE 0 END, CASE WHEN complete_time IS NULL THEN 'open' ELSE 'ended' END) FROM JOB_EXECUTION_LOG WHERE job_name = 'a' ORDER BY sharding_item")
+			want := []string{
+				"a|a@-@0@-@READY@-@10.0.0.1@-@7|10.0.0.1|10.0.0.1|0|NORMAL_TRIGGER|-|1|ended",
+				"a||10.0.0.1|10.0.0.1|1|MISFIRE|no such table|0|open",
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			got = lines("SELECT CONCAT_WS('|', task_id, original_task_id, slave_id, source, execution_type, sharding_item, state, message) FROM JOB_STATUS_TRACE_LOG " +
+				"WHERE job_name = 'a' ORDER BY sharding_item, creation_time, state DESC")
+			want = []string{
+				"a@-@0@-@READY@-@10.0.0.1@-@7||10.0.0.1|LITE_EXECUTOR|READY|[0]|TASK_STAGING|Job 'a' execute begin.",
+				"a@-@0@-@READY@-@10.0.0.1@-@7||10.0.0.1|LITE_EXECUTOR|READY|[0]|TASK_RUNNING|",
+				"a@-@0@-@READY@-@10.0.0.1@-@7||10.0.0.1|LITE_EXECUTOR|READY|[0]|TASK_FINISHED|",
+				"||10.0.0.1|LITE_EXECUTOR|READY|[1]|TASK_STAGING|Job 'a' execute begin.",
+				"||10.0.0.1|LITE_EXECUTOR|READY|[1]|TASK_RUNNING|",
+				"||10.0.0.1|LITE_EXECUTOR|READY|[1]|TASK_ERROR|{1=no such table}",
+			}
+			if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+				t.Error(diff)
+			}
+			if n := lines("SELECT CONCAT_WS('/', COUNT(*), MAX(CHAR_LENGTH(failure_cause)), MAX(CHAR_LENGTH(task_id))) FROM JOB_EXECUTION_LOG"); n[0] != "3/4000/255" {
+				t.Errorf("executions, longest cause, longest id: %s", n)
+			}
+		})
+	}
+}
+
+// Without being asked for they are not made.
+func TestTablesOfElasticJobAreNotMadeUnasked(t *testing.T) {
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		write(t, open(t, loc), run("a", 0, 10))
+		db, err := loc.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), "SELECT COUNT(*) FROM JOB_EXECUTION_LOG"); err == nil {
+			t.Error("they are there")
+		}
+	})
+}
+
+func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
