@@ -16,9 +16,7 @@ func (m *member) heartbeat(life int) {
 		if beat%2 == 0 {
 			at := w.now
 			m.s.request(func() {
-				m.s.decide(func() {
-					m.s.client(message{reply: func() { m.acknowledged(at) }})
-				})
+				m.s.decide(func() { m.s.client(message{beat: at}) })
 			}, nil, false)
 		}
 		beat++

@@ -27,6 +27,7 @@ func (l *line[T]) arrived() T {
 // message is an event or an answer on its way to a member.
 type message struct {
 	event registry.Event
+	beat  int64 // the heartbeat that it answers was sent then; 0: it answers none
 	reply func()
 	shown func(registry.Node) // receives the answer to a read,
 	node  *registry.Node      // which is this node
@@ -47,7 +48,34 @@ func (m *message) answer() bool {
 
 // request is a request on its way to the server.
 type request struct {
-	do, late func()
-	returns  int // of the session when it was sent
+	path     string              // of a read, which most requests are,
+	shown    func(registry.Node) // and who receives the answer
+	do, late func()              // of any other
+	returns  int                 // of the session when it was sent
 	beyond   bool
+}
+
+// read answers with the replica's node.
+func (s *session) read(path string, reply func(registry.Node)) {
+	s.ask(request{path: path, shown: reply})
+}
+
+// carryOut carries out a request that has arrived.
+func (s *session) carryOut(r *request) {
+	if r.shown == nil {
+		r.do()
+		return
+	}
+	if s.w.chance(0.3) {
+		s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
+	}
+	if path, to := r.path, r.shown; len(s.held) > 0 {
+		s.held = append(s.held, func() { s.show(path, to) })
+	} else {
+		s.show(path, to)
+	}
+}
+
+func (s *session) show(path string, to func(registry.Node)) {
+	s.client(message{shown: to, node: s.node(path)})
 }

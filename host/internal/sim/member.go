@@ -182,6 +182,10 @@ func (m *member) later(d int64, do func()) {
 }
 
 func (m *member) receive(msg message) {
+	if msg.beat != 0 {
+		m.acknowledged(msg.beat)
+		return
+	}
 	if msg.answer() {
 		return
 	}

@@ -282,6 +282,10 @@ func (s *session) client(m message) {
 // connection by the time it arrives, afterwards decides on it as with beyond; or it is
 // lost, also if that other connection has broken by then.
 func (s *session) request(do func(), late func(), beyond bool) {
+	s.ask(request{do: do, late: late, beyond: beyond})
+}
+
+func (s *session) ask(r request) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
 	if !s.connected {
@@ -295,10 +299,10 @@ func (s *session) request(do func(), late func(), beyond bool) {
 			r := l.arrived()
 			switch {
 			case s.epoch == l.epoch && s.alone:
-				r.do()
+				s.carryOut(&r)
 			case s.epoch == l.epoch && s.alive:
 				s.lastContact = w.now
-				r.do()
+				s.carryOut(&r)
 			case s.epoch == l.epoch:
 				s.client(message{event: registry.Event{Kind: registry.Ended}})
 			case s.alive && r.late != nil && !s.connected && w.chance(w.profile.late):
@@ -309,26 +313,9 @@ func (s *session) request(do func(), late func(), beyond bool) {
 		}
 		s.requests = l
 	}
-	l.send(request{do, late, s.returns, beyond})
+	r.returns = s.returns
+	l.send(r)
 	w.at(s.toServer, l.arrives)
-}
-
-// read answers with the replica's node.
-func (s *session) read(path string, reply func(registry.Node)) {
-	s.request(func() {
-		if s.w.chance(0.3) {
-			s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
-		}
-		if len(s.held) > 0 {
-			s.held = append(s.held, func() { s.show(path, reply) })
-			return
-		}
-		s.show(path, reply)
-	}, nil, false)
-}
-
-func (s *session) show(path string, to func(registry.Node)) {
-	s.client(message{shown: to, node: s.node(path)})
 }
 
 func (s *session) sync(reply func()) {
