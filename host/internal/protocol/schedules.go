@@ -88,16 +88,21 @@ func CronAt(all []Schedule, at int64) string {
 // total is the number of items, and when it came into force; 0: before this member
 // joined.
 type total struct {
-	items int
-	since int64
+	items  int
+	since  int64
+	unread bool // some view had none, so that the first may be new
 }
 
 func (s *State) seeTotal() {
-	if c := s.config(); c != nil && c.Total != s.schedule.total.items {
-		if s.schedule.total.items != 0 {
-			s.schedule.total.since = s.now
+	t := &s.schedule.total
+	switch c := s.config(); {
+	case c == nil:
+		t.unread = true
+	case c.Total != t.items:
+		if t.items != 0 || t.unread {
+			t.since = s.now
 		}
-		s.schedule.total.items = c.Total
+		t.items = c.Total
 	}
 }
 
