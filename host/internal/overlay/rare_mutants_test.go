@@ -6,7 +6,9 @@ func rareMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	return []mutant{
 		{"next attempt: of a trigger", "what an operator asked for runs again after a doubt, also in a job that is paused", in("protocol.State.attemptDue", `!s.view.Paused || e.Trigger != ""`, "!s.view.Paused"), script("doubt_trigger")},
-		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.evidence.ran, i)", "0"), script("accounted_foreign_twice")},
+		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "max(s.view.last(i), at(w.ran, i))", "s.view.last(i)"), script("accounted_foreign_twice")},
+		{"evidence: ended and begun", "a foreign run that begins in the view that ends the one before is another run", in("protocol.State.marked", "found && fresh <= 0", "found"), script("accounted_foreign_twice_at_once")},
+		{"evidence: two at once", "of two foreign runs that begin in one view only the first is of the instant", in("protocol.State.marked", "fresh > 1", "false"), script("accounted_foreign_two_at_once")},
 		{"gaps: total unread", "a new item has no gap from before its total, also if what was before could not be read", in("protocol.State.seeTotal", "t.unread = true", "_ = t"), script("gap_total_unread")},
 		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.clock.early.At != 0 || s.clock.dropped", "s.clock.early.At != 0"), script("clock_right_late")},
 		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("jobtree.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},

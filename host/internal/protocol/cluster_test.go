@@ -168,11 +168,16 @@ func (c *cluster) die(m *member) {
 
 // observe publishes what the member sees by now.
 func (c *cluster) observe(m *member) error {
+	c.glance(m)
+	return c.step(m, protocol.Observed{View: m.shown})
+}
+
+// glance lets a member's mirror follow, and does not show the core what it has.
+func (c *cluster) glance(m *member) {
 	before := m.view
 	if v := c.look(&m.eye); v != before {
 		m.shown = c.publish(v)
 	}
-	return c.step(m, protocol.Observed{View: m.shown})
 }
 
 // step gives the member one input and keeps what the runner would.

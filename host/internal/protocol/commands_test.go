@@ -23,6 +23,7 @@ import (
 // What happens to a member:
 //
 //	observe                         it gets a view of the tree as it is now
+//	glance                          its mirror sees the tree as it is now, and gives it no view of that
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
 //	passed 110                      the newest instant that had come when the schedule was set
 //	recalled 110 120                the instants that were asked for, ascending
@@ -50,6 +51,7 @@ import (
 //	elapsed, lost                   a timer fires; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe":  func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
+	"glance":   func(c *cluster, m *member, _ *arguments) error { c.glance(m); return nil },
 	"apply":    func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
 	"applied":  func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed":  func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },

@@ -102,20 +102,27 @@ func (v *View) hasForeignPending() bool {
 
 // marked are the runs that a foreign member marks. A new one is of the newest instant. A
 // run by trigger or misfire looks the same, unless that instant is accounted for, or the
-// item was seen to begin a run since.
+// item was seen to begin a run since. Of several marks since the last view the first was
+// of the instant.
 func (s *State) marked(t *foreignMember) []Entry {
+	w := &s.evidence
 	var open []Entry
 	for i := range s.view.Items {
-		if s.view.Items[i].Running != t.session {
+		it := s.view.Items[i]
+		if it.Running != t.session {
 			continue
 		}
+		fresh := int32(0) // marks since the last view
+		if at(w.ran, i) != 0 {
+			fresh = it.Marks - w.marks[i]
+		}
 		k, found := slices.BinarySearchFunc(t.open, i, func(e Entry, i int) int { return e.Item - i })
-		if found {
+		if found && fresh <= 0 {
 			open = append(open, t.open[k])
 			continue
 		}
 		e := Entry{Item: i, Instant: s.schedule.latest.At, Cause: Scheduled, Attempt: 1, Begun: s.now}
-		if e.Instant <= max(s.view.last(i), at(s.evidence.ran, i)) {
+		if e.Instant <= max(s.view.last(i), at(w.ran, i)) || fresh > 1 {
 			e.Instant, e.Cause, e.Trigger = s.now, Triggered, fmt.Sprintf("j%d", s.now)
 		}
 		open = append(open, e)
