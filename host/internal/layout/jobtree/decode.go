@@ -25,6 +25,7 @@ type Decoder struct {
 	pending   pending
 	faults    faults
 	records   spelling.Records
+	marked    []int64 // by item: the revision that created its newest running mark
 }
 
 // NewDecoder is a decoder that has seen no node. It shares records with other decoders
@@ -279,7 +280,7 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 			d.v.Sealed = slices.Contains(n.Children, NodeWasm)
 		}
 	case MarkRunning:
-		if n.Exists && !it.Marked() {
+		if n.Exists && d.isNewMark(i, n.Stat.Created) {
 			it.Marks++
 		}
 		it.Running, it.Abandoned = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
@@ -290,6 +291,15 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	case MarkFailover:
 		it.Failover, it.TakerSession = named(n), int64(n.Stat.Owner)
 	}
+}
+
+// isNewMark: the running mark is another one than that which was read before. The one
+// before may have gone in between, unread.
+func (d *Decoder) isNewMark(i int, created int64) bool {
+	d.marked = append(d.marked, make([]int64, max(0, i+1-len(d.marked)))...)
+	before := d.marked[i]
+	d.marked[i] = created
+	return before != created
 }
 
 // named is the instance that a node names. A node that exists and names none differs
