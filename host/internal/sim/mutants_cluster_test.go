@@ -95,7 +95,7 @@ func clusterMutants() []mutant {
 			in("protocol.View.occurs", "it.Owner == _", "false"),
 		}},
 		{"join: id in use", "a new member takes an id that no other has", []change{in("protocol.State.freeID", "s.view.occurs(_)", "false")}},
-		{"join: server overwritten", "a disabled server stays disabled when it starts", []change{in("jobtree.transaction.join", "t.ephemeral(t.Instance(_), _)", `t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
+		{"join: server overwritten", "a disabled server stays disabled when it starts", []change{in("jobtree.transaction.join", "t.ephemeral(t.member(m.ID), _)", `t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 if slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 }`)}},

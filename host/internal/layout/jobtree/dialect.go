@@ -49,9 +49,9 @@ type ConfigWriter interface {
 
 // Registrar spells which members and servers take part, and which items run.
 type Registrar interface {
-	// Instance is the value with which a member registers itself. Unregister deletes its
-	// node, if nothing was asked of the member since.
-	Instance(id job.InstanceID) string
+	// Register makes the node by which a member takes part, for as long as its session
+	// lives. Unregister deletes it, if nothing was asked of the member since.
+	Register(j Job, id job.InstanceID) []registry.Op
 	Unregister(j Job, in protocol.Instance) []registry.Op
 	// Server is the value of a server's node, with which an operator disables it, and
 	// Disabled reads it.

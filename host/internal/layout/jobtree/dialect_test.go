@@ -24,11 +24,13 @@ func (otherDialect) Parse([]byte) (definition.Config, error)          { return n
 func (otherDialect) Update([]byte, definition.Config) ([]byte, error) { return nil, nil }
 func (otherDialect) Rules(definition.Config) protocol.Config          { return protocol.Config{} }
 func (otherDialect) Mask([]byte) string                               { return "masked" }
-func (otherDialect) Instance(id job.InstanceID) string                { return "id: " + string(id) }
 func (otherDialect) Disabled(n registry.Node) bool                    { return string(n.Data) == "off" }
 func (otherDialect) Requested(registry.Node) bool                     { return false }
 func (otherDialect) request(j jobtree.Job, in protocol.Instance) string {
 	return j.At("asked/" + string(in.ID))
+}
+func (otherDialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
+	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.At("here/" + id.IP()), Data: []byte("id: " + string(id))}}
 }
 func (otherDialect) Running(j jobtree.Job, self job.InstanceID, i int) registry.Op {
 	return registry.Op{Kind: registry.Create, Path: j.Item(i, jobtree.MarkRunning), Data: []byte(self)}
@@ -77,7 +79,7 @@ func TestTransactionsAskTheirDialect(t *testing.T) {
 	}{
 		"a server that is new":     {m: protocol.SetServer{IP: "10.0.0.2"}, want: registry.Op{Kind: registry.Create, Path: "/n/j/servers/10.0.0.2", Data: []byte("on")}},
 		"who joins disabled":       {m: protocol.Join{ID: "10.0.0.3@-@1", Disabled: true}, want: registry.Op{Kind: registry.Create, Path: "/n/j/servers/10.0.0.3", Data: []byte("off")}},
-		"an instance":              {m: protocol.Join{ID: "10.0.0.3@-@1"}, want: registry.Op{Kind: registry.CreateEphemeral, Path: "/n/j/instances/10.0.0.3@-@1", Data: []byte("id: 10.0.0.3@-@1")}},
+		"an instance":              {m: protocol.Join{ID: "10.0.0.3@-@1"}, want: registry.Op{Kind: registry.CreateEphemeral, Path: "/n/j/here/10.0.0.3", Data: []byte("id: 10.0.0.3@-@1")}},
 		"an operator's word":       {m: protocol.DisableServer{IP: "10.0.0.1", Disabled: true}, want: registry.Op{Kind: registry.Set, Path: "/n/j/servers/10.0.0.1", Data: []byte("off"), Version: 5}},
 		"a request":                {m: protocol.RequestTrigger{To: []protocol.ID{me}}, want: registry.Op{Kind: registry.Create, Path: "/n/j/asked/" + me}},
 		"its answer":               {m: protocol.Begin{Self: me, Ack: true}, want: registry.Op{Kind: registry.Delete, Path: "/n/j/asked/" + me, Version: 3}},

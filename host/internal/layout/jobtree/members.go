@@ -19,7 +19,7 @@ func (t *transaction) join(m protocol.Join) {
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 		t.create(t.server(ip), t.dialect.Server(m.Disabled))
 	}
-	t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
+	t.ops = append(t.ops, t.dialect.Register(t.Job, m.ID)...)
 	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(NodeMembers), nil, registry.AnyVersion)
 	t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)

@@ -80,7 +80,9 @@ func (dialect) Mask(text []byte) string {
 	return string(masked) // what ElasticJob cannot read is what is to be shown
 }
 
-func (dialect) Instance(job.InstanceID) string { return "" }
+func (dialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
+	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte{}}}
+}
 
 func (dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
