@@ -37,6 +37,8 @@ Beside them are those of Go (`+"`go_…`"+`) and of the process (`+"`process_…
 - `+"`result`"+` is a state of the history, `+"`cause`"+` why a run began. `+"`reason`"+` is a code, see
   [OPERATIONS](OPERATIONS.md#logs-and-alarms).
 - Rows count when they come, also while the history is away. Those that wait when a session of the registry ends may count twice.
+- Prometheus calls the label `+"`job`"+` of these metrics `+"`exported_job`"+`, unless the target has `+"`honor_labels: true`"+`.
+- [Rules for alerts](monitoring/alerts.yml) and a [dashboard for Grafana](monitoring/dashboard.json) go by these names.
 
 | metric | type | labels | what |
 |---|---|---|---|
