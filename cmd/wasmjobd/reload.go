@@ -30,6 +30,7 @@ type reloader struct {
 	now    atomic.Pointer[config.File]
 
 	metrics *metrics.Metrics // of the server
+	manager *notifier        // nil: there is none
 }
 
 // fresh is the result of reading the files again.
@@ -113,6 +114,7 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 
 // reload makes the host use what the files say now, or returns all faults in them.
 func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
+	defer r.manager.reloading()()
 	running := r.file()
 	next, faults := r.read(running)
 	if len(faults) == 0 {

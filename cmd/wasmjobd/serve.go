@@ -100,6 +100,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		if flags.shadow {
 			return serveShadow(ctx, f, keys, log, observe)
 		}
+		again.manager = newNotifier(term.env, log)
 		return serveJobs(ctx, again, keys, observe, &lastly)
 	}
 	return untilSignals(ctx, signalled{again.hangup, runLast}, func(ctx context.Context) error {
@@ -258,6 +259,8 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 	tasks.Go(func() { awaitHistory(serving, log, rows) })
 	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
 	tasks.Go(func() { again.run(serving, h) })
+	ended := make(chan struct{})
+	tasks.Go(func() { again.manager.run(ctx, ended, h, again.metrics) })
 	tasks.Go(func() {
 		select {
 		case <-h.Ready():
@@ -266,6 +269,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 		}
 	})
 	err := h.Run(ctx)
+	close(ended)
 	stop()
 	tasks.Wait()
 	if err == nil {

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "time"
+
+// monotonic returns 0: only systemd asks for it.
+func monotonic() time.Duration { return 0 }

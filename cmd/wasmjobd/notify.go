@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/metrics"
+)
+
+const (
+	// notifyEvery is how often the service manager learns how things are.
+	notifyEvery = 5 * time.Second
+	// drainExtension is how much more time a server that drains asks for each time. The
+	// bound of the drain is the server's own.
+	drainExtension = 30 * time.Second
+)
+
+// notifier reports the state of a server to systemd, as sd_notify does. nil reports
+// nothing.
+type notifier struct {
+	socket net.Conn
+	every  time.Duration
+	dogged bool // the service manager restarts a server that is stuck
+	log    *slog.Logger
+}
+
+// notified is what of a Host is reported.
+type notified interface {
+	Ready() <-chan struct{}
+	Gauges() host.Gauges
+	Healthy() error
+	Alive(ctx context.Context) error
+}
+
+// newNotifier returns the notifier for the socket that the environment names; nil if there
+// is none.
+func newNotifier(env []string, log *slog.Logger) *notifier {
+	path, _ := variable(env, "NOTIFY_SOCKET")
+	if path == "" {
+		return nil
+	}
+	socket, err := net.Dial("unixgram", path)
+	if err != nil {
+		log.Error("the service manager cannot be notified", "error", err)
+		return nil
+	}
+	n := &notifier{socket: socket, every: notifyEvery, log: log}
+	pid, _ := variable(env, "WATCHDOG_PID")
+	usec, _ := variable(env, "WATCHDOG_USEC")
+	if us, err := strconv.ParseInt(usec, 10, 64); err == nil && us > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		n.dogged, n.every = true, max(min(n.every, time.Duration(us)*time.Microsecond/3), time.Millisecond)
+	}
+	return n
+}
+
+// send sends assignments. It does not wait for a manager that does not read.
+func (n *notifier) send(lines string) {
+	if n == nil {
+		return
+	}
+	err := n.socket.SetWriteDeadline(time.Now().Add(time.Second))
+	if err == nil {
+		_, err = n.socket.Write([]byte(lines))
+	}
+	if err != nil {
+		n.log.Warn("the service manager was not notified", "error", err)
+	}
+}
+
+// reloading reports that the files are read again, until the returned function is called.
+func (n *notifier) reloading() (done func()) {
+	n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
+	return func() { n.send("READY=1") }
+}
+
+// run reports the state of a host until ended is closed. stopping ends when the host is asked
+// to end.
+func (n *notifier) run(stopping context.Context, ended <-chan struct{}, h notified, m *metrics.Metrics) {
+	if n == nil {
+		return
+	}
+	defer n.socket.Close() //nolint:errcheck // everything was sent
+	again := time.NewTicker(n.every)
+	defer again.Stop()
+	ready, stop := h.Ready(), stopping.Done()
+	for {
+		select {
+		case <-ready:
+			ready = nil
+			n.send("READY=1\nSTATUS=" + statusLine(h, m))
+		case <-stop:
+			stop = nil
+			n.send("STOPPING=1\nSTATUS=" + statusLine(h, m) + extension())
+		case <-again.C:
+			lines := "STATUS=" + statusLine(h, m)
+			if stop == nil {
+				lines += extension()
+			}
+			if n.dogged && h.Alive(context.WithoutCancel(stopping)) == nil {
+				lines += "\nWATCHDOG=1"
+			}
+			n.send(lines)
+		case <-ended:
+			return
+		}
+	}
+}
+
+func extension() string {
+	return fmt.Sprintf("\nEXTEND_TIMEOUT_USEC=%d", drainExtension.Microseconds())
+}
+
+// statusLine is what "systemctl status" shows.
+func statusLine(h notified, m *metrics.Metrics) string {
+	g := h.Gauges()
+	line := fmt.Sprintf("leader of %d of %d jobs; %d running", g.Leads, g.Jobs, m.Running())
+	switch {
+	case g.Draining:
+		return "stopping; " + line
+	case g.Loading > 0:
+		return fmt.Sprintf("%d of %d jobs wait for their modules", g.Loading, g.Jobs)
+	case h.Healthy() != nil:
+		return "no registry; " + line
+	}
+	return line
+}
