@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -16,55 +21,147 @@ import (
 )
 
 // withServed calls do with the registry of a server. Meanwhile operators can reach
-// an embedded registry through the server; no other process can open it.
+// an embedded registry through the server's socket, since no other process can open
+// it, and any registry through the address of [admin].
 func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry) error) error {
 	f, log := again.file(), again.log
+	atAddress := func(r registry.Registry) error {
+		stop, err := serveAddress(ctx, again, r, rows)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		return do(r)
+	}
 	if f.Registry.Kind == config.ZooKeeper {
-		return withRegistry(f, access, false, log, do)
+		return withRegistry(f, access, false, log, atAddress)
 	}
 	r, err := host.OpenRegistry(f.Server.DataDir, log)
 	if err != nil {
 		return err
 	}
-	stop := serveAdmin(ctx, again, r, rows)
-	err = do(r)
+	stop := serveSocket(ctx, again, r, rows)
+	err = atAddress(r)
 	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
 	return errors.Join(err, r.Close())
 }
 
-// serveAdmin answers operators on the socket in the data directory until stop is
+// serveSocket answers operators on the socket in the data directory until stop is
 // called. If that fails, the server runs all the same.
-func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows *sqltrace.Store) (stop func()) {
-	f, log := again.file(), again.log
-	s, err := admin.Listen(ctx, f.Server.DataDir)
+func serveSocket(ctx context.Context, again *reloader, r registry.Registry, rows *sqltrace.Store) (stop func()) {
+	log := again.log
+	s, err := admin.Listen(ctx, again.file().Server.DataDir)
 	if err != nil {
 		log.Error("operators cannot reach this server, its jobs run", "error", err)
 		return func() {}
 	}
 	log.Info("operators reach this server", "socket", s.Path())
-	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
-	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Reload: again.ask, Nodes: true, Operate: func(ctx context.Context) (*operator.Operator, error) {
-		op, err := operator.Open(ctx, r, f.Registry.Namespace)
-		if err == nil {
-			op.Compare(again.file().Jobs)
-			op.Record(rows)
+	o := answers(again, r, rows)
+	o.Nodes = true
+	end := serveOn(ctx, s, admin.NewHandler(o), log)
+	return func() {
+		end()
+		if err := s.Close(); err != nil {
+			log.Warn("the socket for operators was not removed", "error", err)
 		}
-		return op, err
-	}})
-	within, end := context.WithCancel(context.WithoutCancel(ctx)) // a draining server still answers
+	}
+}
+
+// serveAddress answers callers with tokens at the address of [admin], if there is one,
+// until stop is called.
+func serveAddress(ctx context.Context, again *reloader, r registry.Registry, rows *sqltrace.Store) (stop func(), err error) {
+	f, log := again.file(), again.log
+	if f.Admin.Listen == "" {
+		return func() {}, nil
+	}
+	l, err := admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), log)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	tokens := operator.NewKeyring(r, f.Registry.Namespace, log)
+	var following sync.WaitGroup
+	following.Go(func() { tokens.Run(within) })
+	o := answers(again, r, rows)
+	o.Authenticate = func(_ context.Context, token string) (operator.Caller, error) { return tokens.Check(token) }
+	end := serveOn(ctx, l, admin.NewHandler(o), log)
+	log.Info("callers with a token reach this server", "address", l.Addr().String(), "tls", f.Admin.TLS != config.AdminTLS{})
+	following.Go(func() { keepFirstToken(within, o.Operate, f.Server.DataDir, log) })
+	return func() {
+		end()
+		cancel()
+		following.Wait()
+	}, nil
+}
+
+// answers are the options by which a server answers, on whichever listener.
+func answers(again *reloader, r registry.Registry, rows *sqltrace.Store) admin.Options {
+	f := again.file()
+	return admin.Options{
+		Log: again.log, Runs: runsOf(rows), Reload: again.ask,
+		Keep: func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) },
+		Operate: func(ctx context.Context) (*operator.Operator, error) {
+			op, err := operator.Open(ctx, r, f.Registry.Namespace)
+			if err == nil {
+				op.Compare(again.file().Jobs)
+				op.Record(rows)
+			}
+			return op, err
+		},
+	}
+}
+
+// serveOn answers on a listener until stop is called, also while the server drains.
+func serveOn(ctx context.Context, l net.Listener, h *admin.Handler, log *slog.Logger) (stop func()) {
+	within, end := context.WithCancel(context.WithoutCancel(ctx))
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := admin.Serve(within, s, h); err != nil {
-			log.Error("operators cannot reach this server any more, its jobs run", "error", err)
+		if err := admin.Serve(within, l, h); err != nil {
+			log.Error("operators cannot reach this server any more, its jobs run", "at", l.Addr().String(), "error", err)
 		}
 	})
 	return func() {
 		end()
 		serving.Wait()
-		if err := s.Close(); err != nil {
-			log.Warn("the socket for operators was not removed", "error", err)
-		}
 	}
+}
+
+// firstToken is the file in the data directory with the token of a new cluster.
+const firstToken = "first-token"
+
+// keepFirstToken creates a token in a cluster that has never had one, and keeps it in a
+// file that only the server's user reads: what is printed ends in logs.
+func keepFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), dataDir string, log *slog.Logger) {
+	op, err := operate(ctx)
+	var token string
+	if err == nil {
+		token, err = op.FirstToken(ctx)
+		err = errors.Join(err, op.Close())
+	}
+	name := filepath.Join(dataDir, firstToken)
+	if err == nil && token != "" {
+		err = writeSecret(name, token)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Warn("the first token of this cluster was not created or kept; create one with wasmjobd token create", "error", err)
+	case token != "":
+		log.Info("this cluster had no token; the first one may do everything", "file", name)
+	}
+}
+
+// writeSecret writes a file that only this user reads, in the place of an earlier one.
+func writeSecret(name, text string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // runsOf reads pages of a history for operators.

@@ -70,6 +70,7 @@ func (b *builder) build() *File {
 	b.file.Server.Peers = b.peers()
 	b.host()
 	b.history()
+	b.file.Admin = b.admin()
 	for _, path := range sortedNames(b.named) {
 		if name, ok := strings.CutPrefix(path, "modules."); ok {
 			b.module(path, unquoteKey(name))

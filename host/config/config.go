@@ -29,6 +29,7 @@ type File struct {
 	Registry Registry
 	Host     Host
 	History  History
+	Admin    Admin
 	Modules  []Module     // ascending by name
 	Jobs     []job.Config // ascending by name
 

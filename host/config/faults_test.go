@@ -201,7 +201,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"later_tables", "[notify.ops]\nwebhook = 1\n[server]\ntls = { cert = 'x' }\n", []string{
 			"t.toml:1:2: notify: not in this release (remove it)",
-			"t.toml:4:1: server.tls: not in this release (remove it)",
+			"t.toml:4:1: server.tls: not in this release (write [admin.tls])",
 		}},
 		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n", []string{
 			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,
@@ -365,9 +365,9 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		"WASMJOBD_JOBS__K__SHARDS: jobs.k: a variable cannot define it (define it in a file)",
 		`WASMJOBD_SERVER__DRAIN_TIMEOUT: server.drain_timeout: a duration needs a unit (write "1s" for seconds)`,
 		`WASMJOBD_SERVER__DRAIN_TIMOUT: server.drain_timout: unknown key (did you mean "drain_timeout"?)`,
-		"WASMJOBD_SERVER__LISTEN: server.listen: not in this release (remove it)",
+		"WASMJOBD_SERVER__LISTEN: server.listen: not in this release (write listen in [admin])",
 		"WASMJOBD_SERVER__LOG: server.log: this is a table, a variable sets one key (append __ and a key)",
-		"WASMJOBD_SERVER__TLS__CERT: server.tls: not in this release (remove it)",
+		"WASMJOBD_SERVER__TLS__CERT: server.tls: not in this release (write [admin.tls])",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

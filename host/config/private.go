@@ -34,6 +34,9 @@ func (b *builder) private() []job.Private {
 	if f.Registry.TLS != nil {
 		add(f.Registry.TLS.Key, "the key of this server", false)
 	}
+	add(f.Admin.TLS.Key, "the key of this server", false)
+	add(f.Admin.TLS.Cert, "the certificate of this server", true)
+	add(f.Admin.TLS.ClientCA, "who signs the certificates of operators", true)
 	for _, path := range sortedNames(b.dirs) {
 		if path != stdin {
 			add(path, "the configuration", true)

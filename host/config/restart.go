@@ -21,6 +21,8 @@ func fixed() []fixedSetting {
 		{"server.peer_address", func(f *File) any { return f.Server.Peers.Address }},
 		{"server.peer_token", func(f *File) any { return f.Server.Peers.Token }},
 		{"server.monitor_ip", func(f *File) any { return f.Server.MonitorIP }},
+		{"admin.listen", func(f *File) any { return f.Admin.Listen }},
+		{"admin.tls", func(f *File) any { return f.Admin.TLS }},
 		{"registry.kind", func(f *File) any { return f.Registry.Kind }},
 		{"registry.namespace", func(f *File) any { return f.Registry.Namespace }},
 		{"registry.servers", func(f *File) any { return f.Registry.Servers }},

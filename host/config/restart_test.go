@@ -16,7 +16,7 @@ func TestNeedsRestartKnowsEveryKey(t *testing.T) {
 	}
 	for _, k := range schema() {
 		table, _, _ := strings.Cut(k.path, ".")
-		if !slices.Contains([]string{"server", "registry", "host", "history"}, table) || k.release != "" || k.path == "registry.layout" {
+		if !slices.Contains([]string{"server", "admin", "registry", "host", "history"}, table) || k.release != "" || k.path == "registry.layout" {
 			continue
 		}
 		if !slices.ContainsFunc(keys, func(known string) bool { return k.path == known || strings.HasPrefix(k.path, known+".") }) {

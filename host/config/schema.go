@@ -71,9 +71,14 @@ func schema() []key {
 		{path: "server.peer_address", takes: text},
 		{path: "server.peer_token", takes: text, secret: true},
 		{path: "server.monitor_ip", takes: text},
-		{path: "server.listen", release: notYet},
-		{path: "server.tls", release: notYet},
+		{path: "server.listen", release: "write listen in [admin]"},
+		{path: "server.tls", release: "write [admin.tls]"},
 		{path: "server.auth", release: notYet},
+
+		{path: "admin.listen", takes: text},
+		{path: "admin.tls.cert", takes: text},
+		{path: "admin.tls.key", takes: text},
+		{path: "admin.tls.client_ca", takes: text},
 
 		{path: "registry.kind", takes: word, words: []string{Embedded, ZooKeeper}},
 		{path: "registry.namespace", takes: text},
