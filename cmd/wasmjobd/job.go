@@ -51,7 +51,11 @@ func listVerb(short, long string, asJSON func([]operator.JobReport) any, show fu
 						return err
 					}
 					if len(jobs) == 0 {
-						o.term.note("there is no job in namespace %s", f.Registry.Namespace)
+						within := "the namespace of the server"
+						if f.Registry.Namespace != "" {
+							within = "namespace " + f.Registry.Namespace
+						}
+						o.term.note("there is no job in %s", within)
 					}
 					if o.term.json() {
 						return o.term.printJSON(asJSON(jobs))

@@ -15,6 +15,7 @@ import (
 // moduleRetry lifts what a server has decided for itself, so it works on the
 // server's own files, also while that runs.
 func moduleRetry(o *operatorVerb) *cobra.Command {
+	o.local = true
 	return &cobra.Command{
 		Use: "retry DIGEST", Short: "Have this server compile a module again that ended it", Args: cobra.ExactArgs(1),
 		Long: "A server that died while it compiled a module has a process of its own compile it once more. If\n" +
@@ -61,11 +62,14 @@ func (o *operatorVerb) retryModule(dataDir, prefix string) error {
 // refusedOf are the modules of a job that the server with the data directory of
 // the configuration refuses because compiling them ended processes.
 func refusedOf(f *config.File, r *operator.ModulesReport) ([]refusedModule, error) {
+	found := []refusedModule{}
+	if f.Server.DataDir == "" { // it belongs to a server elsewhere
+		return found, nil
+	}
 	refused, err := host.RefusedModules(f.Server.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	found := []refusedModule{}
 	for _, m := range []*operator.ModuleRef{r.Now, r.Next} {
 		if m != nil && refused[m.Digest] != "" {
 			found = append(found, refusedModule{m.Digest, refused[m.Digest]})

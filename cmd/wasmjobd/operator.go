@@ -22,10 +22,14 @@ type operatorVerb struct {
 	term    *terminal
 	files   *[]string
 	timeout time.Duration
+	// address and tokenFile lead to a server that is asked instead; "": none.
+	address, tokenFile *string
 	// readOnly: the verb writes nothing, and is not let.
 	readOnly bool
 	// needsServer: the verb does nothing for a server that is yet to start.
 	needsServer bool
+	// local: the verb works on the files of this machine alone.
+	local bool
 	// records: without a server the verb writes into the history.
 	records bool
 }
@@ -39,6 +43,9 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 		child := verb(o)
 		o.files = configFlag(child)
 		child.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+		if !o.local {
+			o.addressFlags(child)
+		}
 		c.AddCommand(child)
 	}
 	return c
@@ -65,17 +72,22 @@ func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *con
 // within reads the configuration for a verb, and runs it until a signal or the
 // time-out ends it.
 func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
-	if o.timeout <= 0 {
-		return usage("--timeout: write more than nothing")
-	}
 	f, err := loadConfig(o.term, *o.files)
 	if err != nil {
 		return err
 	}
+	return o.bounded(ctx, func(ctx context.Context) error { return verb(ctx, f) })
+}
+
+// bounded runs a verb until a signal or the time-out ends it.
+func (o *operatorVerb) bounded(ctx context.Context, verb func(context.Context) error) error {
+	if o.timeout <= 0 {
+		return usage("--timeout: write more than nothing")
+	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
 		defer cancel()
-		return coded(verb(ctx, f))
+		return coded(verb(ctx))
 	})
 }
 

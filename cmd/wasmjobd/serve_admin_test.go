@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -19,6 +22,82 @@ func addressOf(t *testing.T, d *daemon) string {
 		t.Fatalf("no address in:\n%s", d.errors)
 	}
 	return "http://" + found[1]
+}
+
+// asked runs a verb where there is no configuration.
+func asked(t *testing.T, env []string, want int, args ...string) string {
+	t.Helper()
+	var out, say bytes.Buffer
+	if code := run(t.Context(), args, append(os.Environ(), env...), strings.NewReader(""), &out, &say); code != want {
+		t.Errorf("wasmjobd %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, &out, &say)
+	}
+	return out.String()
+}
+
+// A new server keeps a token in a file, by which the verbs ask it at its address.
+func TestVerbsByAddress(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, adminTOML)
+	d := startServe(t, dir)
+	address := addressOf(t, d)
+	<-d.errors.await("the first one may do everything")
+	d.until(t, func(e eventLine) bool { return e.Event == "end" })
+	token := filepath.Join(dir, "data", firstToken)
+	by := func(code int, args ...string) string {
+		t.Helper()
+		return asked(t, nil, code, append(args, "--address", address, "--token-file", token)...)
+	}
+	if out := by(exitOK, "job", "list"); !strings.Contains(out, "quick") {
+		t.Errorf("listed:\n%s", out)
+	}
+	by(exitOK, "job", "pause", "quick")
+	if out := by(exitOK, "job", "show", "quick", "-o", "json"); !strings.Contains(out, `"paused": true`) {
+		t.Errorf("shown:\n%s", out)
+	}
+	by(exitOK, "job", "resume", "quick")
+	by(exitOK, "server", "list")
+	by(exitOK, "module", "show", "quick")
+	by(exitNotFound, "job", "pause", "quack")
+	by(exitUsage, "job", "list", "--config", filepath.Join(dir, "jobs.toml"))
+	asked(t, nil, exitUsage, "job", "list", "--address", address)
+	asked(t, nil, exitInvalid, "job", "list", "--address", "http://10.0.0.7:8680", "--token-file", token)
+	asked(t, []string{addressVariable + "=" + address, tokenVariable + "=" + token}, exitOK, "job", "list")
+	wrong := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(wrong, []byte("not-a-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked(t, nil, exitForbidden, "job", "list", "--address", address, "--token-file", wrong)
+	text, err := os.ReadFile(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(d.errors.String(), strings.TrimSpace(string(text))) {
+		t.Error("the log has the token")
+	}
+	if info, err := os.Stat(token); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the token: %v, %v", info, err)
+	}
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+
+	// The token stays, and there is no other.
+	d = startServe(t, dir)
+	address = addressOf(t, d)
+	<-d.errors.await(`"ready"`)
+	by(exitOK, "job", "list")
+	if again, err := os.ReadFile(token); err != nil || string(again) != string(text) {
+		t.Errorf("there is a new token: %v", err)
+	}
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK || strings.Contains(d.errors.String(), "the first one may do everything") {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
 }
 
 // A server whose address is taken does not start.
