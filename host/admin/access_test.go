@@ -50,7 +50,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	}
 	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		w.Header().Set("Content-Type", textType)
+		w.Header().Set("Content-Type", "text/plain")
 	})
 	return NewHandler(o), asked
 }
@@ -190,6 +190,13 @@ func TestReady(t *testing.T) {
 		}
 		if w := sent(t, h, http.MethodGet, healthPath, "10.0.0.1:1", token); w.Code != http.StatusOK {
 			t.Errorf("with %q the server is not alive: %d", token, w.Code)
+		}
+	}
+	h, _ = guarded(Options{Alive: func(context.Context) error { return errors.New("the loop of report does not answer") }})
+	for token, want := range map[string]int{"": 0, "Authorization: Bearer viewer": 1} {
+		w := sent(t, h, http.MethodGet, healthPath, "10.0.0.1:1", token)
+		if p := problemIn(t, w); p.Code != codeStuck || len(p.Errors) != want || strings.Contains(w.Body.String(), "report") != (want > 0) {
+			t.Errorf("with %q: %d %s", token, w.Code, w.Body)
 		}
 	}
 	h, _ = guarded(Options{})

@@ -35,6 +35,8 @@ type Options struct {
 	// Authenticate finds out who sends a request; nil: whoever can reach the listener
 	// may send all of them.
 	Authenticate Authenticate
+	// Alive returns why the process has to be restarted; nil: nobody knows.
+	Alive func(context.Context) error
 	// Checks returns what the server needs for its work; nil: nobody knows.
 	Checks func() []Check
 	// Metrics answers with the server's metrics; nil: it has none.

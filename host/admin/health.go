@@ -25,8 +25,20 @@ type healthDocument struct {
 // isOpen reports whether a path is answered without a token.
 func isOpen(path string) bool { return path == healthPath || path == readyPath }
 
-// health answers as long as the server answers.
-func health(*request) (healthDocument, error) { return healthDocument{"ok"}, nil }
+// health answers whether the process works, whatever it lacks: a restart brings no
+// registry back.
+func health(r *request) (healthDocument, error) {
+	if r.h.o.Alive != nil {
+		if err := r.h.o.Alive(r.Context()); err != nil {
+			p := refuse(http.StatusServiceUnavailable, codeStuck, "the process is stuck and has to be restarted")
+			if r.caller.Role.May(operator.View) {
+				p.Errors = []fault{{Message: err.Error()}}
+			}
+			return healthDocument{}, p
+		}
+	}
+	return healthDocument{"ok"}, nil
+}
 
 // ready answers with what the server lacks. What that is, only callers with a token
 // learn.
@@ -50,7 +62,7 @@ func ready(r *request) (healthDocument, error) {
 
 // metricsAction answers with metrics in the format of Prometheus.
 func metricsAction() action {
-	return action{givesType: textType, status: http.StatusOK, do: func(r *request) error {
+	return action{givesType: "text/plain", status: http.StatusOK, do: func(r *request) error {
 		r.h.o.Metrics.ServeHTTP(r.w, r.Request)
 		return nil
 	}}

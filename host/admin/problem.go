@@ -27,6 +27,7 @@ const (
 	codeCrossSite       = "cross_site"
 	codeWrongHost       = "wrong_host"
 	codeNotReady        = "not_ready"
+	codeStuck           = "stuck"
 )
 
 // The codes of host.Error.
@@ -99,6 +100,7 @@ var ownStatuses = map[string]int{
 	codeCrossSite:       http.StatusForbidden,
 	codeWrongHost:       http.StatusMisdirectedRequest,
 	codeNotReady:        http.StatusServiceUnavailable,
+	codeStuck:           http.StatusServiceUnavailable,
 }
 
 // statusOf returns the HTTP status of a code, 0 for one that does not exist.

@@ -31,7 +31,7 @@ func routes() []route {
 func aloneRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: openAPIPath, right: operator.View, does: openAPIAction(), alone: true, says: "answers with the OpenAPI document of this API"},
-		{method: http.MethodGet, path: healthPath, right: operator.View, does: shows(health), alone: true, says: "answers as long as the server answers. It needs no token"},
+		{method: http.MethodGet, path: healthPath, right: operator.View, does: shows(health), alone: true, fails: []string{codeStuck}, says: "answers whether the process works, or has to be restarted. It needs no token"},
 		{
 			method: http.MethodGet, path: readyPath, right: operator.View, does: shows(ready), alone: true, fails: []string{codeNotReady},
 			says:   "answers whether the server can do its work, and to callers with a token what it lacks. It needs no token",

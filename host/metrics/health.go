@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -63,6 +64,15 @@ func (m *Metrics) Ready() http.Handler {
 	}))
 }
 
+// Alive returns why the process is stuck and has to be restarted; nil: it is not. While
+// the server starts, nobody can tell.
+func (m *Metrics) Alive(ctx context.Context) error {
+	if h := m.host.Load(); h != nil {
+		return h.Alive(ctx)
+	}
+	return nil
+}
+
 // Health answers 503 if the process is stuck and has to be restarted, else 200. It is 200
 // also while the registry or the history is away: a restart brings neither back.
 func (m *Metrics) Health() http.Handler {
@@ -75,10 +85,8 @@ func (m *Metrics) Health() http.Handler {
 			Fault string `json:"fault,omitempty"`
 		}{Alive: true}
 		status := http.StatusOK
-		if h := m.host.Load(); h != nil {
-			if err := h.Alive(r.Context()); err != nil {
-				status, of.Alive, of.Fault = http.StatusServiceUnavailable, false, err.Error()
-			}
+		if err := m.Alive(r.Context()); err != nil {
+			status, of.Alive, of.Fault = http.StatusServiceUnavailable, false, err.Error()
 		}
 		answer(w, status, of)
 	}))
