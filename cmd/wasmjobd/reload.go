@@ -31,6 +31,7 @@ type reloader struct {
 
 	metrics *metrics.Metrics // of the server
 	manager *notifier        // nil: there is none
+	events  *admin.Events    // of the server
 }
 
 // fresh is the result of reading the files again.
@@ -41,7 +42,7 @@ type fresh struct {
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
-	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan chan<- fresh)}
+	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan chan<- fresh), events: admin.NewEvents()}
 	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
 	r.now.Store(f)
 	return r

@@ -148,7 +148,11 @@ const commandsPatience = 5 * time.Second
 // lastly to what has to be done if the process ends without waiting for serveJobs.
 func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
 	f, log := again.file(), again.log
-	o := options(f, log, observe)
+	o := options(f, log, func(e host.Event) {
+		observe(e)
+		e.Parameter = "" // those who follow may see less than those who read the configuration
+		again.events.Add(e.Kind, e.Config.Name, lineOf(e))
+	})
 	o.Count = again.metrics.Count
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {

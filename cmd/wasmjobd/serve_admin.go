@@ -98,7 +98,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, row
 func answers(again *reloader, r registry.Registry, rows *sqltrace.Store) admin.Options {
 	f := again.file()
 	return admin.Options{
-		Log: again.log, Runs: runsOf(rows), Reload: again.ask, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
+		Log: again.log, Runs: runsOf(rows), Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
 			var all []admin.Check
 			for _, c := range again.metrics.Checks() {
 				all = append(all, admin.Check(c))

@@ -48,6 +48,9 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	if o.Checks == nil {
 		o.Checks = func() []Check { return nil }
 	}
+	if o.Events == nil {
+		o.Events = NewEvents()
+	}
 	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.Header().Set("Content-Type", "text/plain")
@@ -55,10 +58,17 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	return NewHandler(o), asked
 }
 
+// over is a server that ends, so that a stream has only what is there.
+var over = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // sent sends a request with headers, "name: value", from an address.
 func sent(t testing.TB, h http.Handler, method, path, from string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), endedKey{}, over), method, path, nil)
 	r.RemoteAddr = from
 	for _, one := range headers {
 		name, value, _ := strings.Cut(one, ": ")

@@ -39,6 +39,8 @@ type Options struct {
 	Alive func(context.Context) error
 	// Checks returns what the server needs for its work; nil: nobody knows.
 	Checks func() []Check
+	// Events are what callers follow; nil: there is nothing to follow.
+	Events *Events
 	// Metrics answers with the server's metrics; nil: it has none.
 	Metrics http.Handler
 	// Log receives each request that writes; nil discards.
@@ -56,6 +58,7 @@ type Handler struct {
 	crossSite *http.CrossOriginProtection
 	callers   *rates // requests of callers
 	failures  *rates // wrong tokens of addresses
+	streams   chan struct{}
 }
 
 // request is one request while it is served.
@@ -76,7 +79,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond),
+		callers: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), streams: make(chan struct{}, maxStreams),
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}

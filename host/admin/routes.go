@@ -38,6 +38,14 @@ func aloneRoutes() []route {
 			served: func(o *Options) bool { return o.Checks != nil },
 		},
 		{
+			method: http.MethodGet, path: eventsPath, right: operator.View, does: followAction(), alone: true,
+			says: "sends starts and ends of items on this server as they come, as server-sent events whose data is that of `serve --events -`, without parameters. " +
+				"After 25 s the stream ends, and a client that comes back with Last-Event-ID misses none; an event `gap` says that some may be missing",
+			query:  []parameter{{name: "job", says: "only of this job"}},
+			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},
+			served: func(o *Options) bool { return o.Events != nil },
+		},
+		{
 			method: http.MethodGet, path: metricsPath, right: operator.View, does: metricsAction(), alone: true,
 			says: "answers with metrics in the text format of Prometheus", served: func(o *Options) bool { return o.Metrics != nil },
 		},

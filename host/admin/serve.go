@@ -39,7 +39,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	defer cut()
 	places := make(chan struct{}, maxRequests)
 	server := &http.Server{
-		Handler: &limitedHandler{h: h, places: places, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return within },
+		Handler: &limitedHandler{h: h, places: places, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}

@@ -48,6 +48,7 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "\n  after 200 requests at once", "host/admin/guard.go", "callerBurst     = 200\n"},
 	{"docs/OPERATIONS.md", "who gets 50 a second", "host/admin/guard.go", "callerPerSecond = 50\n"},
 	{"docs/OPERATIONS.md", "After ten wrong tokens", "host/admin/guard.go", "failureBurst     = 10\n"},
+	{"docs/API.md", "After 25 s the stream ends", "host/admin/events.go", "streamTime = 25 * time.Second\n"},
 	{"docs/API.md", "rows (100, at most 1000)", "host/admin/runs.go", "maxPage     = 1000\n"},
 	{"docs/OPERATIONS.md", "answers 16 requests at once, for 30 s at most", "host/admin/serve.go", "workTimeout  = 30 * time.Second\n"},
 	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests    = 16 "},

@@ -1,0 +1,163 @@
+package admin
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	eventsPath = "/api/v1/events"
+	eventsType = "text/event-stream"
+	// lastEventHeader has the id of the last event that a client got before.
+	lastEventHeader = "Last-Event-ID"
+	// gapEvent tells a client that events may be missing before those that follow.
+	gapEvent = "gap"
+
+	// maxEvents and maxEventBytes bound what is kept for clients that come back.
+	maxEvents     = 1024
+	maxEventBytes = 1 << 20
+	// maxStreams of the maxRequests at once may be streams.
+	maxStreams = maxRequests / 2
+	// streamTime is when a stream ends and its client comes back, so that a stream is
+	// bounded as every request is.
+	streamTime = 25 * time.Second
+)
+
+// Events keeps the newest events of a server. Those who follow them are told of each as
+// it comes. Create it with NewEvents.
+type Events struct {
+	// life tells the ids of this process from those of another.
+	life string
+
+	mu    sync.Mutex
+	kept  []event       // guarded by mu, the newest last
+	bytes int           // of kept, guarded by mu
+	count int64         // of all that came, guarded by mu
+	added chan struct{} // closed at the next one, guarded by mu
+}
+
+// event is something that happened. Its id is its number and the life of Events.
+type event struct {
+	kind, job string
+	data      []byte
+}
+
+// NewEvents returns Events without one.
+func NewEvents() *Events { return &Events{life: rand.Text()[:8], added: make(chan struct{})} }
+
+// Add adds an event: data is JSON in one line. It does not block, and forgets the oldest
+// events when there are too many.
+func (e *Events) Add(kind, job string, data []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	data = bytes.TrimSpace(data)
+	e.kept, e.bytes, e.count = append(e.kept, event{kind, job, data}), e.bytes+len(data), e.count+1
+	for len(e.kept) > maxEvents || e.bytes > maxEventBytes && len(e.kept) > 1 {
+		e.bytes -= len(e.kept[0].data)
+		e.kept = e.kept[1:]
+	}
+	close(e.added)
+	e.added = make(chan struct{})
+}
+
+// after returns the events after the first seen ones, and a channel that is closed when
+// there are more. gap: some before these are forgotten.
+func (e *Events) after(seen int64) (all []event, count int64, gap bool, more <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	oldest := e.count - int64(len(e.kept))
+	return append(all, e.kept[max(0, seen-oldest):]...), e.count, seen < oldest, e.added
+}
+
+// seen returns how many events a client has got by the id of its last one. Without an id
+// it has all of them, and with one of another life none; then it does not know which it
+// has missed.
+func (e *Events) seen(id string) (n int64, gap bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if id == "" {
+		return e.count, false
+	}
+	life, number, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || life != e.life || n < 0 || n > e.count {
+		return 0, true
+	}
+	return n, false
+}
+
+func (e *Events) id(n int64) string { return e.life + "-" + strconv.FormatInt(n, 10) }
+
+// followAction sends events as they come.
+func followAction() action {
+	return action{givesType: eventsType, status: http.StatusOK, do: follow}
+}
+
+func follow(r *request) error {
+	select {
+	case r.h.streams <- struct{}{}:
+		defer func() { <-r.h.streams }()
+	default:
+		return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already sends %d streams; try again", maxStreams))
+	}
+	events, job := r.h.o.Events, r.query.Get("job")
+	seen, gap := events.seen(r.Header.Get(lastEventHeader))
+	r.w.Header().Set("Content-Type", eventsType)
+	var text bytes.Buffer
+	text.WriteString("retry: 100\n\n")
+	over := time.NewTimer(streamTime)
+	defer over.Stop()
+	ended, _ := r.Context().Value(endedKey{}).(<-chan struct{})
+	for {
+		all, count, forgotten, more := events.after(seen)
+		if gap || forgotten {
+			fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: {}\n\n", events.id(count-int64(len(all))), gapEvent)
+			gap = false
+		}
+		for i, one := range all {
+			if job == "" || one.job == job {
+				fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", events.id(count-int64(len(all)-i-1)), one.kind, one.data)
+			}
+		}
+		seen = count
+		if text.Len() > 0 && (!r.stillAdmitted() || !r.push(&text)) {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-over.C:
+			return nil
+		case <-ended:
+			return nil
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// endedKey is the key of a channel in a context, which is closed when the server ends.
+type endedKey struct{}
+
+// stillAdmitted reports whether the token of a long request is still good.
+func (r *request) stillAdmitted() bool {
+	if r.h.o.Authenticate == nil {
+		return true
+	}
+	token, _, err := bearer(r.Request)
+	if err == nil {
+		_, err = r.h.o.Authenticate(r.Context(), token)
+	}
+	return err == nil
+}
+
+// push sends what is in a buffer. false: the client is gone.
+func (r *request) push(text *bytes.Buffer) bool {
+	_, err := text.WriteTo(r.w)
+	return err == nil && http.NewResponseController(r.w).Flush() == nil
+}

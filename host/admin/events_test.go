@@ -1,0 +1,191 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// number is the data of an event.
+func number(i int) []byte { return fmt.Appendf(nil, "{\"n\":%d}\n", i) }
+
+// eventsIn returns the kinds and data of the events in a stream, and the id of the last one.
+func eventsIn(stream string) (all []string, last string) {
+	for part := range strings.SplitSeq(stream, "\n\n") {
+		var kind string
+		for line := range strings.SplitSeq(part, "\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			switch name {
+			case "id":
+				last = value
+			case "event":
+				kind = value
+			case "data":
+				all = append(all, kind+" "+value)
+			}
+		}
+	}
+	return all, last
+}
+
+// A client that comes back gets what came meanwhile, and learns what it may have missed.
+func TestEventsGoOn(t *testing.T) {
+	t.Parallel()
+	events := NewEvents()
+	h, _ := guarded(Options{Events: events})
+	get := func(last, query string) ([]string, string) {
+		return eventsIn(sent(t, h, http.MethodGet, eventsPath+query, "10.0.0.1:1", "Authorization: Bearer viewer", lastEventHeader+": "+last).Body.String())
+	}
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			events.Add("start", []string{"even", "odd"}[i%2], number(i))
+		}
+	}
+	add(0, 3)
+	if all, _ := get("", ""); all != nil {
+		t.Errorf("who comes new gets what was: %q", all)
+	}
+	first := events.id(1)
+	all, last := get(first, "")
+	if want := []string{`start {"n":1}`, `start {"n":2}`}; !slices.Equal(all, want) || last != events.id(3) {
+		t.Errorf("%q up to %q, want %q", all, last, want)
+	}
+	if all, _ := get(first, "?job=even"); !slices.Equal(all, []string{`start {"n":2}`}) {
+		t.Errorf("of one job: %q", all)
+	}
+	if all, _ := get(last, ""); all != nil {
+		t.Errorf("again: %q", all)
+	}
+	for _, unknown := range []string{"another-1", events.id(4), events.id(-1), events.life, "x", events.life + "-x"} {
+		if all, last := get(unknown, ""); len(all) != 4 || all[0] != "gap {}" || last != events.id(3) {
+			t.Errorf("after %q: %q up to %q", unknown, all, last)
+		}
+	}
+	add(3, maxEvents+3)
+	if all, _ := get(first, ""); len(all) != maxEvents+1 || all[0] != "gap {}" || all[1] != `start {"n":3}` {
+		t.Errorf("after too many: %d, %q", len(all), all[:2])
+	}
+	if all, _ := get(events.id(3), ""); len(all) != maxEvents || all[0] != `start {"n":3}` {
+		t.Errorf("after the most that are kept: %d, %q", len(all), all[:2])
+	}
+	events.Add("end", "large", bytes.Repeat([]byte("1"), maxEventBytes+1))
+	if len(events.kept) != 1 || events.bytes != maxEventBytes+1 {
+		t.Errorf("%d events with %d bytes are kept", len(events.kept), events.bytes)
+	}
+}
+
+// stream opens a stream at an address and returns its lines.
+func stream(t *testing.T, address, token string) *bufio.Scanner {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+eventsPath, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	transport := &http.Transport{DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != eventsType {
+		t.Fatalf("answered %d %q", answer.StatusCode, answer.Header.Get("Content-Type"))
+	}
+	return bufio.NewScanner(answer.Body)
+}
+
+// until reads lines up to one with a text; false: the stream ends before.
+func until(lines *bufio.Scanner, text string) bool {
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// Events come as they happen, until the token is revoked.
+func TestEventsComeAtOnce(t *testing.T) {
+	t.Parallel()
+	var revoked atomic.Bool
+	events := NewEvents()
+	h := NewHandler(Options{Operate: onMemory, Events: events, Authenticate: func(ctx context.Context, token string) (operator.Caller, error) {
+		if revoked.Load() {
+			token = "revoked"
+		}
+		return known(ctx, token)
+	}})
+	lines := stream(t, serveTCP(t, TLS{}, h), "viewer")
+	if !until(lines, "retry: ") { // it is open
+		t.Fatal("the stream ends at once")
+	}
+	for i := range 3 {
+		events.Add("start", "report", number(i))
+		if !until(lines, fmt.Sprintf(`data: {"n":%d}`, i)) {
+			t.Fatalf("event %d did not come", i)
+		}
+	}
+	revoked.Store(true)
+	events.Add("start", "report", number(3))
+	if until(lines, "data: ") {
+		t.Error("an event came to who has no valid token any more")
+	}
+}
+
+// A stream ends in time, and there are not too many.
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := guarded(Options{})
+		begun := time.Now()
+		var streams sync.WaitGroup
+		for range maxStreams {
+			streams.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, eventsPath, nil)
+				r.Header.Set("Authorization", "Bearer viewer")
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			})
+		}
+		synctest.Wait()
+		w := sent(t, h, http.MethodGet, eventsPath, "10.0.0.1:1", "Authorization: Bearer viewer")
+		if p := problemIn(t, w); p.Code != codeBusy {
+			t.Errorf("one more is answered %d %s", w.Code, w.Body)
+		}
+		streams.Wait()
+		if took := time.Since(begun); took != streamTime {
+			t.Errorf("they took %s", took)
+		}
+	})
+}
+
+// Whatever id a client sends, it gets a number that events have, or learns of a gap.
+func FuzzLastEvent(f *testing.F) {
+	events := NewEvents()
+	for i := range 5 {
+		events.Add("start", "report", number(i))
+	}
+	for _, id := range []string{"", events.id(0), events.id(5), events.id(6), events.life + "-", events.life + "-9223372036854775808", "-1", events.life + "-+3", events.life + "-1-1"} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		n, gap := events.seen(id)
+		switch {
+		case n < 0 || n > 5 || gap && n != 0:
+			t.Errorf("%q is event %d, gap %v", id, n, gap)
+		case id != "" && !gap && !strings.HasPrefix(id, events.life+"-"):
+			t.Errorf("%q is of another life", id)
+		}
+	})
+}
