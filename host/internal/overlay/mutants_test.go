@@ -3,7 +3,7 @@ package overlay
 import "slices"
 
 func mutants() []mutant {
-	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), sessionMutants(), fileMutants(), discoveryMutants())
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), sessionMutants(), fileMutants(), discoveryMutants(), finderMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
