@@ -294,8 +294,12 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 }
 
 // isNewMark: the running mark is another one than that which was read before. The one
-// before may have gone in between, unread.
+// before may have gone in between, unread. A mark that came and went unread has no
+// revision.
 func (d *Decoder) isNewMark(i int, created int64) bool {
+	if created == 0 {
+		return true
+	}
 	d.marked = append(d.marked, make([]int64, max(0, i+1-len(d.marked)))...)
 	before := d.marked[i]
 	d.marked[i] = created

@@ -33,3 +33,31 @@ func TestBegan(t *testing.T) {
 		}
 	}
 }
+
+func TestEachRunningMarkCounts(t *testing.T) {
+	t.Parallel()
+	d := v21.NewJob("n", "j").NewDecoder(nil)
+	mark := func(created int64) {
+		d.Apply("/n/j/sharding/0/running", registry.Node{Exists: true, Stat: registry.Stat{Created: created, Owner: 100}})
+	}
+	gone := func() { d.Apply("/n/j/sharding/0/running", registry.Node{}) }
+	d.Apply("/n/j/sharding", registry.Node{Exists: true, Children: []string{"0"}})
+	d.Apply("/n/j/sharding/0", registry.Node{Exists: true, Children: []string{"running"}})
+	for k, change := range []struct {
+		name string
+		do   func()
+		want int32
+	}{
+		{"it comes", func() { mark(5) }, 1},
+		{"it is read again", func() { mark(5) }, 1},
+		{"another is in its place", func() { mark(7) }, 2},
+		{"it has gone", gone, 2},
+		{"one came and went unread", func() { mark(0); gone() }, 3},
+		{"and one more", func() { mark(0); gone() }, 4},
+		{"it comes", func() { mark(9) }, 5},
+	} {
+		if change.do(); d.View().Items[0].Marks != change.want {
+			t.Errorf("%d: %s: %d marks, want %d", k, change.name, d.View().Items[0].Marks, change.want)
+		}
+	}
+}
