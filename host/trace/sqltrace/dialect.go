@@ -19,9 +19,12 @@ type dialect struct {
 	// become ends the statement that puts a row: what a row that is stored already
 	// takes from the new one.
 	become string
+	// index begins the statement that makes an index, unless it is there; else made has
+	// the error.
+	index string
 	// stay ends the statement that puts a row into a table of ElasticJob, where one that
-	// is there stays, and stateIndex makes the index that it has.
-	stay, stateIndex string
+	// is there stays.
+	stay string
 	// Types that are spelled in different ways. Names compare as bytes, as in Go, or
 	// pages and cursors would not agree.
 	name, bytes, truth, options string
@@ -45,19 +48,20 @@ func sqlite() *dialect {
 		driver:  "sqlite",
 		columns: "SELECT name FROM pragma_table_info(?)",
 		become:  conflict,
+		index:   "CREATE INDEX IF NOT EXISTS",
 		name:    "VARCHAR(255)", bytes: "BLOB",
 	}
 }
 
 func postgres() *dialect {
 	return &dialect{
-		driver:     "pgx",
-		numbered:   true,
-		columns:    "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?",
-		become:     conflict,
-		stay:       "ON CONFLICT (id) DO NOTHING",
-		stateIndex: "CREATE INDEX IF NOT EXISTS TASK_ID_STATE_INDEX ON JOB_STATUS_TRACE_LOG (task_id, state)",
-		name:       `VARCHAR(255) COLLATE "C"`, bytes: "BYTEA", truth: "BOOLEAN",
+		driver:   "pgx",
+		numbered: true,
+		columns:  "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?",
+		become:   conflict,
+		index:    "CREATE INDEX IF NOT EXISTS",
+		stay:     "ON CONFLICT (id) DO NOTHING",
+		name:     `VARCHAR(255) COLLATE "C"`, bytes: "BYTEA", truth: "BOOLEAN",
 		// The function has no value, and the number is ours alone.
 		lock:   "SELECT 1 FROM (SELECT pg_advisory_lock(7812053340961)) AS l",
 		unlock: "SELECT pg_advisory_unlock(7812053340961)",
@@ -75,11 +79,11 @@ func mysql() *dialect {
 			"reason_code = IF(" + taken + ", VALUES(reason_code), reason_code), state = IF(" + taken + ", VALUES(state), state)",
 		// A text would be compared without the spaces at its end.
 		name: "VARBINARY(255)", bytes: "MEDIUMBLOB", truth: "INT",
-		stay:       "ON DUPLICATE KEY UPDATE id = id",
-		stateIndex: "CREATE INDEX TASK_ID_STATE_INDEX ON JOB_STATUS_TRACE_LOG (task_id, state)",
-		options:    " ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-		lock:       "SELECT GET_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())), 60)",
-		unlock:     "SELECT RELEASE_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())))",
+		index:   "CREATE INDEX",
+		stay:    "ON DUPLICATE KEY UPDATE id = id",
+		options: " ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+		lock:    "SELECT GET_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())), 60)",
+		unlock:  "SELECT RELEASE_LOCK(CONCAT('wasmjobd.', MD5(DATABASE())))",
 		// A table, a column, an index that is there.
 		made: []string{"Error 1050 ", "Error 1060 ", "Error 1061 "},
 		// The default locks more than the rows that are written.

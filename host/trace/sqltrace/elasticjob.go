@@ -25,6 +25,7 @@ const (
 		"original_task_id VARCHAR(255) NOT NULL, task_id VARCHAR(255) NOT NULL, slave_id VARCHAR(50) NOT NULL, source VARCHAR(50) NOT NULL, " +
 		"execution_type VARCHAR(20) NOT NULL, sharding_item VARCHAR(100) NOT NULL, state VARCHAR(20) NOT NULL, message VARCHAR(4000) NULL, " +
 		"creation_time TIMESTAMP NULL, PRIMARY KEY (id)){options}"
+	elasticJobIndex = " TASK_ID_STATE_INDEX ON JOB_STATUS_TRACE_LOG (task_id, state)"
 
 	insertExecution = "INSERT INTO JOB_EXECUTION_LOG (id, job_name, task_id, hostname, ip, sharding_item, execution_source, failure_cause, " +
 		"is_success, start_time, complete_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
@@ -34,7 +35,7 @@ const (
 
 // makeElasticJob makes the tables of ElasticJob, if they are not there.
 func (r *Reader) makeElasticJob(ctx context.Context) error {
-	for _, statement := range []string{elasticJobExecutions, elasticJobStates, r.dialect.stateIndex} {
+	for _, statement := range []string{elasticJobExecutions, elasticJobStates, r.dialect.index + elasticJobIndex} {
 		if _, err := r.db.ExecContext(ctx, r.dialect.spell(statement)); err != nil && !r.dialect.wasMade(err) {
 			return r.fail("make the tables of ElasticJob", err)
 		}

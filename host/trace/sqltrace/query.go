@@ -61,7 +61,7 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 		columns = withoutLogs(columns)
 	}
 	query := "SELECT " + columns + " FROM wasmjobd_run" + w.String() +
-		" ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC LIMIT ?"
+		f.order() + " LIMIT ?"
 	var page Page
 	for row, err := range r.scan(ctx, query, append(w.args, limit+1)) {
 		if err != nil {
@@ -128,10 +128,32 @@ func (f Filter) where() (*conditions, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.add("instant_ms <= ?", c.Instant) // what follows says so, too, and MySQL does not see it
-		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
+		f.after(w, c)
 	}
 	return w, nil
+}
+
+// order is that of Query. Where there is one job it is left out, or databases do not
+// see that the index of jobs has this order.
+func (f Filter) order() string {
+	if f.Job != "" {
+		return " ORDER BY instant_ms DESC, item DESC, run DESC, attempt DESC"
+	}
+	return " ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC"
+}
+
+// after adds the condition of rows that come after a cursor in that order.
+func (f Filter) after(w *conditions, c cursor) {
+	// The comparison of rows says so, too, and MySQL does not see it.
+	w.add("instant_ms <= ?", c.Instant)
+	switch {
+	case f.Job == "":
+		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
+	case f.Job == c.Job:
+		w.add("(instant_ms, item, run, attempt) < (?, ?, ?, ?)", c.Instant, c.Item, c.Run, c.Attempt)
+	case f.Job > c.Job:
+		w.add("instant_ms < ?", c.Instant)
+	}
 }
 
 // Has reports whether Query would return a row if it was stored.

@@ -113,6 +113,23 @@ func TestCursorIsStable(t *testing.T) {
 	})
 }
 
+// A cursor may be of a row of any job, whatever job is asked for with it.
+func TestCursorOfAnotherJob(t *testing.T) {
+	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
+		s := open(t, loc)
+		rows := []trace.Row{run("a", 0, 10), run("b", 0, 10), run("b", 1, 10), run("c", 0, 10), run("b", 0, 20), run("b", 0, 5)}
+		write(t, s, rows...)
+		slices.SortFunc(rows, newest)
+		for i := range rows {
+			f := sqltrace.Filter{Job: "b", Cursor: sqltrace.After(&rows[i])}
+			want := slices.DeleteFunc(slices.Clone(rows[i+1:]), func(r trace.Row) bool { return r.Job != "b" })
+			if diff := gocmp.Diff(want, append(want[:0:0], all(t, s.Reader, f)...)); diff != "" {
+				t.Errorf("after %s/%d at %d: %s", rows[i].Job, rows[i].Item, rows[i].Instant, diff)
+			}
+		}
+	})
+}
+
 func TestRowsFeedTheChecker(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
