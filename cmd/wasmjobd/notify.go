@@ -45,7 +45,7 @@ func newNotifier(env []string, log *slog.Logger) *notifier {
 	if path == "" {
 		return nil
 	}
-	socket, err := net.Dial("unixgram", path)
+	socket, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		log.Error("the service manager cannot be notified", "error", err)
 		return nil

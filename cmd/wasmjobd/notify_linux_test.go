@@ -26,21 +26,12 @@ type manager struct {
 
 func newManager(t *testing.T) manager {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "notify") // short enough for the address of a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "socket")
+	path := filepath.Join(t.TempDir(), "socket")
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = c.Close()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = c.Close() })
 	return manager{c, path}
 }
 
