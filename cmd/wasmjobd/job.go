@@ -101,7 +101,19 @@ func jobVerb(name, short, asked string, do func(cluster, context.Context, string
 
 func jobTrigger(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
-	return jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", cluster.Trigger)(o)
+	key := ""
+	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
+		if key == "" {
+			return op.Trigger(ctx, name)
+		}
+		t, err := op.TriggerOnce(ctx, name, key)
+		if t.Again {
+			o.term.note("%s: this key has triggered it before, and triggers nothing now", plain(name))
+		}
+		return err
+	})(o)
+	c.Flags().StringVar(&key, "key", "", "trigger once for this idempotency `key` within a day, however often this is said")
+	return c
 }
 
 func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {

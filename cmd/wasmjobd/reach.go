@@ -41,6 +41,7 @@ type cluster interface {
 	SetServer(ctx context.Context, name, ip string, disabled bool) error
 	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
 	Trigger(context.Context, string) error
+	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
 	Pause(context.Context, string) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error
@@ -51,6 +52,11 @@ type cluster interface {
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error
 	AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error
+
+	CreateToken(ctx context.Context, name string, role operator.Role, life time.Duration) (secret string, t operator.Token, err error)
+	Tokens(context.Context) ([]operator.Token, error)
+	RevokeToken(ctx context.Context, name string) error
+	Audit(context.Context, operator.AuditFilter) ([]operator.AuditRow, error)
 }
 
 var (
@@ -197,6 +203,7 @@ func (o *operatorVerb) withOperator(ctx context.Context, f *config.File, do func
 		if err != nil {
 			return err
 		}
+		op.As(operator.Author{Name: localUser(), Way: operator.ByRegistry})
 		return errors.Join(do(op), op.Close())
 	})
 }

@@ -42,6 +42,8 @@ func rootCommand(term *terminal) *cobra.Command {
 		jobCommand(term),
 		moduleCommand(term),
 		serverCommand(term),
+		tokenCommand(term),
+		auditCommand(term),
 		doctorCommand(term),
 		versionCommand(term),
 		compileCommand(term),
