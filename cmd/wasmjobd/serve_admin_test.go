@@ -57,6 +57,12 @@ func TestVerbsByAddress(t *testing.T) {
 	by(exitOK, "job", "resume", "quick")
 	by(exitOK, "server", "list")
 	by(exitOK, "module", "show", "quick")
+	if out := by(exitOK, "audit", "list"); !regexp.MustCompile(`(?m) first +token +job pause +quick +-$`).MatchString(out) || !strings.Contains(out, "token create") {
+		t.Errorf("the audit:\n%s", out)
+	}
+	if out := by(exitOK, "token", "list"); !regexp.MustCompile(`(?m)^first +admin .* serve +never$`).MatchString(out) {
+		t.Errorf("tokens:\n%s", out)
+	}
 	by(exitNotFound, "job", "pause", "quack")
 	by(exitUsage, "job", "list", "--config", filepath.Join(dir, "jobs.toml"))
 	asked(t, nil, exitUsage, "job", "list", "--address", address)

@@ -82,7 +82,7 @@ func tokenList(o *operatorVerb) *cobra.Command {
 		Long: "For each token: its role, when it was made and by whom, and when it expires. One that has\n" +
 			"expired is shown for a day.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				all, err := op.Tokens(ctx)
 				switch {
 				case err != nil:
@@ -90,7 +90,7 @@ func tokenList(o *operatorVerb) *cobra.Command {
 				case o.term.json():
 					return o.term.printJSON(listedTokens{Version: 1, Tokens: append([]operator.Token{}, all...)})
 				case len(all) == 0:
-					o.term.note("there is no token in namespace %s", f.Registry.Namespace)
+					o.term.note("this cluster has no token")
 				}
 				w := table(o.term, "TOKEN\tROLE\tCREATED\tBY\tEXPIRES")
 				for _, t := range all {

@@ -200,11 +200,12 @@ func (c *Client) TriggerOnce(ctx context.Context, name, key string) (operator.Tr
 	if err != nil {
 		return operator.Triggered{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://wasmjobd"+jobPath(name)+"/runs", http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+jobPath(name)+"/runs", http.NoBody)
 	if err != nil {
 		return operator.Triggered{}, fmt.Errorf("make a request: %w", err)
 	}
-	r.Header[keyHeader] = []string{key}
+	r.Header.Set("User-Agent", "wasmjobd")
+	r.Header.Set(keyHeader, key)
 	answer, err := c.do(r)
 	if err != nil {
 		return operator.Triggered{}, err

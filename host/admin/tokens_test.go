@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,60 @@ func TestTriggerWithAKeyThroughTheServer(t *testing.T) {
 	rows, err := s.client.Audit(t.Context(), operator.AuditFilter{Verb: "job trigger"})
 	if err != nil || len(rows) != 1 {
 		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+// At the address of a server a token does what its role allows, as long as it is valid.
+func TestTokensByAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	<-s.host.Ready()
+	ctx := t.Context()
+	keyring := operator.NewKeyring(s.registry, "wasmjobd", nil)
+	var running sync.WaitGroup
+	running.Go(func() { keyring.Run(ctx) })
+	t.Cleanup(running.Wait)
+	check := func(_ context.Context, token string) (operator.Caller, error) { return keyring.Check(token) }
+	address := "http://" + serveTCP(t, TLS{}, NewHandler(Options{Operate: s.operate, Authenticate: check}))
+	made := func(name string, role operator.Role) *Client {
+		secret, _, err := s.client.CreateToken(ctx, name, role, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for again := time.NewTicker(time.Millisecond); ; <-again.C {
+			if _, err := keyring.Check(secret); err == nil {
+				return at(t, address, secret)
+			}
+		}
+	}
+	root, ann, ci := made("root", operator.RoleAdmin), made("ann", operator.RoleOperator), made("ci", operator.RolePublisher)
+	if got, err := ann.TriggerOnce(ctx, "report", "a key"); err != nil || got.Again {
+		t.Errorf("%+v, %v", got, err)
+	}
+	<-s.ran
+	if got, err := root.TriggerOnce(ctx, "report", "a key"); err != nil || !got.Again {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantCode(t, "a publisher triggers", ci.Trigger(ctx, "report"), host.Denied, "ci has the role publisher")
+	wantCode(t, "an operator revokes", ann.RevokeToken(ctx, "root"), host.Denied, "ann has the role operator")
+	_, _, err := ci.CreateToken(ctx, "mine", operator.RoleAdmin, 0)
+	wantCode(t, "a publisher makes an admin", err, host.Denied, "ci has the role publisher")
+	_, err = ann.Tokens(ctx)
+	wantCode(t, "an operator lists", err, host.Denied, "ann has the role operator")
+	_, err = ann.Audit(ctx, operator.AuditFilter{})
+	wantCode(t, "an operator reads the audit", err, host.Denied, "ann has the role operator")
+	rows, err := root.Audit(ctx, operator.AuditFilter{Verb: "job trigger"})
+	if err != nil || len(rows) != 1 || rows[0].Name != "ann" || rows[0].Role != operator.RoleOperator || rows[0].Way != operator.ByToken {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if err := root.RevokeToken(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for again := time.NewTicker(time.Millisecond); ; <-again.C {
+		if _, err := ann.Jobs(ctx); err != nil {
+			wantCode(t, "a revoked token", err, host.Denied, "it was revoked")
+			break
+		}
 	}
 }
 
