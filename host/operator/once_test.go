@@ -113,16 +113,54 @@ func TestKeyOfManyClients(t *testing.T) {
 	})
 }
 
-// forgetful is a session whose first transaction with a key is applied without an answer.
+// overtaken is a session before whose first transaction with a key another one comes.
+type overtaken struct {
+	registry.Session
+	by func()
+}
+
+// Commit implements registry.Session.
+func (s *overtaken) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if len(ops) > 2 && s.by != nil {
+		by := s.by
+		s.by = nil
+		by()
+	}
+	return s.Session.Commit(ctx, ops...)
+}
+
+// Who is overtaken in the same millisecond is told that the key was used before.
+func TestKeyThatAnotherUsesAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := onceStage(t)
+		o, other := operate(t, reg), operate(t, reg)
+		var first Triggered
+		o.session = &overtaken{o.session, func() {
+			var err error
+			if first, err = other.TriggerOnce(t.Context(), "j", "a"); err != nil {
+				t.Error(err)
+			}
+		}}
+		got, err := o.TriggerOnce(t.Context(), "j", "a")
+		time.Sleep(time.Minute)
+		if n := rows.count("j", trace.Succeeded); n != 1 || err != nil || !got.Again || first.Again || !got.At.Equal(first.At) {
+			t.Errorf("%d runs, %+v and %+v, %v", n, first, got, err)
+		}
+	})
+}
+
+// forgetful is a session whose first large transaction is applied without an answer.
 type forgetful struct {
 	registry.Session
-	done bool
+	least int // so many ops are large
+	done  bool
 }
 
 // Commit implements registry.Session.
 func (s *forgetful) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r, err := s.Session.Commit(ctx, ops...)
-	if err == nil && len(ops) > 2 && !s.done {
+	if err == nil && len(ops) >= s.least && !s.done {
 		s.done = true
 		return registry.Receipt{}, fmt.Errorf("%w: as the test wants it", registry.ErrUnknown)
 	}
@@ -135,7 +173,7 @@ func TestKeyWhoseAnswerIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := onceStage(t)
 		o := operate(t, reg)
-		o.session = &forgetful{Session: o.session}
+		o.session = &forgetful{Session: o.session, least: 3}
 		got, err := o.TriggerOnce(t.Context(), "j", "a")
 		time.Sleep(time.Minute)
 		if n := rows.count("j", trace.Succeeded); n != 1 || err != nil || got.Again || !o.session.(*forgetful).done {

@@ -169,6 +169,32 @@ func TestMistypedTokens(t *testing.T) {
 	}
 }
 
+// A token whose creation or revocation had no answer is there, or gone, once.
+func TestTokenWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	reg := memory(t)
+	o := operate(t, reg)
+	direct := o.session
+	o.session = &forgetful{Session: direct, least: 2}
+	secret := newToken(t, o, "ann", RoleViewer, 0)
+	if !o.session.(*forgetful).done {
+		t.Error("the answer was not lost")
+	}
+	if _, err := hashOf(secret); err != nil {
+		t.Error(err)
+	}
+	if list, err := o.Tokens(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	o.session = &forgetful{Session: direct, least: 2}
+	if err := o.RevokeToken(t.Context(), "ann"); err != nil || !o.session.(*forgetful).done {
+		t.Error(err)
+	}
+	if list, err := o.Tokens(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // There are at most 1,000 tokens, of readable names, known roles and bounded lives.
 func TestTokensAreBounded(t *testing.T) {
 	t.Parallel()
