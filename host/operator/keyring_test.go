@@ -21,6 +21,7 @@ type far struct {
 
 	mu       sync.Mutex // guards the fields below
 	cut      chan struct{}
+	after    func() // is called once, between a read and its reply
 	answered time.Time
 }
 
@@ -74,7 +75,15 @@ func (s *farSession) Read(ctx context.Context, path string) (registry.Node, erro
 	if err := s.await(ctx); err != nil {
 		return registry.Node{}, err
 	}
-	return s.Session.Read(ctx, path)
+	n, err := s.Session.Read(ctx, path)
+	s.f.mu.Lock()
+	after := s.f.after
+	s.f.after = nil
+	s.f.mu.Unlock()
+	if after != nil {
+		after()
+	}
+	return n, err
 }
 
 // await waits until the session is not cut off.
@@ -142,6 +151,35 @@ func TestTokensThatCannotBeReadAgain(t *testing.T) {
 		synctest.Wait()
 		wantToken(t, k, "ann's, read again", ann, string(host.Denied))
 		wantToken(t, k, "bob's, read again", bob, "bob viewer")
+	})
+}
+
+// A reply that is older than an event does not count as an answer to it.
+func TestTokensRevokedWhileTheyAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		away := &far{Registry: reg}
+		o := operate(t, reg)
+		ann := newToken(t, o, "ann", RoleViewer, 0)
+		k := keyring(t, away)
+		synctest.Wait()
+		away.mu.Lock()
+		away.after = func() {
+			if err := o.RevokeToken(t.Context(), "ann"); err != nil {
+				t.Error(err)
+			}
+			away.setCut(true)
+			time.Sleep(time.Millisecond) // virtual: the event comes meanwhile
+		}
+		away.mu.Unlock()
+		other := operate(t, reg)
+		newToken(t, other, "bob", RoleViewer, 0)
+		time.Sleep(staleTokens + 2*time.Millisecond)
+		wantToken(t, k, "ann's", ann, string(host.Unavailable))
+		away.setCut(false)
+		synctest.Wait()
+		wantToken(t, k, "ann's, read again", ann, string(host.Denied))
 	})
 }
 
