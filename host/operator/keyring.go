@@ -34,6 +34,7 @@ type Keyring struct {
 	registry registry.Registry
 	tree     clustertree.Tree
 	log      *slog.Logger
+	warned   string // the newest warning of Run, unless all was well after it
 
 	mu      sync.RWMutex // guards the fields below
 	session registry.Session
@@ -125,7 +126,7 @@ func (k *Keyring) Run(ctx context.Context) {
 		if time.Since(begun) > backoff.Last {
 			p = new(backoff.Backoff)
 		}
-		k.log.Warn("no token is accepted until the registry is back", "error", err)
+		k.warn("no token is accepted until the registry is back", err)
 		session.Sleep(ctx, p.Next())
 	}
 }
@@ -165,11 +166,11 @@ func (k *Keyring) follow(ctx context.Context) error {
 			}
 		}
 		if err := k.read(ctx, s); err != nil {
-			k.log.Warn("the tokens cannot be read", "error", err)
+			k.warn("the tokens cannot be read", err)
 			session.Sleep(ctx, retry.Next())
 			continue
 		}
-		retry = new(backoff.Backoff)
+		retry, k.warned = new(backoff.Backoff), ""
 		select {
 		case <-inbox.News():
 		case <-again.C:
@@ -179,6 +180,14 @@ func (k *Keyring) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warn logs what is wrong, once as long as it is the same.
+func (k *Keyring) warn(what string, err error) {
+	if text := err.Error(); text != k.warned {
+		k.warned = text
+		k.log.Warn(what, "error", err)
+	}
 }
 
 // notice says that the tokens in memory may be old from now on.

@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -151,6 +154,36 @@ func TestTokensThatCannotBeReadAgain(t *testing.T) {
 		synctest.Wait()
 		wantToken(t, k, "ann's, read again", ann, string(host.Denied))
 		wantToken(t, k, "bob's, read again", bob, "bob viewer")
+	})
+}
+
+// A registry that stays away is logged once, and again when it went away anew.
+func TestTokensThatCannotBeReadAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		o := operate(t, reg)
+		secret := newToken(t, o, "ann", RoleViewer, 0)
+		n, err := o.Node(t.Context(), o.tree.Tokens())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		k := NewKeyring(reg, "jobs", slog.New(slog.NewTextHandler(&log, nil)))
+		var running sync.WaitGroup
+		running.Go(func() { k.Run(t.Context()) })
+		t.Cleanup(running.Wait)
+		for turn := 1; turn <= 2; turn++ {
+			put(t, o, registry.Set, o.tree.Tokens(), "damaged")
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if n := strings.Count(log.String(), "cannot be read"); n != 2*turn { // the message, and its error
+				t.Errorf("turn %d: %s", turn, &log)
+			}
+			put(t, o, registry.Set, o.tree.Tokens(), string(n.Data))
+			time.Sleep(time.Minute)
+			wantToken(t, k, "mended", secret, "ann viewer")
+		}
 	})
 }
 
