@@ -126,6 +126,7 @@ func (j *jvm) exit() {
 		t.stop()
 	}
 	j.up, j.frozen, j.backlog = false, false, nil
+	j.w.ledger.killed = j.w.now // it was told to end long before, if its runs are long
 	j.s.drop()
 }
 
