@@ -8,10 +8,11 @@ import (
 )
 
 // Dialect is what one layout names and writes in its own way. Layouts 2.1 and 3 differ in
-// that, and layout 3 has more nodes (trigger, failovering), which no dialect adds yet.
-// Layouts 2.0 and 1 identify members by their addresses: they keep registrations, owners
-// and marks elsewhere, which no dialect covers yet either. Operations carry the versions
-// that their nodes must have; the transaction gives them the names of their fences.
+// that, and layout 3 has more nodes (trigger, failovering), which no dialect adds yet, and
+// marks that name a member, which no dialect reads. Layouts 2.0 and 1 identify members by
+// their addresses: they keep registrations, owners and marks elsewhere, of which a dialect
+// can write the registrations alone. Operations carry the versions that their nodes must
+// have; the transaction gives them the names of their fences.
 type Dialect interface {
 	// Name is the layout's, as a job's configuration has it.
 	Name() string
