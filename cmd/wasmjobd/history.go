@@ -77,7 +77,7 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	}
 	// It writes lines of its own to standard error, beside the errors that it returns.
 	if err := mysql.SetLogger(new(mysql.NopLogger)); err != nil {
-		return sqltrace.Location{}, err
+		return sqltrace.Location{}, fmt.Errorf("keep the driver quiet: %w", err)
 	}
 	at, err := sqltrace.Address(f.History.Address, password)
 	at.ElasticJob = f.History.ElasticJob

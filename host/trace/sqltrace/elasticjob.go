@@ -104,6 +104,7 @@ func sourceOf(c trace.Cause) string {
 		return "MISFIRE"
 	case trace.Failover:
 		return "FAILOVER"
+	case trace.Schedule, trace.Trigger:
 	}
 	return "NORMAL_TRIGGER"
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -99,9 +100,7 @@ func mysqlSource(u *url.URL, password string) string {
 		"sql_mode":  {"'STRICT_ALL_TABLES'"}, // nothing is cut in silence
 		"time_zone": {"'+00:00'"},            // of what the driver sends
 	}
-	for key, values := range u.Query() {
-		q[key] = values
-	}
+	maps.Copy(q, u.Query())
 	return u.User.Username() + ":" + password + "@tcp(" + host + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + q.Encode()
 }
 

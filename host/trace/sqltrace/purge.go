@@ -152,7 +152,7 @@ func (s *Store) purgeSome(ctx context.Context, w *conditions) (int64, error) {
 }
 
 func (s *Store) oldest(ctx context.Context, w *conditions) ([]trace.Row, error) {
-	rows, err := s.query(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+ //nolint:gosec // the text is made of constants; values are arguments
+	rows, err := s.query(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+
 		" ORDER BY instant_ms, item, run, attempt LIMIT ?", append(slices.Clip(w.args), purgeChunk)...)
 	if err != nil {
 		return nil, s.fail("look for old rows", err)

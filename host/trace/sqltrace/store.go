@@ -187,12 +187,12 @@ const serverTime = 30 * time.Second
 // exclusively runs do in one transaction, one at a time in this process.
 func (s *Store) exclusively(ctx context.Context, what string, do func(context.Context, *sql.Tx) error) error {
 	return s.alone(ctx, what, func() error {
-		if s.file == "" {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, serverTime)
-			defer cancel()
+		if s.file != "" { // it waits as long as the disk does
+			return s.transact(ctx, what, func(tx *sql.Tx) error { return do(ctx, tx) })
 		}
-		return s.transact(ctx, what, func(tx *sql.Tx) error { return do(ctx, tx) })
+		within, cancel := context.WithTimeout(ctx, serverTime)
+		defer cancel()
+		return s.transact(within, what, func(tx *sql.Tx) error { return do(within, tx) })
 	})
 }
 

@@ -37,7 +37,7 @@ const (
 	// User and Password are what servers let in. The password has what must be escaped
 	// somewhere.
 	User     = "tester"
-	Password = `p'a"s:s@w/o?r%20d\#&`
+	Password = `p'a"s:s@w/o?r%20d\#&` //nolint:gosec // of servers on loopback that end with the test
 )
 
 // Server is a server process. Its methods fail the test.
@@ -309,8 +309,8 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find a port: %w", err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	defer l.Close() //nolint:errcheck // nothing was accepted
+	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
@@ -331,7 +331,7 @@ func find(t testing.TB, pattern, debian string) string {
 	if strict() && os.Getuid() == 0 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		install := exec.CommandContext(ctx, "apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", debian)
+		install := exec.CommandContext(ctx, "apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", debian) //nolint:gosec // a package that is named here
 		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("install %s: %v\n%s", debian, err, tail(out))
