@@ -75,7 +75,7 @@ const (
 // The variables that stand for --address and --token-file.
 const (
 	addressVariable = "WASMJOBD_ADDRESS"
-	tokenVariable   = "WASMJOBD_TOKEN_FILE"
+	tokenVariable   = "WASMJOBD_TOKEN_FILE" //nolint:gosec // the name of a variable
 )
 
 // addressFlags adds the flags of a verb that a server elsewhere can be asked for.

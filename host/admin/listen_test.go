@@ -215,7 +215,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	shows("removed", "the second")
 	a.write(t, "the third one", files)
 	shows("mended", "the third one")
-	if _, _, err := get(t, url, "", &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil { //nolint:gosec // it is refused
+	if _, _, err := get(t, url, "", &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
 		t.Error("TLS 1.1 is spoken")
 	}
 }

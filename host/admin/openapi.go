@@ -78,11 +78,12 @@ func (r *route) operation(documents schemas) schema {
 
 // operationID makes a name from the method and the path, as getJobsJobRuns.
 func (r *route) operationID() string {
-	id := strings.ToLower(r.method)
+	var id strings.Builder
+	id.WriteString(strings.ToLower(r.method))
 	for _, word := range strings.FieldsFunc(strings.TrimPrefix(r.path, "/api/v1"), func(c rune) bool { return !unicode.IsLetter(c) }) {
-		id += strings.ToUpper(word[:1]) + word[1:]
+		id.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return id
+	return id.String()
 }
 
 func (r *route) parameters() []schema {

@@ -57,8 +57,9 @@ func (all schemas) of(t reflect.Type) schema {
 			all[name] = all.object(t, false)
 		}
 		return schema{"$ref": schemaPath + name}
+	default:
+		panic("no schema for " + t.String())
 	}
-	panic("no schema for " + t.String())
 }
 
 // documentName is the name of a type for readers of the document.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tokensPath = "/api/v1/tokens"
+	tokensPath = "/api/v1/tokens" //nolint:gosec // a path
 	auditPath  = "/api/v1/audit"
 )
 

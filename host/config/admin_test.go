@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestAdminFaults(t *testing.T) {
 	} {
 		_, err := Parse("t.toml", []byte(tt.text), Options{})
 		var got []string
-		if all, ok := err.(Problems); ok {
+		if all, ok := errors.AsType[Problems](err); ok {
 			for _, p := range all {
 				got = append(got, p.String())
 			}

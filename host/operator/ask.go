@@ -45,8 +45,9 @@ func deedOf(a protocol.Ask) deed {
 		return switched("item="+strconv.Itoa(a.Item), a.Disabled)
 	case protocol.AskServer:
 		return switched("server="+a.IP, a.Disabled)
+	default:
+		return deed{}
 	}
-	return deed{}
 }
 
 // askBy writes a request that depends on the view. If the job changes meanwhile, it reads

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -126,7 +127,7 @@ func (k *Keyring) Run(ctx context.Context) {
 		if time.Since(begun) > backoff.Last {
 			p = new(backoff.Backoff)
 		}
-		k.warn("no token is accepted until the registry is back", err)
+		k.warn(fmt.Errorf("no token is accepted until the registry is back: %w", err))
 		session.Sleep(ctx, p.Next())
 	}
 }
@@ -166,7 +167,7 @@ func (k *Keyring) follow(ctx context.Context) error {
 			}
 		}
 		if err := k.read(ctx, s); err != nil {
-			k.warn("the tokens cannot be read", err)
+			k.warn(fmt.Errorf("the tokens cannot be read: %w", err))
 			session.Sleep(ctx, retry.Next())
 			continue
 		}
@@ -183,10 +184,10 @@ func (k *Keyring) follow(ctx context.Context) error {
 }
 
 // warn logs what is wrong, once as long as it is the same.
-func (k *Keyring) warn(what string, err error) {
+func (k *Keyring) warn(err error) {
 	if text := err.Error(); text != k.warned {
 		k.warned = text
-		k.log.Warn(what, "error", err)
+		k.log.Warn("tokens cannot be checked by what the registry has", "error", err)
 	}
 }
 

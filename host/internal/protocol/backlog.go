@@ -116,18 +116,18 @@ func (s *State) whyNobody(i int) reason.Code {
 }
 
 // late is the backlog after the decision.
-func (f *facts) late() *backlog {
-	if f.Backlog != nil {
-		return f.Backlog
+func (s *facts) late() *backlog {
+	if s.Backlog != nil {
+		return s.Backlog
 	}
-	return &f.backlog
+	return &s.backlog
 }
 
 // changeLate is the backlog for changes.
-func (f *facts) changeLate() *backlog {
-	if f.Backlog == nil {
-		b := f.backlog.clone()
-		f.Backlog = &b
+func (s *facts) changeLate() *backlog {
+	if s.Backlog == nil {
+		b := s.backlog.clone()
+		s.Backlog = &b
 	}
-	return f.Backlog
+	return s.Backlog
 }

@@ -273,15 +273,15 @@ func newest(into, from, held []int64) []int64 {
 }
 
 // row appends a row under the next number.
-func (d *RunsData) row(r Row) {
-	d.Seq++
-	r.Seq = d.Seq
-	d.Rows = append(d.Rows, r)
+func (r *RunsData) row(row Row) {
+	r.Seq++
+	row.Seq = r.Seq
+	r.Rows = append(r.Rows, row)
 }
 
-func (d *RunsData) rows(rows []Row) {
-	for _, r := range rows {
-		d.row(r)
+func (r *RunsData) rows(rows []Row) {
+	for _, row := range rows {
+		r.row(row)
 	}
 }
 
