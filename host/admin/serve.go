@@ -37,9 +37,9 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	places := make(chan struct{}, maxRequests)
+	places, probes := make(chan struct{}, maxRequests), make(chan struct{}, maxConnections)
 	server := &http.Server{
-		Handler: &limitedHandler{h: h, places: places, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
+		Handler: &limitedHandler{h: h, places: places, probes: probes, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}
@@ -58,8 +58,10 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	cut()
 	err = errors.Join(err, server.Close())
-	for range cap(places) { // waits for requests that have not noticed yet
-		places <- struct{}{}
+	for _, all := range []chan struct{}{places, probes} {
+		for range cap(all) { // waits for requests that have not noticed yet
+			all <- struct{}{}
+		}
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -71,6 +73,9 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 type limitedHandler struct {
 	h      *Handler
 	places chan struct{}
+	// probes has places for requests of open routes, one for each connection: whoever
+	// restarts a stuck server has to get an answer while all others wait for a registry.
+	probes chan struct{}
 	here   bool // only this machine connects
 }
 
@@ -83,9 +88,13 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
 	defer cancel()
+	places := b.places
+	if isOpen(r.URL.Path) {
+		places = b.probes
+	}
 	select {
-	case b.places <- struct{}{}:
-		defer func() { <-b.places }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	default:
 		setHeaders(w.Header())
 		b.h.fail(w, r, refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already answers %d requests; try again", maxRequests)))

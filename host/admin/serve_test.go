@@ -166,13 +166,14 @@ func TestRequestsAtOnce(t *testing.T) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("hang: %w", ctx.Err())
 		})
-		ask := func() *bufio.Reader {
+		askAt := func(path string) *bufio.Reader {
 			c := p.call()
-			if _, err := io.WriteString(c, "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 				t.Error(err)
 			}
 			return bufio.NewReader(c)
 		}
+		ask := func() *bufio.Reader { return askAt("/api/v1/jobs") }
 		answer := func(r *bufio.Reader) (int, string) {
 			a, err := http.ReadResponse(r, nil)
 			if err != nil {
@@ -192,6 +193,9 @@ func TestRequestsAtOnce(t *testing.T) {
 		at := time.Now()
 		if status, text := answer(ask()); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) || !strings.HasSuffix(text, "1") || time.Since(at) > 0 {
 			t.Errorf("after %s: %d %s", time.Since(at), status, text)
+		}
+		if status, text := answer(askAt(healthPath)); status != http.StatusOK { // who restarts what is stuck asks this
+			t.Errorf("a probe is answered %d %s", status, text)
 		}
 		for _, r := range asked {
 			if status, text := answer(r); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"unavailable"`) || time.Since(at) != workTimeout {
