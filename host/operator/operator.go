@@ -25,6 +25,7 @@ import (
 type Operator struct {
 	namespace string
 	session   registry.Session
+	end       func() error // of the use of session
 	inbox     *session.Inbox
 	files     map[string]*job.Config // set by Compare, by name
 	rows      trace.Sink             // set by Record; nil: none
@@ -44,17 +45,21 @@ const (
 // Open opens a session on the registry. The caller closes the Operator first, then the
 // registry.
 func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
-	o := &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
+	o := newOperator(namespace)
 	s, err := r.Open(ctx, o.inbox.Put)
 	if err != nil {
 		return nil, failf(host.Unavailable, err, "reach the registry")
 	}
-	o.session = s
+	o.session, o.end = s, s.Close
 	return o, nil
 }
 
-// Close ends the session.
-func (o *Operator) Close() error { return o.session.Close() }
+func newOperator(namespace string) *Operator {
+	return &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
+}
+
+// Close ends the session, unless it is that of a Line.
+func (o *Operator) Close() error { return o.end() }
 
 // Trigger requests that every member of the job runs its items now. It returns when the
 // request is written.

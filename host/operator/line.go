@@ -1,0 +1,207 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// maxFollowed is the limit of trees that the session of a Line follows. A session cannot stop
+// to follow one, and each makes its events, and its way back after a lost connection,
+// slower.
+const maxFollowed = 256
+
+// Line is one session of the registry for all requests of a server. Each request has an
+// Operator of its own on it, so requests neither wait for each other nor write in each
+// other's name. Create it with NewLine. Its methods are safe for concurrent use.
+type Line struct {
+	registry  registry.Registry
+	namespace string
+	work      sync.WaitGroup // the tries to open a session
+
+	mu     sync.Mutex // guards the fields below, and those of links
+	link   *link      // for the next Operator; nil: none is open
+	try    *try       // to open one; nil: none is under way
+	closed bool
+}
+
+// link is a session with the Operators that use it.
+type link struct {
+	registry.Session
+	of       *Line
+	users    map[*session.Inbox]struct{}
+	followed map[string]struct{}
+	ended    bool // the registry has ended it
+}
+
+// try is one try to open a session, for all who wait for it.
+type try struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when err is set
+	err    error
+}
+
+// NewLine returns a Line that opens its session when the first Operator is wanted, and
+// another one when that has ended.
+func NewLine(r registry.Registry, namespace string) *Line {
+	return &Line{registry: r, namespace: namespace}
+}
+
+// Operator returns an Operator for one request, which closes it.
+func (s *Line) Operator(ctx context.Context) (*Operator, error) {
+	for {
+		o := newOperator(s.namespace)
+		l, err := s.join(ctx, o.inbox)
+		if err == nil {
+			err = l.answers(ctx)
+		}
+		if err == nil {
+			o.session = l
+			o.end = func() error { return l.leave(o.inbox) }
+			return o, nil
+		}
+		if l != nil {
+			err = errors.Join(err, l.leave(o.inbox))
+		}
+		if l == nil || !errors.Is(err, registry.ErrEnded) {
+			return nil, failf(host.Unavailable, err, "reach the registry")
+		}
+		s.drop(l)
+	}
+}
+
+// Close ends the session. Close all Operators first.
+func (s *Line) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.try != nil {
+		s.try.cancel()
+	}
+	s.mu.Unlock()
+	s.work.Wait()
+	s.mu.Lock()
+	l := s.link
+	s.link = nil
+	s.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.Session.Close()
+}
+
+// join lets an inbox receive the events of the session, which is opened first if there is
+// none. All who come meanwhile wait for the same try, and have its error.
+func (s *Line) join(ctx context.Context, inbox *session.Inbox) (*link, error) {
+	for {
+		s.mu.Lock()
+		if l := s.link; l != nil {
+			l.users[inbox] = struct{}{}
+			s.mu.Unlock()
+			return l, nil
+		}
+		if s.closed {
+			s.mu.Unlock()
+			return nil, errors.New("the server ends")
+		}
+		if s.try == nil {
+			s.begin(ctx)
+		}
+		t := s.try
+		s.mu.Unlock()
+		select {
+		case <-t.done:
+			if t.err != nil {
+				return nil, t.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// begin starts a try to open a session, which goes on when the request that needs it first
+// is given up. mu is held.
+func (s *Line) begin(ctx context.Context) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
+	t := &try{cancel: cancel, done: make(chan struct{})}
+	s.try = t
+	s.work.Go(func() {
+		defer cancel()
+		l := &link{of: s, users: map[*session.Inbox]struct{}{}, followed: map[string]struct{}{}}
+		opened, err := s.registry.Open(within, l.put)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l.Session, t.err, s.try = opened, err, nil
+		if err == nil && !l.ended {
+			s.link = l
+		}
+		close(t.done)
+	})
+}
+
+// drop lets no further Operator have a link.
+func (s *Line) drop(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == l {
+		s.link = nil
+	}
+}
+
+// put passes an event to all users: what one of them follows the others may read, too.
+func (l *link) put(e registry.Event) {
+	s := l.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for inbox := range l.users {
+		inbox.Put(e)
+	}
+	if e.Kind != registry.Ended {
+		return
+	}
+	l.ended = true
+	if s.link == l {
+		s.link = nil
+	}
+}
+
+// answers asks a session that was silent for as long as the registry keeps it whether it
+// is still there, since a request would learn too late that it is not.
+func (l *link) answers(ctx context.Context) error {
+	if most := l.Timeout(); most == 0 || time.Since(l.Acknowledged()) <= most {
+		return nil
+	}
+	return l.Sync(ctx)
+}
+
+// Follow implements registry.Session. The next Operator gets another session if this one
+// follows much.
+func (l *link) Follow(ctx context.Context, root string) error {
+	s := l.of
+	s.mu.Lock()
+	l.followed[root] = struct{}{}
+	if len(l.followed) >= maxFollowed && s.link == l {
+		s.link = nil
+	}
+	s.mu.Unlock()
+	return l.Session.Follow(ctx, root)
+}
+
+// leave ends the use of the session by an Operator. The last one closes a session that no
+// other will use.
+func (l *link) leave(inbox *session.Inbox) error {
+	s := l.of
+	s.mu.Lock()
+	delete(l.users, inbox)
+	last := len(l.users) == 0 && s.link != l && !l.ended
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return l.Session.Close()
+}
