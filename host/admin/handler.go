@@ -257,6 +257,14 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.write(w, id)
 }
 
+// note adds the row of the audit for what is done already. So it does not end with the
+// request, which an upload may outlast and a client may leave.
+func (r *request) note(verb, detail string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
+	defer cancel()
+	return r.op.Note(ctx, verb, detail)
+}
+
 // jobName returns the name of the job in the path.
 func (r *request) jobName() (string, error) { return checkName(r.PathValue("job")) }
 

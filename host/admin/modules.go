@@ -49,7 +49,7 @@ func keepModule(r *request) error {
 	case err != nil:
 		return err
 	}
-	if err := r.op.Note(r.Context(), "module upload", "digest="+r.PathValue("digest")); err != nil {
+	if err := r.note("module upload", "digest="+r.PathValue("digest")); err != nil {
 		return err
 	}
 	r.w.WriteHeader(http.StatusNoContent)

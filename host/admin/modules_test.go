@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 func digestOf(text string) string {
@@ -61,6 +63,47 @@ func TestModulesAreKeptByTheirDigest(t *testing.T) {
 	}
 	if text, err := os.ReadFile(kept[0]); err != nil || string(text) != "hello" {
 		t.Errorf("kept: %q, %v", text, err)
+	}
+}
+
+// What is done is in the audit, also if the client went away meanwhile, or an upload took
+// longer than other requests may.
+func TestWhatIsDoneIsInTheAudit(t *testing.T) {
+	t.Parallel()
+	r := embedded.Memory()
+	operate := func(ctx context.Context) (*operator.Operator, error) { return operator.Open(ctx, r, "wasmjobd") }
+	var leave func()
+	h := NewHandler(Options{
+		Operate: operate,
+		Keep: func(io.Reader, string) error {
+			leave()
+			return nil
+		},
+		Reload: func(context.Context) (Reloaded, error) {
+			leave()
+			return Reloaded{}, nil
+		},
+	})
+	for _, one := range []*http.Request{httptest.NewRequest(http.MethodPut, modulesPath+"/"+digestOf("hello"), nil), httptest.NewRequest(http.MethodPost, reloadPath, nil)} { //nolint:noctx // it gets one
+		ctx, cancel := context.WithCancel(t.Context())
+		leave = cancel
+		if one.Method == http.MethodPut {
+			one.Header.Set("Content-Type", wasmType)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, one.WithContext(ctx))
+		if w.Code >= http.StatusMultipleChoices || ctx.Err() == nil {
+			t.Errorf("%s is answered %d %s", one.URL, w.Code, w.Body)
+		}
+		cancel()
+	}
+	op, err := operate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := op.Audit(t.Context(), operator.AuditFilter{})
+	if err := errors.Join(err, op.Close()); err != nil || len(rows) != 2 || rows[0].Verb != "reload" || rows[1].Verb != "module upload" {
+		t.Errorf("%+v, %v", rows, err)
 	}
 }
 

@@ -45,7 +45,7 @@ func reload(r *request, _ *nothing) (reloadedDocument, error) {
 		}
 		return reloadedDocument{}, p
 	}
-	if err := r.op.Note(r.Context(), "reload", fmt.Sprintf("added=%d changed=%d removed=%d", len(d.Added), len(d.Changed), len(d.Removed))); err != nil {
+	if err := r.note("reload", fmt.Sprintf("added=%d changed=%d removed=%d", len(d.Added), len(d.Changed), len(d.Removed))); err != nil {
 		return reloadedDocument{}, err
 	}
 	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))}, nil

@@ -24,6 +24,7 @@ const (
 	workTimeout  = 30 * time.Second
 	writeTimeout = 45 * time.Second
 	idleTimeout  = 30 * time.Second
+	noteTimeout  = 5 * time.Second // for a row of the audit
 	// shutdownTimeout is how long requests may go on when the server ends.
 	shutdownTimeout = 2 * time.Second
 )
