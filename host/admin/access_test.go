@@ -260,6 +260,32 @@ func TestTooMany(t *testing.T) {
 	})
 }
 
+// Refusals that nobody had to show a token for are bounded for an address, too, and so are
+// their lines of the log. Callers with a name share nothing with addresses.
+func TestUnnamedCallersAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		h, _ := guarded(Options{Log: jsonLog(&text)})
+		for range 2 * callerBurst {
+			sent(t, h, http.MethodPost, reloadPath, "10.0.0.1:1", "Sec-Fetch-Site: cross-site")
+			sent(t, h, http.MethodGet, jobsPath, "10.0.0.2:1", "Authorization: Bearer nobody-knows")
+		}
+		if got := strings.Count(text.String(), "\n"); got > 2*callerBurst {
+			t.Errorf("%d requests without a name have %d lines in the log", 4*callerBurst, got)
+		}
+		for i := range maxRates {
+			sent(t, h, http.MethodGet, healthPath, fmt.Sprintf("10.1.%d.%d:1", i/256, i%256))
+		}
+		for range callerBurst {
+			sent(t, h, http.MethodGet, healthPath, "10.2.0.1:1")
+		}
+		if w := sent(t, h, http.MethodGet, healthPath, "10.2.0.2:1", "Authorization: Bearer viewer"); w.Code != http.StatusOK {
+			t.Errorf("a caller among many addresses is answered %d %s", w.Code, w.Body)
+		}
+	})
+}
+
 // However many keys there are, the memory is bounded, and a key that came in time has its own rate.
 func TestRatesAreBounded(t *testing.T) {
 	t.Parallel()

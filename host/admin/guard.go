@@ -44,14 +44,13 @@ type callerKey struct{}
 // admit returns the caller of a request, or refuses it before anything is looked up. A
 // request for an open route may come without a token; its caller has no role then.
 func (h *Handler) admit(r *http.Request) (operator.Caller, error) {
+	from, now := addressOf(r.RemoteAddr), time.Now()
 	if err := h.crossSite.Check(r); err != nil {
-		return operator.Caller{}, refuse(http.StatusForbidden, codeCrossSite, "a page of another site sent this request: only programs, and pages of this server, may change something")
+		return operator.Caller{}, h.unnamed(from, now, refuse(http.StatusForbidden, codeCrossSite, "a page of another site sent this request: only programs, and pages of this server, may change something"))
 	}
 	if h.o.Authenticate == nil {
 		return socketUser, nil
 	}
-	from := addressOf(r.RemoteAddr)
-	now := time.Now()
 	token, present, err := bearer(r)
 	var c operator.Caller
 	switch {
@@ -67,18 +66,24 @@ func (h *Handler) admit(r *http.Request) (operator.Caller, error) {
 		if wait := h.failures.take(from, now); wait > 0 {
 			return c, tooMany("wrong tokens come from this address", wait)
 		}
-	}
-	if err != nil {
 		return c, err
 	}
-	key := "name " + c.Name
-	if !present {
-		key = "address " + from
+	if err != nil || !present {
+		return c, h.unnamed(from, now, err)
 	}
-	if wait := h.callers.take(key, now); wait > 0 {
+	if wait := h.callers.take(c.Name, now); wait > 0 {
 		return c, tooMany("requests come from this caller", wait)
 	}
 	return c, nil
+}
+
+// unnamed returns err, or that an address asks too often, for a request of which nobody
+// knows the caller. Addresses have rates of their own: many of them crowd out no name.
+func (h *Handler) unnamed(from string, now time.Time, err error) error {
+	if wait := h.nameless.take(from, now); wait > 0 {
+		return tooMany("requests come from this address", wait)
+	}
+	return err
 }
 
 // bearer returns the token of a request. present is false if it has none.
