@@ -231,7 +231,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		return
 	}
 	if one.writes() {
-		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", r.URL.Path, "caller", caller.Name, "role", caller.Role, "request_id", id)
+		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", operator.HideTokens(r.URL.Path), "caller", caller.Name, "role", caller.Role, "request_id", id)
 	}
 }
 
@@ -254,7 +254,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusTooManyRequests:
 		level = slog.LevelDebug // who sends too many may not fill the log
 	}
-	h.o.Log.Log(r.Context(), level, "an operator's request is refused", "method", r.Method, "path", r.URL.Path, "code", p.Code, "error", err, "request_id", id)
+	h.o.Log.Log(r.Context(), level, "an operator's request is refused", "method", r.Method, "path", operator.HideTokens(r.URL.Path), "code", p.Code, "error", operator.HideTokens(err.Error()), "request_id", id)
 	p.write(w, id)
 }
 

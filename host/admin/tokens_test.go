@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -127,6 +128,35 @@ func TestTokensByAddress(t *testing.T) {
 			wantCode(t, "a revoked token", err, host.Denied, "it was revoked")
 			break
 		}
+	}
+}
+
+// Who takes a token for its name, or for a part of an address, does not leave it in the log.
+func TestMisplacedTokens(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := NewHandler(Options{Log: jsonLog(&log), Operate: onMemory})
+	op, err := onMemory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, _, err := op.CreateToken(t.Context(), "ci", operator.RoleAdmin, 0)
+	if err := errors.Join(err, op.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{tokensPath + "/" + secret, jobsPath + "/" + secret, "/" + secret, jobsPath + "/a" + secret + ".x"} {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil))
+	}
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, jobsPath+"?job="+secret, nil))
+	body := httptest.NewRequestWithContext(t.Context(), http.MethodPost, tokensPath, strings.NewReader(`{"name":"`+secret+`","role":"viewer"}`))
+	body.Header.Set("Content-Type", jsonType)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, body)
+	if w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("a token that is called like a secret is answered %d", w.Code)
+	}
+	if got := log.String(); strings.Contains(got, secret[:20]) || strings.Count(got, operator.TokenPrefix) < 4 || !strings.Contains(got, `"path":"/api/v1/jobs/awjd_….x"`) {
+		t.Error(got)
 	}
 }
 

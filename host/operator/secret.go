@@ -20,7 +20,9 @@ const (
 	sumBytes    = 4
 )
 
-var base = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding) // read only
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+
+var base = base32.NewEncoding(alphabet).WithPadding(base32.NoPadding) // read only
 
 // newSecret makes a token.
 func newSecret() string {
@@ -46,6 +48,28 @@ func hashOf(token string) (hash [sha256.Size]byte, err error) {
 		return hash, failf(host.Denied, ErrToken, "the token is mistyped, or not complete")
 	}
 	return sha256.Sum256([]byte(token)), nil
+}
+
+// shownSecret is how many characters HideTokens leaves behind TokenPrefix. They are enough
+// for names of other things, and say too little of a secret.
+const shownSecret = 16
+
+// HideTokens returns a text for a log without the tokens in it, and without parts of them.
+func HideTokens(text string) string {
+	var shown strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, TokenPrefix)
+		shown.WriteString(before)
+		if !found {
+			return shown.String()
+		}
+		shown.WriteString(TokenPrefix)
+		text = rest
+		if after := strings.TrimLeft(rest, alphabet); len(rest)-len(after) > shownSecret {
+			shown.WriteString("…")
+			text = after
+		}
+	}
 }
 
 // ErrToken is the error of a token that is not accepted: it is none, unknown, revoked or

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -49,6 +50,9 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 	const what = "create token"
 	if err := clustertree.CheckTokenName(name); err != nil {
 		return "", t, failf(host.Invalid, err, what)
+	}
+	if strings.HasPrefix(name, TokenPrefix) { // the audit would have the secret of another
+		return "", t, failf(host.Invalid, nil, "%s: a name cannot begin with %s, as secrets do", what, TokenPrefix)
 	}
 	if _, err := ParseRole(string(role)); err != nil {
 		return "", t, err

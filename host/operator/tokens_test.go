@@ -169,6 +169,23 @@ func TestMistypedTokens(t *testing.T) {
 	}
 }
 
+// Of tokens a log has no more than that they were there.
+func TestHiddenTokens(t *testing.T) {
+	t.Parallel()
+	secret := newSecret()
+	for text, want := range map[string]string{
+		"":                             "",
+		secret:                         "wjd_…",
+		"a " + secret[:40] + " b":      "a wjd_… b",
+		"wjd_" + secret + "/" + secret: "wjd_wjd_…/wjd_…",
+		"job wjd_report":               "job wjd_report",
+	} {
+		if got := HideTokens(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A token whose creation or revocation had no answer is there, or gone, once.
 func TestTokenWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
