@@ -41,6 +41,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		historyCommand(term),
 		jobCommand(term),
 		moduleCommand(term),
+		shardCommand(term),
 		serverCommand(term),
 		tokenCommand(term),
 		auditCommand(term),

@@ -32,12 +32,15 @@ type configDocument struct {
 	CatchUp     job.CatchUp `json:"catch_up,omitempty"`
 	Shards      int         `json:"shards"`
 	Description string      `json:"description,omitempty"`
+	// Strategy and StrategyModule name what assigns the items; the first is empty for average.
+	Strategy       string `json:"strategy,omitempty"`
+	StrategyModule string `json:"strategy_module,omitempty"`
 }
 
 func documentOf(r *operator.JobReport) jobDocument {
 	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {
-		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description}
+		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description, c.Strategy, c.StrategyModule}
 	}
 	d.Faults = orEmpty(d.Faults)
 	d.Blockers = orEmpty(d.Blockers)
@@ -59,7 +62,10 @@ func orEmpty[T any](all []T) []T {
 func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {
-		r.Config = &job.Config{Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, CatchUp: c.CatchUp, Shards: c.Shards, Description: c.Description}
+		r.Config = &job.Config{
+			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, CatchUp: c.CatchUp, Shards: c.Shards,
+			Description: c.Description, Strategy: c.Strategy, StrategyModule: c.StrategyModule,
+		}
 	}
 	return &r
 }
