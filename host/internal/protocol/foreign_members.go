@@ -130,7 +130,8 @@ func (s *State) marked(t *foreignMember) []Entry {
 	return open
 }
 
-// seeRuns notes the moments up to which items of foreign members are accounted for.
+// seeRuns notes the moments up to which items of foreign members are accounted for. What
+// is left of an item beyond the total may name one that never had it.
 func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
@@ -145,6 +146,7 @@ func (s *State) seeRuns() {
 			w.marks, w.holes = append(w.marks, 0), append(w.holes, 0)
 		}
 		switch last := v.last(i); {
+		case v.Config != nil && i >= v.Config.Total:
 		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
 			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.isSession(it.Running) {
 				w.ran[i] = s.now // it began as soon as it was assigned
@@ -203,10 +205,14 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 
 // comesBack accounts for an item that did not exist under the assignment before: nobody
 // missed what came due meanwhile. It has a row all the same, since a history without one
-// looks as if rows were lost. The item may have existed for foreign members.
+// looks as if rows were lost. For foreign members the item may have existed since the
+// total came.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
-	if existed == 0 || i < existed || before >= from || s.evidence.isForeign(s.view.item(i).Owner) || s.evidence.isForeign(next.owner(i)) {
+	if s.evidence.isForeign(s.view.item(i).Owner) {
+		from = s.dateOf(s.schedule.total.since)
+	}
+	if existed == 0 || i < existed || before >= from || s.evidence.isForeign(next.owner(i)) {
 		return
 	}
 	own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: reason.Of(reason.ItemDidNotExist), By: s.self}))
