@@ -143,21 +143,20 @@ const firstToken = "first-token"
 // file that only the server's user reads: what is printed ends in logs.
 func keepFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), dataDir string, log *slog.Logger) {
 	op, err := operate(ctx)
-	var token string
+	kept, name := false, filepath.Join(dataDir, firstToken)
 	if err == nil {
-		token, err = op.FirstToken(ctx)
+		var token string
+		if token, err = op.FirstToken(ctx); token != "" {
+			err = writeSecret(name, token)
+			kept = err == nil
+		}
 		err = errors.Join(err, op.Close())
 	}
-	name := filepath.Join(dataDir, firstToken)
-	if err == nil && token != "" {
-		err = writeSecret(name, token)
-	}
 	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		log.Warn("the first token of this cluster was not created or kept; create one with wasmjobd token create", "error", err)
-	case token != "":
+	case kept: // whatever became of the session
 		log.Info("this cluster had no token; the first one may do everything", "file", name)
+	case err != nil && ctx.Err() == nil:
+		log.Warn("the first token of this cluster was not created or kept; create one with wasmjobd token create", "error", err)
 	}
 }
 

@@ -2,12 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 const adminTOML = "[admin]\nlisten = \"127.0.0.1:0\"\n[modules.says]\nsource = \"file:says.wasm\"\n[jobs.quick]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n"
@@ -120,5 +128,36 @@ func TestServeAtATakenAddress(t *testing.T) {
 	}
 	if s := first.end(t); s.ExitStatus() != exitOK {
 		t.Errorf("ended by %v; standard error:\n%s", s, first.errors)
+	}
+}
+
+// unclosed is a registry whose sessions cannot be closed.
+type unclosed struct{ registry.Registry }
+
+type unclosedSession struct{ registry.Session }
+
+func (r unclosed) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := r.Registry.Open(ctx, on)
+	return unclosedSession{s}, err
+}
+
+func (s unclosedSession) Close() error {
+	return errors.Join(s.Session.Close(), errors.New("the connection is gone"))
+}
+
+// The first token cannot be made again, so it is kept whatever becomes of its session.
+func TestFirstTokenIsKept(t *testing.T) {
+	t.Parallel()
+	dir, reg := t.TempDir(), embedded.Memory()
+	operate := func(ctx context.Context) (*operator.Operator, error) {
+		return operator.Open(ctx, unclosed{reg}, "wasmjobd")
+	}
+	keepFirstToken(t.Context(), operate, dir, slog.New(slog.DiscardHandler))
+	info, err := os.Stat(filepath.Join(dir, firstToken))
+	if err != nil || info.Mode() != 0o600 {
+		t.Fatal(info, err)
+	}
+	if token, err := admin.ReadToken(filepath.Join(dir, firstToken)); err != nil || !strings.HasPrefix(token, operator.TokenPrefix) {
+		t.Errorf("%.4s…, %v", token, err)
 	}
 }
