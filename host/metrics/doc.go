@@ -1,5 +1,5 @@
-// Package metrics turns what a host reports into metrics for Prometheus, and into the
-// answers of /healthz and /readyz. It decides nothing, and listens on no address:
+// Package metrics turns what a host reports into metrics for Prometheus, and into what
+// /healthz and /readyz answer by. It decides nothing, and listens on no address:
 // package admin does.
 //
 // Flow: Options.Count of a host calls Count, which adds numbers up → at a scrape,

@@ -120,6 +120,18 @@ func (m *Metrics) Reloaded(ok bool) {
 // Handler answers with all metrics.
 func (m *Metrics) Handler() http.Handler { return onlyGet(m.scrape) }
 
+func onlyGet(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD are possible here", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+	})
+}
+
 // Count is host.Options.Count. It waits for nothing.
 func (m *Metrics) Count(e *host.Event) {
 	switch e.Kind {

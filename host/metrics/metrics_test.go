@@ -2,11 +2,11 @@ package metrics
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,8 +160,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{})
-		if status, body := ask(m.Ready(), http.MethodGet, "/readyz"); status != http.StatusServiceUnavailable || body != `{"ready":false,"checks":[{"check":"started","fault":"the server starts"}]}` {
-			t.Errorf("without a host: %d %s", status, body)
+		if got := m.Checks(); len(got) != 1 || got[0] != (Check{"started", "the server starts"}) || m.Alive(t.Context()) != nil {
+			t.Errorf("without a host: %v", got)
 		}
 		var disk, history error
 		gate := make(chan struct{})
@@ -177,28 +177,16 @@ func TestHealthAndReadiness(t *testing.T) {
 		want := func(failing ...string) {
 			t.Helper()
 			synctest.Wait()
-			if status, body := ask(s.metrics.Health(), http.MethodGet, "/healthz"); status != http.StatusOK || body != `{"alive":true}` {
-				t.Errorf("alive: %d %s", status, body)
-			}
-			status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz")
-			var got struct {
-				Ready  bool
-				Checks []Check
-			}
-			if err := json.Unmarshal([]byte(body), &got); err != nil {
+			if err := s.metrics.Alive(t.Context()); err != nil {
 				t.Error(err)
 			}
-			var names []string
-			for i := range got.Checks {
-				names = append(names, cmpName(got.Checks[i]))
-			}
-			if fmt.Sprint(names) != fmt.Sprint(failing) || got.Ready != (len(failing) == 0) || (status == http.StatusOK) != got.Ready {
-				t.Errorf("%d %s, want %q", status, body, failing)
+			if got := faulty(s.metrics.Checks()); !slices.Equal(got, failing) {
+				t.Errorf("%q fail, want %q", got, failing)
 			}
 		}
 		want()
-		if status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz?verbose"); status != http.StatusOK || body != `{"ready":true,"checks":[{"check":"started"},{"check":"registry"},{"check":"history"},{"check":"modules"},{"check":"draining"}]}` {
-			t.Errorf("verbose: %d %s", status, body)
+		if got := s.metrics.Checks(); len(got) != 5 {
+			t.Errorf("checks: %v", got)
 		}
 		disk = registry.ErrReadOnly
 		want("registry")
@@ -218,11 +206,15 @@ func TestHealthAndReadiness(t *testing.T) {
 	})
 }
 
-func cmpName(c Check) string {
-	if c.Fault == "" {
-		return c.Name + " without a fault"
+// faulty are the names of the checks that fail.
+func faulty(all []Check) []string {
+	var names []string
+	for _, c := range all {
+		if c.Fault != "" {
+			names = append(names, c.Name)
+		}
 	}
-	return c.Name
+	return names
 }
 
 func TestDrainingIsNotReady(t *testing.T) {
@@ -238,8 +230,8 @@ func TestDrainingIsNotReady(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- s.stop() }()
 		synctest.Wait()
-		if status, body := ask(s.metrics.Ready(), http.MethodGet, "/readyz"); status != http.StatusServiceUnavailable || body != `{"ready":false,"checks":[{"check":"draining","fault":"the server ends"}]}` {
-			t.Errorf("%d %s", status, body)
+		if got := faulty(s.metrics.Checks()); !slices.Equal(got, []string{"draining"}) {
+			t.Errorf("%q fail", got)
 		}
 		if got := sum(scrape(t, s.metrics)[prefix+"running"]); got != 1 {
 			t.Errorf("%v guests run", got)
@@ -255,21 +247,8 @@ func TestDrainingIsNotReady(t *testing.T) {
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
-	for _, c := range []struct {
-		h              http.Handler
-		method, target string
-		status         int
-	}{
-		{m.Handler(), http.MethodPost, "/metrics", http.StatusMethodNotAllowed},
-		{m.Health(), http.MethodDelete, "/healthz", http.StatusMethodNotAllowed},
-		{m.Ready(), http.MethodPut, "/readyz", http.StatusMethodNotAllowed},
-		{m.Ready(), http.MethodGet, "/readyz?verbos", http.StatusBadRequest},
-		{m.Health(), http.MethodGet, "/healthz?a=%zz", http.StatusBadRequest},
-		{m.Health(), http.MethodHead, "/healthz?verbose", http.StatusOK},
-	} {
-		if status, body := ask(c.h, c.method, c.target); status != c.status {
-			t.Errorf("%s %s: %d %s", c.method, c.target, status, body)
-		}
+	if status, body := ask(m.Handler(), http.MethodPost, "/metrics"); status != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d %s", status, body)
 	}
 	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
 	r.Header.Set("Accept-Encoding", "gzip")
