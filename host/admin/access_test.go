@@ -249,6 +249,9 @@ func TestTooMany(t *testing.T) {
 				t.Errorf("%s: %d of %d are refused, want %d", step.what, got, step.n, step.refused)
 			}
 		}
+		if w := sent(t, h, http.MethodGet, jobsPath, "10.0.0.1:1"); w.Code != http.StatusTooManyRequests || !strings.Contains(problemIn(t, w).Detail, "without a right token") {
+			t.Errorf("who sends no token either is answered %d %s", w.Code, w.Body)
+		}
 		time.Sleep(time.Second) // of virtual time
 		if got := count(callerPerSecond+1, "10.0.0.3:1", "operator"); got != 1 {
 			t.Errorf("after a second %d are refused", got)

@@ -64,7 +64,7 @@ func (h *Handler) admit(r *http.Request) (operator.Caller, error) {
 	}
 	if p, ok := errors.AsType[*problem](err); ok && p.Code == codeUnauthenticated {
 		if wait := h.failures.take(from, now); wait > 0 {
-			return c, tooMany("wrong tokens come from this address", wait)
+			return c, tooMany("requests without a right token come from this address", wait)
 		}
 		return c, err
 	}

@@ -84,7 +84,10 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 			return Reloaded{}, nil
 		},
 	})
-	for _, one := range []*http.Request{httptest.NewRequest(http.MethodPut, modulesPath+"/"+digestOf("hello"), nil), httptest.NewRequest(http.MethodPost, reloadPath, nil)} { //nolint:noctx // it gets one
+	for _, one := range []*http.Request{
+		httptest.NewRequestWithContext(t.Context(), http.MethodPut, modulesPath+"/"+digestOf("hello"), nil),
+		httptest.NewRequestWithContext(t.Context(), http.MethodPost, reloadPath, nil),
+	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		leave = cancel
 		if one.Method == http.MethodPut {
