@@ -32,6 +32,8 @@ type operatorVerb struct {
 	local bool
 	// records: without a server the verb writes into the history.
 	records bool
+	// recalls: on the registry itself the verb reads this server's history.
+	recalls bool
 }
 
 const defaultPatience = 10 * time.Second

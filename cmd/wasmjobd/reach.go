@@ -35,6 +35,7 @@ type cluster interface {
 	Names(context.Context) ([]string, error)
 	Jobs(context.Context) ([]operator.JobReport, error)
 	Job(context.Context, string) (*operator.JobReport, error)
+	Explain(context.Context, operator.Question) (*operator.Explanation, error)
 
 	SetJob(ctx context.Context, name string, disabled bool) error
 	SetItem(ctx context.Context, name string, item int, disabled bool) error
@@ -182,6 +183,9 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*operator.Operator) error) error {
 	return o.withOperator(ctx, f, func(op *operator.Operator) error {
 		op.Compare(f.Jobs)
+		if o.recalls {
+			op.Recall(ownHistory(o.term, f))
+		}
 		if !o.records || f.Registry.Kind == config.ZooKeeper {
 			return verb(op)
 		}

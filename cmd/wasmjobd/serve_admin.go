@@ -115,6 +115,7 @@ func answers(again *reloader, line *operator.Line, rows *sqltrace.Store) admin.O
 			if err == nil {
 				op.Compare(again.file().Jobs)
 				op.Record(rows)
+				op.Recall(historyIn(rows.Reader))
 			}
 			return op, err
 		},

@@ -63,6 +63,14 @@ func jobRoutes() []route {
 			says:   "does what `job trigger` does. With the same header `" + keyHeader + "` within a day it triggers nothing again, and the answer has `" + againHeader + "`",
 			header: []parameter{{name: keyHeader, says: "up to 255 printable characters of ASCII that this client uses once", takes: schema{"type": "string", "minLength": 1, "maxLength": 255}}},
 		},
+		{
+			method: http.MethodGet, path: job + "/explain", right: operator.View, does: shows(explainJob), fails: []string{codeInvalid},
+			says: "answers as `job explain`, with the history of this server",
+			query: []parameter{
+				{name: "item", says: "the number of an item; without, all", takes: itemSchema},
+				{name: "at", says: "a time in RFC 3339; without, the newest instant that should have come", takes: schema{"type": "string", "format": "date-time"}},
+			},
+		},
 		{method: http.MethodGet, path: job + "/dump", right: operator.Administer, does: dumpAction(), says: "answers as `job dump`, in plain text"},
 	}
 }

@@ -29,6 +29,7 @@ type Operator struct {
 	inbox     *session.Inbox
 	files     map[string]*job.Config // set by Compare, by name
 	rows      trace.Sink             // set by Record; nil: none
+	history   History                // set by Recall; nil: none
 	tree      clustertree.Tree
 	author    Author // set by As
 	treeMade  bool   // the nodes of tree exist

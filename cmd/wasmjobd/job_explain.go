@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// explainedJob is the JSON of job explain. Scripts read it: add fields, change none.
+type explainedJob struct {
+	Version int `json:"version"`
+	*operator.Explanation
+}
+
+func jobExplain(o *operatorVerb) *cobra.Command {
+	o.readOnly, o.recalls = true, true
+	var at string
+	c := &cobra.Command{
+		Use: "explain JOB [ITEM]", Short: "Show why a job ran at an instant, or did not", Args: cobra.RangeArgs(1, 2),
+		Long: "Explain says for each item whether it ran at an instant, on which server and since when, or what\n" +
+			"kept it from that. It reads the rows in the registry and this server's history, or that of the\n" +
+			"server that is asked, and else goes by what the job and its items do now. A row that only another\n" +
+			"server's history has is not found: ask that server, or see history show --with. Of a history the\n" +
+			"newest 1,000 rows up to the instant count; with ITEM, of that item.",
+		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
+	}
+	c.Flags().StringVar(&at, "at", "", "the `instant`, in RFC 3339, or how long ago (default: the newest that should have come)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q := operator.Question{Job: args[0]}
+		if len(args) > 1 {
+			item, err := strconv.Atoi(args[1])
+			if err != nil || item < 0 {
+				return usage("%q is not the number of an item", args[1])
+			}
+			q.Item = &item
+		}
+		ms, err := parseMoment("at", at, time.Now())
+		if err != nil {
+			return err
+		}
+		if ms != 0 {
+			q.At = time.UnixMilli(ms)
+		}
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+			e, err := op.Explain(ctx, q)
+			if err != nil {
+				return withNearest(ctx, op, q.Job, err)
+			}
+			if o.term.json() {
+				return o.term.printJSON(explainedJob{1, e})
+			}
+			return printExplained(o.term, e, cmp.Or(zonesOf(f.Jobs)[q.Job], time.UTC))
+		})
+	}
+	return c
+}
+
+// explainedRows bounds the rows of a history that are looked through.
+const explainedRows = 1000
+
+// historyIn looks into a history.
+func historyIn(rows *sqltrace.Reader) operator.History {
+	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error) {
+		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
+		return page.Rows, err
+	}
+}
+
+// ownHistory looks into the history of a configuration; a server that has not run here
+// yet has none.
+func ownHistory(term *terminal, f *config.File) operator.History {
+	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error) {
+		if f.History.Path != "" {
+			if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
+				return nil, nil
+			}
+		}
+		at, err := historyAt(term, f)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := sqltrace.OpenReader(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		all, err := historyIn(rows)(ctx, name, item, upTo)
+		return all, errors.Join(err, rows.Close())
+	}
+}
+
+// printExplained shows an explanation, its times in a zone.
+func printExplained(term *terminal, e *operator.Explanation, zone *time.Location) error {
+	if e.At.IsZero() {
+		term.printf("job %s has no schedule: say with --at for when its trigger was accepted\n", plain(e.Job))
+		return nil
+	}
+	due := "an instant of its schedule"
+	if !e.Due {
+		due = "no instant of its schedule"
+	}
+	term.printf("job %s at %s: %s\n", plain(e.Job), stamp(millis(e.At), zone), due)
+	term.printf("instant before %s, after %s\n", orDash(stamp(millis(e.Before), zone)), orDash(stamp(millis(e.After), zone)))
+	w := table(term, "ITEM\tVERDICT\tSERVER\tSINCE\tUNTIL\tWHY")
+	for i := range e.Items {
+		x := &e.Items[i]
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", x.Item, verdictOf(x), orDash(plain(string(x.Server))),
+			orDash(stamp(millis(x.Since), zone)), orDash(stamp(millis(x.Until), zone)), orDash(whyOf(x)))
+	}
+	if err := flush(w); err != nil {
+		return err
+	}
+	for _, why := range e.Now {
+		term.printf("now: %s\n", plain(why.String()))
+	}
+	return nil
+}
+
+// verdictOf puts words to a verdict.
+func verdictOf(x *operator.Explained) string {
+	verdict := strings.ReplaceAll(x.Verdict, "_", " ")
+	if x.State != "" && x.Verdict == operator.Ran {
+		verdict += ", " + string(x.State)
+	}
+	return plain(verdict)
+}
+
+// whyOf is the reason with its code.
+func whyOf(x *operator.Explained) string {
+	if x.Why.Code == "" {
+		return plain(x.Why.String())
+	}
+	return plain(x.Why.String()) + " (" + string(x.Why.Code) + ")"
+}

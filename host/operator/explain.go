@@ -1,0 +1,268 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Question asks why items of a job ran at an instant, or did not.
+type Question struct {
+	Job  string
+	Item *int      // nil: each
+	At   time.Time // zero: the newest instant that should have come
+}
+
+// Explanation answers a Question.
+type Explanation struct {
+	Job string    `json:"job"`
+	At  time.Time `json:"at,omitzero"` // zero: the job has no schedule, and none was asked for
+	// Due says that the present schedule has the instant; Before and After are its nearest
+	// ones.
+	Due    bool            `json:"due"`
+	Before time.Time       `json:"before,omitzero"`
+	After  time.Time       `json:"after,omitzero"`
+	Items  []Explained     `json:"items"`
+	Now    []reason.Reason `json:"now"` // what is wrong with the job now
+}
+
+// The verdicts on an item.
+const (
+	Ran       = "ran"         // it has ended, at least one attempt
+	RunsNow   = "running"     // it has begun
+	Waits     = "waits"       // for a server, or for the time of its next attempt
+	DidNotRun = "did_not_run" // and will not
+	NotBegun  = "not_begun"   // so far
+	NotYet    = "not_yet"     // the instant is to come
+	NotDue    = "not_due"     // there is no such instant
+	NoRow     = "no_row"      // it is accounted for, and no history that was read has its row
+)
+
+// Explained is why one item ran, or did not.
+type Explained struct {
+	Item    int            `json:"item"`
+	Verdict string         `json:"verdict"`
+	Why     reason.Reason  `json:"why,omitzero"`
+	Server  job.InstanceID `json:"instance,omitempty"` // that ran it, or that has to do with Why
+	Since   time.Time      `json:"since,omitzero"`     // of the run, or of what Why says; zero: not known
+	Until   time.Time      `json:"until,omitzero"`
+	State   trace.State    `json:"state,omitempty"` // of its row
+	Cause   trace.Cause    `json:"cause,omitempty"`
+	Attempt int            `json:"attempt,omitempty"`
+	Run     string         `json:"run,omitempty"`
+}
+
+// History returns the newest rows of a job, or of one of its items, that are not after an
+// instant.
+type History func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error)
+
+// Recall gives the Operator a history to look into.
+func (o *Operator) Recall(h History) { o.history = h }
+
+// farAhead bounds the instants that can be asked for.
+const farAhead = 10 * 365 * 24 * time.Hour
+
+// Explain says why items of a job ran at an instant, or did not: from the job in the
+// registry as it is at one moment, its rows there, and the history that Recall gave.
+func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error) {
+	now := time.Now()
+	if !q.At.IsZero() && (q.At.Unix() < 0 || q.At.After(now.Add(farAhead))) {
+		return nil, failf(host.Invalid, nil, "explain job %s: %s is no time that it could have; write one from 1970 to ten years from now", q.Job, q.At.Format(time.RFC3339))
+	}
+	v, l, err := o.jobView(ctx, q.Job)
+	if err != nil {
+		return nil, err
+	}
+	f := facts{now: now, job: o.report(l, q.Job, v), items: itemReports(v), rows: map[int][]trace.Row{}}
+	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: slices.Concat([]reason.Reason{}, f.job.Faults, f.job.Blockers)}
+	f.plan(e)
+	for _, kept := range keptRows(l, q.Job, v) {
+		f.rows[kept.Item] = append(f.rows[kept.Item], kept.Row)
+	}
+	if err := o.recall(ctx, q, e.At, &f); err != nil {
+		return nil, err
+	}
+	shards := 0
+	if f.job.Config != nil {
+		shards = f.job.Config.Shards
+	}
+	switch {
+	case q.Item != nil && (*q.Item < 0 || *q.Item >= shards && f.rows[*q.Item] == nil):
+		return nil, failf(host.NotFound, nil, "explain job %s: there is no item %d; it has %d", q.Job, *q.Item, shards)
+	case q.Item != nil:
+		e.Items = append(e.Items, f.explain(e, *q.Item))
+	default:
+		for i := range shards {
+			e.Items = append(e.Items, f.explain(e, i))
+		}
+	}
+	return e, nil
+}
+
+// recall adds what the history and the audit have.
+func (o *Operator) recall(ctx context.Context, q Question, at time.Time, f *facts) (err error) {
+	if o.history != nil && !at.IsZero() {
+		rows, err := o.history(ctx, q.Job, q.Item, at)
+		if err != nil {
+			return failf(host.CodeOf(err), err, "explain job %s: read the history", q.Job)
+		}
+		for i := range rows {
+			f.rows[rows[i].Item] = append(f.rows[rows[i].Item], rows[i])
+		}
+	}
+	if f.job.Paused || slices.ContainsFunc(f.items, func(it ItemReport) bool { return it.Disabled }) {
+		f.deeds, err = o.Audit(ctx, AuditFilter{Job: q.Job, Verb: "job"})
+	}
+	return err
+}
+
+// facts is what an explanation is made from.
+type facts struct {
+	now   time.Time
+	job   *JobReport
+	items []ItemReport        // by number
+	rows  map[int][]trace.Row // by item
+	deeds []AuditRow          // the newest first
+}
+
+// plan puts the instants of the schedule into an explanation.
+func (f *facts) plan(e *Explanation) {
+	c := f.job.Config
+	if c == nil || c.Cron == "" {
+		return
+	}
+	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+	if err != nil {
+		return // the faults of the job say so
+	}
+	newest := func(upTo time.Time) time.Time {
+		for _, at := range schedule.Newest(s, time.Unix(0, 0), upTo, 1) {
+			return at
+		}
+		return time.Time{}
+	}
+	if e.At.IsZero() {
+		if e.At = newest(f.now); e.At.IsZero() {
+			e.At = s.Next(f.now)
+		}
+	}
+	if e.At.IsZero() {
+		return
+	}
+	upTo := e.At.Add(-time.Nanosecond)
+	if far := f.now.Add(farAhead); upTo.After(far) {
+		upTo = far // the search looks back from there, and does not reach further than centuries
+	}
+	e.Before = newest(upTo)
+	e.After = s.Next(e.At)
+	e.Due = s.Next(e.At.Add(-time.Nanosecond)).Equal(e.At)
+}
+
+// explain decides on one item. A row counts most, then what the item does now, then what
+// keeps it from beginning.
+func (f *facts) explain(e *Explanation, item int) Explained {
+	x := Explained{Item: item}
+	var it *ItemReport
+	if i, ok := slices.BinarySearchFunc(f.items, item, func(r ItemReport, n int) int { return r.Item - n }); ok {
+		it = &f.items[i]
+	}
+	row := f.row(e.At, item)
+	if row != nil {
+		x.ofRow(row)
+	}
+	ours := it != nil && !e.At.IsZero() && it.Run.Instant.Equal(e.At)
+	switch {
+	case ours && it.Runner != "":
+		return Explained{Item: item, Verdict: RunsNow, Server: it.Runner, Since: it.Run.Begun, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt}
+	case ours && it.Pending:
+		return Explained{Item: item, Verdict: Waits, Why: reason.Of(reason.TakeoverAwaited), Server: it.Owner, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt}
+	case row != nil && row.State == trace.Retried && it != nil && !it.Retry.IsZero():
+		x.Verdict, x.Until = Waits, it.Retry
+	case row != nil:
+	case !e.Due:
+		x.Verdict = NotDue
+	case e.At.After(f.now):
+		x.Verdict = NotYet
+	case it != nil && !it.Last.Before(e.At):
+		x.Verdict, x.Server = NoRow, it.Owner
+	default:
+		x.Verdict = NotBegun
+		f.obstacle(it, &x)
+	}
+	return x
+}
+
+// row returns the newest attempt of a run of the item for an instant, or the gap that has
+// the instant; nil: there is none.
+func (f *facts) row(at time.Time, item int) *trace.Row {
+	ms := at.UnixMilli()
+	var best *trace.Row
+	for i := range f.rows[item] {
+		r := &f.rows[item][i]
+		if at.IsZero() || r.Instant != ms && (r.Count == 0 || ms < r.Instant || ms > r.Last) {
+			continue
+		}
+		if best == nil || r.Attempt > best.Attempt {
+			best = r
+		}
+	}
+	return best
+}
+
+// ofRow says what a row says.
+func (x *Explained) ofRow(r *trace.Row) {
+	x.Verdict, x.Why, x.Server = Ran, r.Reason, job.InstanceID(r.Instance)
+	x.State, x.Cause, x.Attempt, x.Run = r.State, r.Cause, r.Attempt, r.Run
+	x.Since, x.Until = moment(r.Start), moment(r.End)
+	if r.Count > 0 || r.State == trace.Missed || r.State == trace.Skipped && r.Start == 0 {
+		x.Verdict, x.Since, x.Until = DidNotRun, moment(r.Instant), moment(r.Last)
+	}
+}
+
+// obstacle says what keeps an item from beginning now.
+func (f *facts) obstacle(it *ItemReport, x *Explained) {
+	j := f.job
+	switch {
+	case j.Config == nil && len(j.Faults) > 0:
+		x.Why = j.Faults[0]
+	case len(j.Members) == 0:
+		x.Why = reason.Of(reason.NoServer)
+	case j.Paused:
+		x.Why, x.Since = reason.Of(reason.JobPaused), f.since("job pause", "")
+	case it == nil:
+		x.Why = reason.Of(reason.ReshardAwaited)
+	case it.Disabled:
+		x.Why, x.Since = reason.Of(reason.ItemDisabled), f.since("job disable", "item="+strconv.Itoa(it.Item))
+	case it.Runner != "":
+		x.Why, x.Server, x.Since = reason.Of(reason.StillRunning), it.Runner, it.Run.Begun
+	case it.Pending:
+		x.Why, x.Server = reason.Of(reason.TakeoverAwaited), it.Owner
+	case !slices.ContainsFunc(j.Members, func(m MemberReport) bool { return !m.Disabled }):
+		x.Why = reason.Of(reason.ServerDisabled)
+	case j.Resharding || it.Owner == "":
+		x.Why = reason.Of(reason.ReshardAwaited)
+	case slices.ContainsFunc(j.Members, func(m MemberReport) bool { return m.ID == it.Owner && m.Disabled }):
+		x.Why, x.Server = reason.Of(reason.ServerDisabled), it.Owner
+	case len(j.Faults)+len(j.Blockers) > 0:
+		x.Why = slices.Concat(j.Faults, j.Blockers)[0]
+	default:
+		x.Why, x.Server = reason.Of(reason.NotBegun), it.Owner
+	}
+}
+
+// since returns when an operator did something last; zero if the audit does not say.
+func (f *facts) since(verb, detail string) time.Time {
+	for _, d := range f.deeds {
+		if d.Verb == verb && d.Detail == detail {
+			return d.At
+		}
+	}
+	return time.Time{}
+}

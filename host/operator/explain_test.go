@@ -1,0 +1,112 @@
+package operator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// TestExplain asks about item 0 of a job that fires each hour, at 02:00; it is 02:30.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
+	before := at.Add(-time.Hour)
+	idle := ItemReport{Owner: "b@-@1", Last: before}
+	missed := trace.Row{Run: "gap", Instant: before.UnixMilli(), Last: at.Add(time.Hour).UnixMilli(), Count: 3, State: trace.Missed, Reason: reason.Of(reason.JobPaused)}
+	ended := trace.Row{Run: "1", Attempt: 1, Instant: at.UnixMilli(), State: trace.Retried, Start: at.UnixMilli(), End: at.UnixMilli() + 1, Reason: reason.Of(reason.Failed)}
+	again := ended
+	again.Attempt, again.State, again.Reason = 2, trace.Succeeded, reason.Reason{}
+	for _, test := range []struct {
+		name    string
+		change  func(j *JobReport, it *ItemReport)
+		rows    []trace.Row
+		deeds   []AuditRow
+		at      time.Time // zero: 02:00
+		verdict string
+		why     reason.Code
+		server  job.InstanceID
+		since   time.Time
+	}{
+		{name: "ran", rows: []trace.Row{ended, again}, verdict: Ran, since: at},
+		{name: "failed, and was retried in vain", rows: []trace.Row{ended}, verdict: Ran, why: reason.Failed, since: at},
+		{name: "waits for its next attempt", rows: []trace.Row{ended}, change: func(_ *JobReport, it *ItemReport) { it.Retry = at.Add(time.Hour) }, verdict: Waits, why: reason.Failed, since: at},
+		{name: "in a gap", rows: []trace.Row{missed}, verdict: DidNotRun, why: reason.JobPaused, since: before},
+		{name: "after the end of a gap", rows: []trace.Row{missed}, at: at.Add(-2 * time.Hour), change: func(_ *JobReport, it *ItemReport) { it.Last = time.Time{} }, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
+		{name: "row of another item", rows: []trace.Row{{Item: 1, Instant: at.UnixMilli(), State: trace.Succeeded}}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
+		{name: "skipped before it began", rows: []trace.Row{{Attempt: 1, Instant: at.UnixMilli(), State: trace.Skipped, Reason: reason.Of(reason.StillRunning)}}, verdict: DidNotRun, why: reason.StillRunning, since: at},
+		{name: "its guest skipped", rows: []trace.Row{{Attempt: 1, Instant: at.UnixMilli(), Start: at.UnixMilli(), State: trace.Skipped}}, verdict: Ran, since: at},
+		{name: "runs", change: func(_ *JobReport, it *ItemReport) {
+			it.Runner, it.Run = "a@-@1", RunReport{Instant: at, Begun: at.Add(time.Second)}
+		}, verdict: RunsNow, server: "a@-@1", since: at.Add(time.Second)},
+		{name: "waits after a death", change: func(_ *JobReport, it *ItemReport) { it.Pending, it.Run = true, RunReport{Instant: at} }, verdict: Waits, why: reason.TakeoverAwaited, server: "b@-@1"},
+		{name: "no instant", at: at.Add(time.Minute), verdict: NotDue},
+		{name: "to come", at: at.Add(time.Hour), verdict: NotYet},
+		{name: "row elsewhere", change: func(_ *JobReport, it *ItemReport) { it.Last = at }, verdict: NoRow, server: "b@-@1"},
+		{name: "the run before goes on", change: func(_ *JobReport, it *ItemReport) {
+			it.Runner, it.Run = "a@-@1", RunReport{Instant: before, Begun: before}
+		}, verdict: NotBegun, why: reason.StillRunning, server: "a@-@1", since: before},
+		{name: "paused", change: func(j *JobReport, _ *ItemReport) { j.Paused = true }, deeds: []AuditRow{
+			{Verb: "job resume", At: at}, {Verb: "job pause", At: before}, {Verb: "job pause", At: before.Add(-time.Hour)},
+		}, verdict: NotBegun, why: reason.JobPaused, since: before},
+		{name: "disabled item", change: func(_ *JobReport, it *ItemReport) { it.Disabled = true }, deeds: []AuditRow{
+			{Verb: "job disable", Detail: "item=1", At: at}, {Verb: "job disable", Detail: "item=0", At: before},
+		}, verdict: NotBegun, why: reason.ItemDisabled, since: before},
+		{name: "every server disabled", change: func(j *JobReport, _ *ItemReport) { j.Members[0].Disabled = true }, verdict: NotBegun, why: reason.ServerDisabled},
+		{name: "its server disabled", change: func(j *JobReport, _ *ItemReport) {
+			j.Members[0].Disabled = true
+			j.Members = append(j.Members, MemberReport{ID: "a@-@1"})
+		}, verdict: NotBegun, why: reason.ServerDisabled, server: "b@-@1"},
+		{name: "no server", change: func(j *JobReport, _ *ItemReport) { j.Members = nil }, verdict: NotBegun, why: reason.NoServer},
+		{name: "no owner", change: func(_ *JobReport, it *ItemReport) { it.Owner = "" }, verdict: NotBegun, why: reason.ReshardAwaited},
+		{name: "a reshard is pending", change: func(j *JobReport, _ *ItemReport) { j.Resharding = true }, verdict: NotBegun, why: reason.ReshardAwaited},
+		{name: "nobody leads", change: func(j *JobReport, _ *ItemReport) { j.Faults = []reason.Reason{reason.Of(reason.NobodyLeads)} }, verdict: NotBegun, why: reason.NobodyLeads},
+		{name: "blocked", change: func(j *JobReport, _ *ItemReport) { j.Blockers = []reason.Reason{reason.Of(reason.ZoneMissing)} }, verdict: NotBegun, why: reason.ZoneMissing},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			j := JobReport{Members: []MemberReport{{ID: "b@-@1"}}, Config: &job.Config{Cron: "0 0 * * * ?", TimeZone: "UTC", Shards: 2}}
+			it := idle
+			if test.change != nil {
+				test.change(&j, &it)
+			}
+			f := facts{now: at.Add(30 * time.Minute), job: &j, items: []ItemReport{it}, rows: map[int][]trace.Row{}, deeds: test.deeds}
+			for _, r := range test.rows {
+				f.rows[r.Item] = append(f.rows[r.Item], r)
+			}
+			e := Explanation{At: test.at}
+			f.plan(&e)
+			x := f.explain(&e, 0)
+			if test.at.IsZero() && !(e.At.Equal(at) && e.Before.Equal(before) && e.After.Equal(at.Add(time.Hour)) && e.Due) {
+				t.Errorf("the instant is %s, between %s and %s", e.At, e.Before, e.After)
+			}
+			if x.Verdict != test.verdict || x.Why.Code != test.why || x.Server != test.server || !x.Since.Equal(test.since) {
+				t.Errorf("got %+v, want %s by %q at %q since %s", x, test.verdict, test.why, test.server, test.since)
+			}
+		})
+	}
+}
+
+// TestExplainOfSchedules finds the instant that is meant if none is asked for: the last
+// one, the first one if it is to come, or none without a schedule.
+func TestExplainOfSchedules(t *testing.T) {
+	t.Parallel()
+	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
+	for _, test := range []struct {
+		cron              string
+		at, before, after time.Time
+	}{
+		{cron: "0 0 0 1 1 ? 2020-2022", at: year(2022), before: year(2021)},
+		{cron: "0 0 0 1 1 ? 2120/1", at: year(2120), after: year(2121)},
+		{cron: ""},
+	} {
+		f := facts{now: year(2026), job: &JobReport{Config: &job.Config{Cron: test.cron, TimeZone: "UTC", Shards: 1}}}
+		e := Explanation{}
+		f.plan(&e)
+		if !e.At.Equal(test.at) || !e.Before.Equal(test.before) || !e.After.Equal(test.after) {
+			t.Errorf("cron %q: the instant is %s, between %s and %s", test.cron, e.At, e.Before, e.After)
+		}
+	}
+}
