@@ -230,6 +230,11 @@ func drop(s *facts) Mutation {
 	if len(m.Items) == 0 {
 		return nil
 	}
+	if s.company.shared {
+		// One of ours may take a run and end it, and a foreign member may then create the
+		// node again, in the version that was seen here.
+		m.Check = s.others()
+	}
 	return m
 }
 

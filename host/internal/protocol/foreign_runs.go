@@ -137,13 +137,20 @@ func reclaimForeign(s *facts) Mutation {
 	if !done {
 		return nil
 	}
-	for k := range v.Runs {
-		if id := v.Runs[k].ID; id != s.self {
-			m.Check = append(m.Check, id)
-		}
-	}
+	m.Check = s.others()
 	slices.SortFunc(m.Pend, func(a, b Pending) int { return a.Item - b.Item })
 	return m
+}
+
+// others are all other members with a record.
+func (s *State) others() []ID {
+	var ids []ID
+	for k := range s.view.Runs {
+		if id := s.view.Runs[k].ID; id != s.self {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // reclaimsForeign: there are or were foreign members, and this member reclaims what they

@@ -371,6 +371,7 @@ type (
 		Self  ID
 		Own   RunsData
 		Items []int
+		Check []ID // beside foreign members: all other members with a record
 	}
 	// Leave ends the membership. If foreign members would regard it as a death, the
 	// owners' nodes of Items, which name the member, go as well.

@@ -104,6 +104,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.setFires(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
+		t.checkRuns("drop/records", m.Check)
 		t.deletePending(m.Items)
 	case protocol.DeleteOwners:
 		t.deleteSealedOwners(m.Items)
