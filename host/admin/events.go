@@ -24,6 +24,8 @@ const (
 	maxEventBytes = 1 << 20
 	// maxStreams of the maxRequests at once may be streams.
 	maxStreams = maxRequests / 2
+	// maxStreamsEach of them may be of one caller, so that another finds a place.
+	maxStreamsEach = maxStreams / 2
 	// streamTime is when a stream ends and its client comes back, so that a stream is
 	// bounded as every request is.
 	streamTime = 25 * time.Second
@@ -94,18 +96,45 @@ func (e *Events) seen(id string) (n int64, gap bool) {
 
 func (e *Events) id(n int64) string { return e.life + "-" + strconv.FormatInt(n, 10) }
 
+// streams counts the streams of a server.
+type streams struct {
+	mu  sync.Mutex
+	all int            // guarded by mu
+	of  map[string]int // by the names of callers that have some, guarded by mu
+}
+
+// begin reports whether a caller may have another stream. Then it calls end after it.
+func (s *streams) begin(caller string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreams || s.of[caller] >= maxStreamsEach {
+		return false
+	}
+	s.all++
+	s.of[caller]++
+	return true
+}
+
+func (s *streams) end(caller string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	s.of[caller]--
+	if s.of[caller] == 0 {
+		delete(s.of, caller)
+	}
+}
+
 // followAction sends events as they come.
 func followAction() action {
 	return action{givesType: eventsType, status: http.StatusOK, do: follow}
 }
 
 func follow(r *request) error {
-	select {
-	case r.h.streams <- struct{}{}:
-		defer func() { <-r.h.streams }()
-	default:
-		return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already sends %d streams; try again", maxStreams))
+	if !r.h.streams.begin(r.caller.Name) {
+		return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server sends at most %d streams, %d of them to one caller; try again", maxStreams, maxStreamsEach))
 	}
+	defer r.h.streams.end(r.caller.Name)
 	events, job := r.h.o.Events, r.query.Get("job")
 	seen, gap := events.seen(r.Header.Get(lastEventHeader))
 	r.w.Header().Set("Content-Type", eventsType)

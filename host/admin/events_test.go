@@ -144,24 +144,32 @@ func TestEventsComeAtOnce(t *testing.T) {
 	}
 }
 
-// A stream ends in time, and there are not too many.
+// A stream ends in time, and there are not too many: of one caller, and of all.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := guarded(Options{})
 		begun := time.Now()
 		var streams sync.WaitGroup
-		for range maxStreams {
-			streams.Go(func() {
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, eventsPath, nil)
-				r.Header.Set("Authorization", "Bearer viewer")
-				h.ServeHTTP(httptest.NewRecorder(), r)
-			})
-		}
-		synctest.Wait()
-		w := sent(t, h, http.MethodGet, eventsPath, "10.0.0.1:1", "Authorization: Bearer viewer")
-		if p := problemIn(t, w); p.Code != codeBusy {
-			t.Errorf("one more is answered %d %s", w.Code, w.Body)
+		for _, tt := range []struct {
+			token, busy string // busy is who is refused one more
+		}{{"viewer", "viewer"}, {"operator", "admin"}} {
+			for range maxStreamsEach {
+				streams.Go(func() {
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, eventsPath, nil)
+					r.Header.Set("Authorization", "Bearer "+tt.token)
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, r)
+					if w.Code != http.StatusOK {
+						t.Errorf("%s is answered %d %s", tt.token, w.Code, w.Body)
+					}
+				})
+			}
+			synctest.Wait()
+			w := sent(t, h, http.MethodGet, eventsPath, "10.0.0.1:1", "Authorization: Bearer "+tt.busy)
+			if p := problemIn(t, w); p.Code != codeBusy {
+				t.Errorf("one more of %s is answered %d %s", tt.busy, w.Code, w.Body)
+			}
 		}
 		streams.Wait()
 		if took := time.Since(begun); took != streamTime {

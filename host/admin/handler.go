@@ -59,7 +59,7 @@ type Handler struct {
 	callers   *rates // requests of callers
 	nameless  *rates // requests of addresses that show no token, or one that nobody can judge
 	failures  *rates // wrong tokens of addresses
-	streams   chan struct{}
+	streams   streams
 }
 
 // request is one request while it is served.
@@ -80,7 +80,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), streams: make(chan struct{}, maxStreams),
+		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}},
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}
