@@ -11,35 +11,35 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-type explainedDocument struct {
+type explanationDocument struct {
 	Version int `json:"version"`
 	operator.Explanation
 }
 
 // explainJob answers as `job explain`.
-func explainJob(r *request) (explainedDocument, error) {
+func explainJob(r *request) (explanationDocument, error) {
 	name, err := r.jobName()
 	if err != nil {
-		return explainedDocument{}, err
+		return explanationDocument{}, err
 	}
 	q := operator.Question{Job: name}
 	if text := r.query.Get("item"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return explainedDocument{}, wrongParameter("item", fmt.Sprintf("%.64q is not the number of an item", text))
+			return explanationDocument{}, wrongParameter("item", fmt.Sprintf("%.64q is not the number of an item", text))
 		}
 		q.Item = &n
 	}
 	if text := r.query.Get("at"); text != "" {
 		if q.At, err = time.Parse(time.RFC3339, text); err != nil {
-			return explainedDocument{}, wrongParameter("at", fmt.Sprintf("%.64q is no time such as 2026-01-31T12:00:00Z", text))
+			return explanationDocument{}, wrongParameter("at", fmt.Sprintf("%.64q is no time such as 2026-01-31T12:00:00Z", text))
 		}
 	}
 	e, err := r.op.Explain(r.Context(), q)
 	if err != nil {
-		return explainedDocument{}, err
+		return explanationDocument{}, err
 	}
-	return explainedDocument{Version: 1, Explanation: *e}, nil
+	return explanationDocument{Version: 1, Explanation: *e}, nil
 }
 
 // Explain is operator.Operator.Explain, with the history of the server.
@@ -55,7 +55,7 @@ func (c *Client) Explain(ctx context.Context, q operator.Question) (*operator.Ex
 	if !q.At.IsZero() {
 		query.Set("at", q.At.UTC().Format(time.RFC3339Nano))
 	}
-	var d explainedDocument
+	var d explanationDocument
 	if err := c.read(ctx, http.MethodGet, jobPath(name)+"/explain?"+query.Encode(), nil, &d); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 		return nil, err
 	}
 	f := facts{now: now, job: o.report(l, q.Job, v), items: itemReports(v), rows: map[int][]trace.Row{}}
-	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: slices.Concat([]reason.Reason{}, f.job.Faults, f.job.Blockers)}
+	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: append(append([]reason.Reason{}, f.job.Faults...), f.job.Blockers...)}
 	f.plan(e)
 	for _, kept := range keptRows(l, q.Job, v) {
 		f.rows[kept.Item] = append(f.rows[kept.Item], kept.Row)
