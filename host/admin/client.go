@@ -11,7 +11,9 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -165,15 +167,24 @@ func (c *Client) read(ctx context.Context, method, path string, body, to any) er
 
 // Jobs is operator.Operator.Jobs.
 func (c *Client) Jobs(ctx context.Context) ([]operator.JobReport, error) {
-	var all jobsDocument
-	if err := c.read(ctx, http.MethodGet, jobsPath, nil, &all); err != nil {
-		return nil, err
-	}
 	var jobs []operator.JobReport
-	for i := range all.Jobs {
-		jobs = append(jobs, *all.Jobs[i].report())
+	for cursor := ""; ; {
+		var page jobsDocument
+		query := url.Values{"limit": {strconv.Itoa(maxPage)}, "cursor": {cursor}}
+		if err := c.read(ctx, http.MethodGet, jobsPath+"?"+query.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		for i := range page.Jobs {
+			jobs = append(jobs, *page.Jobs[i].report())
+		}
+		switch {
+		case page.Next == "":
+			return jobs, nil
+		case page.Next <= cursor: // the same pages would come again
+			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server's list of jobs does not go on behind %.256q", cursor)}
+		}
+		cursor = page.Next
 	}
-	return jobs, nil
 }
 
 // Names is operator.Operator.Names.

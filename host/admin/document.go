@@ -10,6 +10,7 @@ import (
 type jobsDocument struct {
 	Version int           `json:"version"`
 	Jobs    []jobDocument `json:"jobs"`
+	Next    string        `json:"next,omitempty"`
 }
 
 type shownDocument struct {

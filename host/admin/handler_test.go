@@ -60,7 +60,7 @@ func TestProblems(t *testing.T) {
 		{"two slashes", "POST", "/api/v1//jobs/report:pause", "", "", 404, codeNoRoute, ""},
 		{"upwards", "GET", "/api/v1/jobs/../jobs", "", "", 404, codeNoRoute, ""},
 		{"asterisk", "OPTIONS", "*", "", "", 404, codeNoRoute, ""},
-		{"query", "GET", "/api/v1/jobs?limit=1", "", "", 400, codeBadRequest, ""},
+		{"query", "GET", "/api/v1/jobs?limits=1", "", "", 400, codeBadRequest, ""},
 		{"query that says nothing new", "POST", "/api/v1/jobs/report:pause?dry_run=true", "", "", 400, codeBadRequest, ""},
 		{"put", "PUT", "/api/v1/jobs/report", "{}", jsonType, 405, codeMethod, "DELETE, GET, HEAD, POST"},
 		{"post without a verb", "POST", "/api/v1/jobs/report", "{}", jsonType, 405, codeMethod, "DELETE, GET, HEAD"},

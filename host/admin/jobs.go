@@ -2,9 +2,11 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/job"
@@ -16,13 +18,24 @@ const jobsPath = "/api/v1/jobs"
 // jobPath returns the path of a job.
 func jobPath(name string) string { return jobsPath + "/" + url.PathEscape(name) }
 
+// listJobs answers with a page of the jobs.
 func listJobs(r *request) (jobsDocument, error) {
-	jobs, err := r.op.Jobs(r.Context())
-	all := jobsDocument{Version: 1, Jobs: []jobDocument{}}
-	for i := range jobs {
-		all.Jobs = append(all.Jobs, documentOf(&jobs[i]))
+	d := jobsDocument{Version: 1, Jobs: []jobDocument{}}
+	f := operator.JobFilter{Part: r.query.Get("q"), State: r.query.Get("state"), After: r.query.Get("cursor")}
+	if f.State != "" && !slices.Contains(operator.JobStates(), f.State) {
+		return d, wrongParameter("state", fmt.Sprintf("there is no state %.64q", f.State))
 	}
-	return all, err
+	var err error
+	if f.Limit, err = r.limit(); err != nil {
+		return d, err
+	}
+	jobs, next, err := r.op.JobsPage(r.Context(), f)
+	for i := range jobs {
+		d.Jobs = append(d.Jobs, documentOf(&jobs[i]))
+	}
+	d.Next = next
+	r.linkNext(next)
+	return d, err
 }
 
 func showJob(r *request) (shownDocument, error) {

@@ -55,7 +55,15 @@ func aloneRoutes() []route {
 func jobRoutes() []route {
 	const job = jobsPath + "/{job}"
 	return []route{
-		{method: http.MethodGet, path: jobsPath, right: operator.View, does: shows(listJobs), says: "answers as `job list`", fails: []string{codeNotFound}},
+		{
+			method: http.MethodGet, path: jobsPath, right: operator.View, does: shows(listJobs), fails: []string{codeNotFound},
+			says: "answers as `job list`, with a page of jobs by name: \"limit\" of them (100, at most 1000), and in \"next\" and the header Link the \"cursor\" of the next page. " +
+				"With \"state\" a page may have fewer, or none, although there is a next one",
+			query: append(pageParameters("jobs"),
+				parameter{name: "q", says: "a part of the name"},
+				parameter{name: "state", says: "a state of jobs", takes: schema{"type": "string", "enum": operator.JobStates()}},
+			),
+		},
 		{method: http.MethodGet, path: job, right: operator.View, does: shows(showJob), says: "answers as `job show`"},
 		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
 		{
@@ -131,12 +139,10 @@ func runRoutes() []route {
 			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
 			says: "answers with a page of the job's rows in the history of this server, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
-			query: []parameter{
-				{name: "limit", says: "rows of a page", takes: schema{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}},
-				{name: "item", says: "the number of an item", takes: itemSchema},
-				{name: "state", says: "a state of runs", takes: schema{"type": "string", "enum": trace.States()}},
-				{name: "cursor", says: "next of the page before"},
-			},
+			query: append(pageParameters("rows"),
+				parameter{name: "item", says: "the number of an item", takes: itemSchema},
+				parameter{name: "state", says: "a state of runs", takes: schema{"type": "string", "enum": trace.States()}},
+			),
 		},
 		{
 			method: http.MethodGet, path: runsPath + "{job}/{item}/{run}", right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},

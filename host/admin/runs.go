@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -14,12 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-const (
-	runsPath = "/api/v1/runs/"
-	// defaultPage and maxPage bound a page.
-	defaultPage = 100
-	maxPage     = 1000
-)
+const runsPath = "/api/v1/runs/"
 
 // RunsWanted selects the rows of a history that a request asks for, the newest
 // first.
@@ -90,19 +83,17 @@ func runOf(r *trace.Row) runDocument {
 
 // listRuns answers with a page of the job's rows in the history of this server.
 func listRuns(r *request) (runsDocument, error) {
-	limit, item, state := r.query.Get("limit"), r.query.Get("item"), trace.State(r.query.Get("state"))
+	item, state := r.query.Get("item"), trace.State(r.query.Get("state"))
 	name, err := r.jobName()
 	if err != nil {
 		return runsDocument{}, err
 	}
-	want := RunsWanted{Job: name, State: state, Limit: defaultPage, Cursor: r.query.Get("cursor")}
+	want := RunsWanted{Job: name, State: state, Cursor: r.query.Get("cursor")}
 	if state != "" && !slices.Contains(trace.States(), state) {
 		return runsDocument{}, wrongParameter("state", fmt.Sprintf("there is no state %.64q", state))
 	}
-	if limit != "" {
-		if want.Limit, err = strconv.Atoi(limit); err != nil || want.Limit < 1 || want.Limit > maxPage {
-			return runsDocument{}, wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxPage))
-		}
+	if want.Limit, err = r.limit(); err != nil {
+		return runsDocument{}, err
 	}
 	if item != "" {
 		n, err := strconv.Atoi(item)
@@ -112,12 +103,7 @@ func listRuns(r *request) (runsDocument, error) {
 		want.Item = &n
 	}
 	d, err := r.h.page(r, want)
-	if d.Next != "" {
-		query := r.URL.Query()
-		query.Set("cursor", d.Next)
-		next := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}
-		r.w.Header().Set("Link", "<"+next.String()+`>; rel="next"`)
-	}
+	r.linkNext(d.Next)
 	return d, err
 }
 
@@ -148,8 +134,4 @@ func (h *Handler) page(r *request, want RunsWanted) (runsDocument, error) {
 		d.Runs = append(d.Runs, runOf(&rows[i]))
 	}
 	return d, nil
-}
-
-func wrongParameter(name, message string) *problem {
-	return refuse(http.StatusBadRequest, codeBadRequest, message, fault{Parameter: name, Message: message})
 }

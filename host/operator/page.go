@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/status"
+)
+
+// maxLooked is the limit of jobs that are read for one page.
+const maxLooked = 1000
+
+// JobFilter selects the jobs of a page.
+type JobFilter struct {
+	Part  string // of the name
+	State string // empty: any; see JobStates
+	After string // the name behind which the page begins
+	Limit int    // of jobs on the page
+}
+
+// JobStates are the states that a JobReport can have.
+func JobStates() []string {
+	return []string{status.Unreadable, status.Down, status.Paused, status.Disabled, status.Running, status.Resharding, status.Idle}
+}
+
+// JobsPage returns some of the reports of Jobs, and reads no job behind them. next is where
+// the following page begins, empty on the last one. A page may have less than its limit, or
+// nothing, and a next one all the same: a state shows only when the job is read, and a page
+// reads 1000 jobs at most.
+func (o *Operator) JobsPage(ctx context.Context, f JobFilter) (page []JobReport, next string, err error) {
+	names, err := o.Names(ctx)
+	if err == nil && len(names) == 0 {
+		err = o.Namespace(ctx)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name <= f.After || !strings.Contains(name, f.Part) })
+	for looked := 0; len(names) > 0 && len(page) < f.Limit && looked < maxLooked; {
+		n := min(len(names), f.Limit-len(page), maxLooked-looked)
+		some, err := o.outlines(ctx, names[:n], false)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, of := range some {
+			if f.State == "" || of.report.State == f.State {
+				page = append(page, *of.report)
+			}
+		}
+		looked, next, names = looked+n, names[n-1], names[n:]
+	}
+	if len(names) == 0 {
+		next = ""
+	}
+	return page, next, nil
+}
