@@ -109,7 +109,7 @@ bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500
 	@mkdir -p build
 	@.ci/guests/bench.sh build/bench
 	@{ ok=0; run() { $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count 1 -timeout=0 -p 1 $(BENCHFLAGS) "$$@" || ok=1; }; \
-	   run ./host/internal/schedule ./host/registry/embedded ./host/registry/zk ./host/internal/cluster ./host/internal/meter ./host/internal/sandbox ./host ./host/metrics ./host/trace/sqltrace; \
+	   run ./host/internal/schedule ./host/registry/embedded ./host/registry/zk ./host/internal/cluster ./host/internal/meter ./host/internal/sandbox ./host ./host/admin ./host/metrics ./host/trace/sqltrace; \
 	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
 	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 
