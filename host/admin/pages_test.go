@@ -81,7 +81,7 @@ func (p pagewise) RoundTrip(r *http.Request) (*http.Response, error) {
 	query.Set("limit", "2")
 	r.URL.RawQuery = query.Encode()
 	p.ask(r)
-	return p.transport.RoundTrip(r) //nolint:wrapcheck // it stands for the transport
+	return p.transport.RoundTrip(r)
 }
 
 // The client asks for all pages, and ends if they do not.

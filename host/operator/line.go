@@ -91,7 +91,7 @@ func (s *Line) Close() error {
 	if l == nil {
 		return nil
 	}
-	return l.Session.Close()
+	return l.Close()
 }
 
 // join lets an inbox receive the events of the session, which is opened first if there is
@@ -203,5 +203,5 @@ func (l *link) leave(inbox *session.Inbox) error {
 	if !last {
 		return nil
 	}
-	return l.Session.Close()
+	return l.Close()
 }
