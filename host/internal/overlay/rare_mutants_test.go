@@ -37,6 +37,8 @@ func rareMutants() []mutant {
 		{"reclaim-foreign: ended unread", "the order in which mark and instance went is read", in("follow.Loop.inspect", "len(items) > 0", "false"), notice{"../follow", "^TestEndAndLeaveInOneView$"}},
 		{"missed: held back by a pause", "what came during a run, and then perhaps during a pause, has its row when the pause ends", in("protocol.State.isMisfired", "s.schedule.latest.At > s.schedule.paused", "true"), script("missed_start_misfire_paused")},
 		{"begin: taken, unmarked", "an item that another member has taken does not begin, also if its marks are gone", in("protocol.beginning.blocked", "b.s.openElsewhere(i)", "false"), script("begin_taken_unmarked")},
+		{"begin: failover ignored", "an item that has a failover mark does not begin, also if no record shows its run", in("protocol.beginning.blocked", `it.Failover != ""`, "false"), script("take_begin_blocked")},
+		{"take: no failover mark", "a taken item is marked, so that a foreign owner does not begin it", without("jobtree.transaction.takeOver", "t.ephemeral(t.Item(_, MarkFailover), _)"), script("failover")},
 		{"take: open elsewhere", "a pending run is not taken beside another run of its item that has no mark", in("protocol.facts.taking", "s.openElsewhere(_)", "false"), script("take_open_elsewhere")},
 		{"clocks: passed early", "what a schedule names as passed by a clock that is ahead begins when it has come", without("protocol.State.seePassed", "s.arrive(_)"), script("clock_ahead_changed")},
 		{"clocks: of the schedule before", "what waits for the registry's clock is forgotten with its schedule", without("protocol.State.followSchedule", "s.clock.early, s.clock.dropped = _, _"), script("clock_ahead_changed")},

@@ -23,7 +23,6 @@ func clusterMutants() []mutant {
 		{"mark: departed", "the leader moves an item when the run has ended that it stayed for", []change{in("protocol.State.stale", "v.departed()", "false")}},
 		{"take: assignment unchecked", "a take holds only in the epoch in which it was decided", []change{noFence("take/epoch")}},
 		{"take: pending kept", "a take deletes the pending mark", []change{without("jobtree.transaction.takeOver", "t.deletePending(_)")}},
-		{"take: no failover mark", "a taken item is marked, so its owner does not begin it", []change{without("jobtree.transaction.takeOver", "t.ephemeral(t.Item(_, MarkFailover), _)")}},
 		{"take: overtaken", "a pending run whose next instant has come is not taken", []change{in("protocol.facts.taking", "s.later(_)", "false")}},
 		{"take: paused", "a paused job takes nothing", []change{in("protocol.facts.taking", "v.Paused", "false")}},
 		{"take: disabled item", "a disabled item is not taken", []change{in("protocol.facts.taking", "it.Disabled", "false")}},

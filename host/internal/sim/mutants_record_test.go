@@ -11,7 +11,6 @@ func recordMutants() []mutant {
 			in("protocol.beginning.open", "if p != nil {}", "if false {}"),
 		}},
 		{"begin: pending kept", "a begin removes the pending run that it overtakes", []change{without("jobtree.transaction.begin", "t.deletePending(_)")}},
-		{"begin: failover ignored", "an item that was taken over does not begin elsewhere", []change{in("protocol.beginning.blocked", `it.Failover != ""`, "false")}},
 		{"begin: no gap row", "the instants that a begin passes over get a row", []change{in("protocol.beginning.open", "last > 0", "false")}},
 		{"gap: as long as ever", "a gap is counted by a schedule from the moment it was in force", []change{in("protocol.schedule.gap", "k > 0", "false")}},
 		{"gap: schedules forgotten", "a member that joins after a change of the schedule knows the one before", []change{
