@@ -27,6 +27,13 @@ func (l *ledger) asks(old *protocol.View, by author) {
 			l.joined(i, registered(old, o), registered(l.v, ownerOf(l.v, i)))
 		}
 	}
+	// A foreign member that was asked, too, runs what the owner's node gives it. If its
+	// request then goes with its instance, before ours adopts, nobody has a record of it.
+	for i := range l.v.Items {
+		if o := l.v.Items[i].Owner; l.foreignIDs[o] && (i >= len(old.Items) || old.Items[i].Owner != o) {
+			l.joined(i, registered(l.v, ownerOf(l.v, i)), registered(l.v, o))
+		}
+	}
 	for k := range l.v.Instances {
 		in := &l.v.Instances[k]
 		if was := registered(old, in.ID); in.Request == 0 || !alive(l.v, in.ID) || was != nil && was.Request == in.Request {
