@@ -39,7 +39,8 @@ func memoryCases(url string) []memoryCase {
 	return []memoryCase{
 		{name: "memory", module: "memory-hoard", state: "timed_out"},
 		{name: "recursion", module: "deep", state: "failed"},
-		{name: "batches", module: "batch-hoard", limits: `batch = "512MiB"`, job: `kind = "dataflow"`, state: "timed_out"},
+		// A fetch that finds no room for its first element has nothing to do.
+		{name: "batches", module: "batch-hoard", limits: `batch = "512MiB"`, job: `kind = "dataflow"`, state: "timed_out|skipped"},
 		{name: "results", module: "result-hoard", limits: `result = "64MiB"`, state: "timed_out"},
 		{
 			name: "answers", module: "answer-hoard", state: "timed_out",
