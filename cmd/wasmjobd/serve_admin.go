@@ -25,8 +25,8 @@ import (
 // it, and any registry through the address of [admin].
 func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry) error) error {
 	f, log := again.file(), again.log
-	atAddress := func(r registry.Registry, line *operator.Line) error {
-		stop, err := serveAddress(ctx, again, r, line, rows)
+	atAddress := func(r registry.Registry, shared *operator.SharedSession) error {
+		stop, err := serveAddress(ctx, again, r, shared, rows)
 		if err != nil {
 			return err
 		}
@@ -35,24 +35,24 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 	}
 	if f.Registry.Kind == config.ZooKeeper {
 		return withRegistry(f, access, false, log, func(r registry.Registry) error {
-			line := operator.NewLine(r, f.Registry.Namespace)
-			return errors.Join(atAddress(r, line), line.Close())
+			shared := operator.NewSharedSession(r, f.Registry.Namespace)
+			return errors.Join(atAddress(r, shared), shared.Close())
 		})
 	}
 	r, err := host.OpenRegistry(f.Server.DataDir, log)
 	if err != nil {
 		return err
 	}
-	line := operator.NewLine(r, f.Registry.Namespace)
-	stop := serveSocket(ctx, again, line, rows)
-	err = atAddress(r, line)
+	shared := operator.NewSharedSession(r, f.Registry.Namespace)
+	stop := serveSocket(ctx, again, shared, rows)
+	err = atAddress(r, shared)
 	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
-	return errors.Join(err, line.Close(), r.Close())
+	return errors.Join(err, shared.Close(), r.Close())
 }
 
 // serveSocket answers operators on the socket in the data directory until stop is
 // called. If that fails, the server runs all the same.
-func serveSocket(ctx context.Context, again *reloader, line *operator.Line, rows *sqltrace.Store) (stop func()) {
+func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
 	log := again.log
 	s, err := admin.Listen(ctx, again.file().Server.DataDir)
 	if err != nil {
@@ -60,7 +60,7 @@ func serveSocket(ctx context.Context, again *reloader, line *operator.Line, rows
 		return func() {}
 	}
 	log.Info("operators reach this server", "socket", s.Path())
-	o := answers(again, line, rows)
+	o := answers(again, shared, rows)
 	o.Nodes = true
 	end := serveOn(ctx, s, admin.NewHandler(o), log)
 	return func() {
@@ -73,7 +73,7 @@ func serveSocket(ctx context.Context, again *reloader, line *operator.Line, rows
 
 // serveAddress answers callers with tokens at the address of [admin], if there is one,
 // until stop is called.
-func serveAddress(ctx context.Context, again *reloader, r registry.Registry, line *operator.Line, rows *sqltrace.Store) (stop func(), err error) {
+func serveAddress(ctx context.Context, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func(), err error) {
 	f, log := again.file(), again.log
 	if f.Admin.Listen == "" {
 		return func() {}, nil
@@ -86,7 +86,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, lin
 	tokens := operator.NewKeyring(r, f.Registry.Namespace, log)
 	var following sync.WaitGroup
 	following.Go(func() { tokens.Run(within) })
-	o := answers(again, line, rows)
+	o := answers(again, shared, rows)
 	o.Authenticate = func(_ context.Context, token string) (operator.Caller, error) { return tokens.Check(token) }
 	end := serveOn(ctx, l, admin.NewHandler(o), log)
 	log.Info("callers with a token reach this server", "address", l.Addr().String(), "tls", f.Admin.TLS != config.AdminTLS{})
@@ -99,7 +99,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, lin
 }
 
 // answers are the options by which a server answers, on whichever listener.
-func answers(again *reloader, line *operator.Line, rows *sqltrace.Store) admin.Options {
+func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) admin.Options {
 	f := again.file()
 	return admin.Options{
 		Log: again.log, Runs: runsOf(rows), Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
@@ -111,7 +111,7 @@ func answers(again *reloader, line *operator.Line, rows *sqltrace.Store) admin.O
 		},
 		Keep: func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) },
 		Operate: func(ctx context.Context) (*operator.Operator, error) {
-			op, err := line.Operator(ctx)
+			op, err := shared.Operator(ctx)
 			if err == nil {
 				op.Compare(again.file().Jobs)
 				op.Record(rows)

@@ -105,9 +105,9 @@ func BenchmarkJobs(b *testing.B) {
 	defer func() { _ = reg.Close() }()
 	const jobs = 10_000
 	multiply(b, reg, jobs)
-	line := operator.NewLine(reg, "wasmjobd")
-	defer func() { _ = line.Close() }()
-	h := NewHandler(Options{Operate: line.Operator})
+	shared := operator.NewSharedSession(reg, "wasmjobd")
+	defer func() { _ = shared.Close() }()
+	h := NewHandler(Options{Operate: shared.Operator})
 	for name, query := range map[string]string{"first": "", "last": fmt.Sprintf("?cursor=job-%05d", jobs-defaultPage-1), "largest": "?limit=1000", "named": "?q=-0999", "state": "?state=paused"} {
 		b.Run(name, func(b *testing.B) {
 			var took []time.Duration

@@ -4,7 +4,7 @@
 // cannot run a job. It is never a member of a job and runs nothing; the members
 // act on what it writes.
 //
-// Flow: Open opens a session, or a Line shares one between the requests of a server → a
+// Flow: Open opens a session, or a SharedSession shares one between the requests of a server → a
 // report reads the nodes of a job into one view → a verb reads the same view and writes
 // its request in one transaction. The transaction is refused if the job has changed
 // meanwhile; then the verb reads again and tries again.

@@ -59,7 +59,7 @@ func newOperator(namespace string) *Operator {
 	return &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
 }
 
-// Close ends the session, unless it is that of a Line.
+// Close ends the session, unless it is that of a SharedSession.
 func (o *Operator) Close() error { return o.end() }
 
 // Trigger requests that every member of the job runs its items now. It returns when the

@@ -29,7 +29,7 @@ func TestRequestsAreOneSessionOfZooKeeper(t *testing.T) {
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{})
 	between := zktest.NewProxy(t, server.Address())
 	reg := reached(t, between.Address())
-	s := NewLine(reg, "jobs")
+	s := NewSharedSession(reg, "jobs")
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -45,11 +45,11 @@ func (c *counted) Open(ctx context.Context, on func(registry.Event)) (registry.S
 	return s, err
 }
 
-// newLine returns a Line that is closed, with its registry, at the end of the test.
-func newLine(t *testing.T, c *counted) *Line {
+// newSharedSession returns a SharedSession that is closed, with its registry, at the end of the test.
+func newSharedSession(t *testing.T, c *counted) *SharedSession {
 	t.Helper()
 	c.Registry = embedded.Memory()
-	s := NewLine(c, "jobs")
+	s := NewSharedSession(c, "jobs")
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), c.Close()); err != nil {
 			t.Error(err)
@@ -59,7 +59,7 @@ func newLine(t *testing.T, c *counted) *Line {
 }
 
 // request does something by an Operator of its own.
-func (s *Line) request(t *testing.T, do func(*Operator) error) {
+func (s *SharedSession) request(t *testing.T, do func(*Operator) error) {
 	t.Helper()
 	o, err := s.Operator(t.Context())
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Line) request(t *testing.T, do func(*Operator) error) {
 	}
 }
 
-func (s *Line) names(t *testing.T) {
+func (s *SharedSession) names(t *testing.T) {
 	t.Helper()
 	s.request(t, func(o *Operator) error {
 		_, err := o.Names(t.Context())
@@ -90,7 +90,7 @@ func (c *counted) want(t *testing.T, sessions int) {
 func TestRequestsShareASession(t *testing.T) {
 	t.Parallel()
 	reg := &counted{}
-	s := newLine(t, reg)
+	s := newSharedSession(t, reg)
 	s.request(t, func(o *Operator) error {
 		javatest.Write(t, o.session, javatest.Config(nil))
 		return nil
@@ -131,7 +131,7 @@ func TestLostSessionIsReplaced(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			reg := &counted{}
-			s := newLine(t, reg)
+			s := newSharedSession(t, reg)
 			s.request(t, func(o *Operator) error {
 				err := reg.opened[0].Close()
 				synctest.Wait() // the event of the end comes
@@ -154,7 +154,7 @@ func TestLostSessionIsReplaced(t *testing.T) {
 			first = false
 			return silent{s}
 		}}
-		s := newLine(t, reg)
+		s := newSharedSession(t, reg)
 		s.names(t)
 		reg.want(t, 2)
 	})
@@ -171,7 +171,7 @@ func (silent) Sync(context.Context) error { return registry.ErrEnded }
 func TestSessionThatFollowsMuchIsReplaced(t *testing.T) {
 	t.Parallel()
 	reg := &counted{}
-	s := newLine(t, reg)
+	s := newSharedSession(t, reg)
 	s.request(t, func(long *Operator) error {
 		for i := range maxFollowed {
 			s.request(t, func(o *Operator) error {
@@ -198,7 +198,7 @@ func TestRequestsWaitForOneTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := &counted{hold: make(chan error)}
-		s := newLine(t, reg)
+		s := newSharedSession(t, reg)
 		ctx, giveUp := context.WithCancel(t.Context())
 		var work sync.WaitGroup
 		wait := func(ctx context.Context) {
@@ -225,9 +225,9 @@ func TestRequestsWaitForOneTry(t *testing.T) {
 }
 
 // A server that ends does not wait for the registry.
-func TestLineEndsWhileItOpens(t *testing.T) {
+func TestSharedSessionEndsWhileItOpens(t *testing.T) {
 	t.Parallel()
-	s := NewLine(unreachable{}, "jobs")
+	s := NewSharedSession(unreachable{}, "jobs")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Operator(ctx)

@@ -11,15 +11,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxFollowed is the limit of trees that the session of a Line follows. A session cannot stop
+// maxFollowed is the limit of trees that the session of a SharedSession follows. A session cannot stop
 // to follow one, and each makes its events, and its way back after a lost connection,
 // slower.
 const maxFollowed = 256
 
-// Line is one session of the registry for all requests of a server. Each request has an
+// SharedSession is one session of the registry for all requests of a server. Each request has an
 // Operator of its own on it, so requests neither wait for each other nor write in each
-// other's name. Create it with NewLine. Its methods are safe for concurrent use.
-type Line struct {
+// other's name. Create it with NewSharedSession. Its methods are safe for concurrent use.
+type SharedSession struct {
 	registry  registry.Registry
 	namespace string
 	work      sync.WaitGroup // the tries to open a session
@@ -33,7 +33,7 @@ type Line struct {
 // link is a session with the Operators that use it.
 type link struct {
 	registry.Session
-	of       *Line
+	of       *SharedSession
 	users    map[*session.Inbox]struct{}
 	followed map[string]struct{}
 	ended    bool // the registry has ended it
@@ -46,14 +46,14 @@ type try struct {
 	err    error
 }
 
-// NewLine returns a Line that opens its session when the first Operator is wanted, and
+// NewSharedSession returns a SharedSession that opens its session when the first Operator is wanted, and
 // another one when that has ended.
-func NewLine(r registry.Registry, namespace string) *Line {
-	return &Line{registry: r, namespace: namespace}
+func NewSharedSession(r registry.Registry, namespace string) *SharedSession {
+	return &SharedSession{registry: r, namespace: namespace}
 }
 
 // Operator returns an Operator for one request, which closes it.
-func (s *Line) Operator(ctx context.Context) (*Operator, error) {
+func (s *SharedSession) Operator(ctx context.Context) (*Operator, error) {
 	for {
 		o := newOperator(s.namespace)
 		l, err := s.join(ctx, o.inbox)
@@ -76,7 +76,7 @@ func (s *Line) Operator(ctx context.Context) (*Operator, error) {
 }
 
 // Close ends the session. Close all Operators first.
-func (s *Line) Close() error {
+func (s *SharedSession) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	if s.try != nil {
@@ -96,7 +96,7 @@ func (s *Line) Close() error {
 
 // join lets an inbox receive the events of the session, which is opened first if there is
 // none. All who come meanwhile wait for the same try, and have its error.
-func (s *Line) join(ctx context.Context, inbox *session.Inbox) (*link, error) {
+func (s *SharedSession) join(ctx context.Context, inbox *session.Inbox) (*link, error) {
 	for {
 		s.mu.Lock()
 		if l := s.link; l != nil {
@@ -126,7 +126,7 @@ func (s *Line) join(ctx context.Context, inbox *session.Inbox) (*link, error) {
 
 // begin starts a try to open a session, which goes on when the request that needs it first
 // is given up. mu is held.
-func (s *Line) begin(ctx context.Context) {
+func (s *SharedSession) begin(ctx context.Context) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
 	t := &try{cancel: cancel, done: make(chan struct{})}
 	s.try = t
@@ -145,7 +145,7 @@ func (s *Line) begin(ctx context.Context) {
 }
 
 // drop lets no further Operator have a link.
-func (s *Line) drop(l *link) {
+func (s *SharedSession) drop(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == l {
