@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,15 +139,27 @@ func TestScrapesHoldUpNothing(t *testing.T) {
 // ailing is a registry whose disk can be made to fail.
 type ailing struct {
 	registry.Registry
-	why *error
+	why *cause
 }
 
-func (a ailing) Healthy() error { return *a.why }
+func (a ailing) Healthy() error { return a.why.get() }
+
+// cause is an error that a test sets while others read it.
+type cause struct{ err atomic.Pointer[error] }
+
+func (c *cause) set(err error) { c.err.Store(&err) }
+
+func (c *cause) get() error {
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // away is a history that is away, or not.
-type away struct{ why *error }
+type away struct{ why *cause }
 
-func (a away) Write(context.Context, []trace.Row) error { return *a.why }
+func (a away) Write(context.Context, []trace.Row) error { return a.why.get() }
 
 // ask asks one of the handlers.
 func ask(h http.Handler, method, target string) (status int, body string) {
@@ -163,7 +176,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		if got := m.Checks(); len(got) != 1 || got[0] != (Check{"started", "the server starts"}) || m.Alive(t.Context()) != nil {
 			t.Errorf("without a host: %v", got)
 		}
-		var disk, history error
+		var disk, history cause
 		gate := make(chan struct{})
 		s := start(t, host.Options{
 			Registry: ailing{embedded.Memory(), &disk}, Sinks: []trace.Sink{away{&history}}, DrainTimeout: time.Hour,
@@ -188,16 +201,17 @@ func TestHealthAndReadiness(t *testing.T) {
 		if got := s.metrics.Checks(); len(got) != 5 {
 			t.Errorf("checks: %v", got)
 		}
-		disk = registry.ErrReadOnly
+		disk.set(registry.ErrReadOnly)
 		want("registry")
 		if got := sum(scrape(t, s.metrics)[prefix+"registry_connected"]); got != 0 {
 			t.Errorf("connected is %v", got)
 		}
-		disk, history = nil, errors.New("away")
+		disk.set(nil)
+		history.set(errors.New("away"))
 		close(gate)
 		time.Sleep(3 * time.Second)
 		want("history")
-		history = nil
+		history.set(nil)
 		time.Sleep(time.Minute)
 		want()
 		if err := s.stop(); err != nil {
