@@ -58,7 +58,6 @@ func TestServeSurvivesWhatItCompiles(t *testing.T) {
 	d = startServe(t, dir)
 	var compiler int
 	await(t, func() bool { compiler = compilerOf(d.Process.Pid); return compiler != 0 })
-	d.until(t, func(e eventLine) bool { return e.Job == "quick" && e.Event == "end" && e.State == "succeeded" })
 	if err := syscall.Kill(compiler, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +73,7 @@ func TestServeSurvivesWhatItCompiles(t *testing.T) {
 	if !strings.Contains(refused.Reason, "killed") {
 		t.Errorf("event: %+v", refused)
 	}
+	d.until(t, func(e eventLine) bool { return e.Job == "quick" && e.Event == "end" && e.State == "succeeded" })
 	d.until(t, func(e eventLine) bool { return e.Job == "slow" && e.Event == "end" && e.State == "failed" })
 
 	if out := verb(t, dir, exitInvalid, "validate", "--modules"); !strings.Contains(out, "jobs.slow: module slow: ") || strings.Contains(out, "jobs.quick: ") {
