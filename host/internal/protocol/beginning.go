@@ -29,6 +29,9 @@ func (b *beginning) mutation() *Begin {
 	}
 	slices.Sort(b.m.Begun)
 	slices.SortFunc(b.m.Own.Open, func(x, y Entry) int { return x.Item - y.Item })
+	if b.m.Shared && len(b.m.DeletePending) > 0 {
+		b.m.Check = b.s.others()
+	}
 	return &b.m
 }
 

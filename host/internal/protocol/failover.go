@@ -148,7 +148,7 @@ func take(s *facts) Mutation {
 	place, first := s.place(FailoverLatch)
 	switch {
 	case first:
-		m.Place = place
+		m.Place, m.Check = place, s.others()
 		return *m
 	case place == "":
 		return Contend{Latch: FailoverLatch, Token: s.o.Contender}
@@ -231,8 +231,6 @@ func drop(s *facts) Mutation {
 		return nil
 	}
 	if s.company.shared {
-		// One of ours may take a run and end it, and a foreign member may then create the
-		// node again, in the version that was seen here.
 		m.Check = s.others()
 	}
 	return m

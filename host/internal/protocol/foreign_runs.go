@@ -142,7 +142,9 @@ func reclaimForeign(s *facts) Mutation {
 	return m
 }
 
-// others are all other members with a record.
+// others are all other members with a record. Beside foreign members a mutation that deletes
+// a pending run checks them: one of ours may take the run and end it, and a foreign member may
+// then create the node again, in the version that was seen here.
 func (s *State) others() []ID {
 	var ids []ID
 	for k := range s.view.Runs {

@@ -274,6 +274,7 @@ type (
 		Ack           bool
 		More          bool
 		Shared        bool // with foreign members: owners' nodes and the seal must not have changed
+		Check         []ID // beside foreign members, with DeletePending: all other members with a record
 	}
 	// Complete closes runs whose guests have ended.
 	Complete struct {
@@ -349,6 +350,7 @@ type (
 		Items   []int
 		Monitor bool
 		Place   string
+		Check   []ID // beside foreign members: all other members with a record
 	}
 	// JoinRound creates the member's nodes of a round. With Last they complete the
 	// round, and the member ends it; with Next it calls its listener before.

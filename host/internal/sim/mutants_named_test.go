@@ -26,6 +26,8 @@ func unnoticed() map[string]string {
 	return map[string]string{
 		"clear-processing": "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
 		"join-round":       "no simulated job has foreign listeners; guarantee.txt",
+		"take/records":     "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
+		"begin/records":    "as take/records",
 		"record-taken":     "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "every other writer of the assignment also sets a record or deletes the seal; both are checked",

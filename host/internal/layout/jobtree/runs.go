@@ -46,6 +46,7 @@ func (t *transaction) begin(m protocol.Begin) {
 	for _, i := range m.Unmark {
 		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
 	}
+	t.checkRuns("begin/records", m.Check)
 	t.deletePending(m.DeletePending)
 	if m.Ack {
 		t.request("begin/request", m.Self, false)
@@ -126,6 +127,7 @@ func (t *transaction) pend(all []protocol.Pending) {
 func (t *transaction) takeOver(m protocol.Take) {
 	t.checkAssignment("take/epoch")
 	t.own(m.Self, m.Own)
+	t.checkRuns("take/records", m.Check)
 	t.deletePending(m.Items)
 	for _, i := range m.Items {
 		t.ephemeral(t.Item(i, MarkFailover), string(m.Self))
