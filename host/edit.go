@@ -20,6 +20,7 @@ type edit struct {
 	o      Options            // Jobs: those that are put; Modules: all modules after the edit
 	files  *supply.Catalog    // the same modules; nil: a Runner runs all jobs
 	result Reloaded
+	dry    bool // it is only prepared
 
 	withdrawn, admitted []*hosted
 	kept                []*hosted
@@ -61,7 +62,9 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	case err != nil:
 		return nil, failf(Invalid, err, "%s", what)
 	}
-	e.apply()
+	if !e.dry {
+		e.apply()
+	}
 	return e, nil
 }
 

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"time"
@@ -30,6 +32,27 @@ func KeepModule(dir string, r io.Reader, digest string) error {
 		return failf(Invalid, err, "keep a module")
 	case err != nil:
 		return failf(Internal, err, "keep a module in %s", dir)
+	}
+	return nil
+}
+
+// CheckModule returns the error that KeepModule would return for these bytes, and keeps
+// none of them.
+func CheckModule(r io.Reader, digest string) error {
+	const what = "keep a module"
+	if err := module.CheckDigest(digest); err != nil {
+		return failf(Invalid, err, what)
+	}
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(r, module.MaxSize+1))
+	got := hex.EncodeToString(hash.Sum(nil))
+	switch {
+	case err != nil:
+		return failf(Internal, err, what)
+	case n > module.MaxSize:
+		return failf(Invalid, module.ErrTooBig, "%s of more than %d bytes", what, module.MaxSize)
+	case got != digest:
+		return failf(Invalid, module.ErrPin, "%s: its sha256 is %s, want %s", what, got, digest)
 	}
 	return nil
 }

@@ -130,8 +130,17 @@ type Reloaded struct {
 // it does PutModule and Put of each, and Remove of jobs and modules that are missing, in
 // one edit. The error lists all faults. Reload does not wait for jobs to begin or leave.
 func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
+	return h.reload(ctx, jobs, modules, false)
+}
+
+// CheckReload returns what Reload would, without NeedRestart, and changes nothing.
+func (h *Host) CheckReload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
+	return h.reload(ctx, jobs, modules, true)
+}
+
+func (h *Host) reload(ctx context.Context, jobs []job.Config, modules map[string]Module, dry bool) (Reloaded, error) {
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
-		e.o.Jobs, e.o.Modules = jobs, maps.Clone(modules)
+		e.dry, e.o.Jobs, e.o.Modules = dry, jobs, maps.Clone(modules)
 		if e.files != nil {
 			e.files = h.store.NewCatalog(filesOf(modules))
 		}

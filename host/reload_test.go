@@ -51,10 +51,12 @@ func TestReload(t *testing.T) {
 		})
 		<-h.Ready()
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second))) // all of them run
-		got, err := h.Reload(t.Context(), []job.Config{minutely("changes", 2), minutely("comes", 3), minutely("stays", 1)}, nil)
 		want := Reloaded{Added: []string{"comes"}, Changed: []string{"changes"}, Removed: []string{"goes"}, Kept: 1}
-		if d := cmp.Diff(want, got); err != nil || d != "" {
-			t.Errorf("%v, %s", err, d)
+		for _, reload := range []func(context.Context, []job.Config, map[string]Module) (Reloaded, error){h.CheckReload, h.Reload} {
+			got, err := reload(t.Context(), []job.Config{minutely("changes", 2), minutely("comes", 3), minutely("stays", 1)}, nil)
+			if d := cmp.Diff(want, got); err != nil || d != "" {
+				t.Errorf("%v, %s", err, d)
+			}
 		}
 		time.Sleep(time.Minute + 10*time.Second)
 		if d := cmp.Diff(map[string]int{"changes": 2, "comes": 3, "stays": 1}, shards(h)); d != "" {

@@ -24,14 +24,20 @@ type reloader struct {
 	term   *terminal
 	flags  serveFlags
 	log    *slog.Logger
-	tty    bool              // the server was started from a terminal
-	asked  chan struct{}     // by a signal; holds one
-	wanted chan chan<- fresh // from callers that wait for the result, on a channel with room for it
+	tty    bool          // the server was started from a terminal
+	asked  chan struct{} // by a signal; holds one
+	wanted chan want     // from callers that wait for the result
 	now    atomic.Pointer[config.File]
 
 	metrics *metrics.Metrics // of the server
 	manager *notifier        // nil: there is none
 	events  *admin.Events    // of the server
+}
+
+// want is a request for the files to be read again.
+type want struct {
+	to  chan<- fresh // has room for the result
+	dry bool         // the server goes on as before
 }
 
 // fresh is the result of reading the files again.
@@ -42,7 +48,7 @@ type fresh struct {
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
-	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan chan<- fresh), events: admin.NewEvents()}
+	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan want), events: admin.NewEvents()}
 	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
 	r.now.Store(f)
 	return r
@@ -81,10 +87,10 @@ func onTerminal() bool {
 }
 
 // ask has the files read again, and waits for what comes of it.
-func (r *reloader) ask(ctx context.Context) (admin.Reloaded, error) {
+func (r *reloader) ask(ctx context.Context, dry bool) (admin.Reloaded, error) {
 	got := make(chan fresh, 1)
 	select {
-	case r.wanted <- got:
+	case r.wanted <- want{got, dry}:
 	case <-ctx.Done():
 		return admin.Reloaded{}, &host.Error{Code: host.Unavailable, Msg: "not reloaded: the server is starting, or about to end", Err: ctx.Err()}
 	}
@@ -105,8 +111,12 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 		select {
 		case <-r.asked:
 			r.reload(ctx, h)
-		case to := <-r.wanted:
-			to <- r.reload(ctx, h)
+		case w := <-r.wanted:
+			if w.dry {
+				w.to <- r.try(ctx, h)
+			} else {
+				w.to <- r.reload(ctx, h)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -120,12 +130,8 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	next, faults := r.read(running)
 	if len(faults) == 0 {
 		var err error
-		if done.Reloaded.Reloaded, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
-			faults, done.code = parts(err), host.CodeOf(err)
-			if coded, ok := errors.AsType[*host.Error](err); ok {
-				done.code = coded.Code
-			}
-		}
+		done.Reloaded.Reloaded, err = h.Reload(ctx, next.Jobs, modulesIn(next))
+		faults, done.code = faultsOf(err)
 	}
 	if len(faults) > 0 {
 		done = fresh{faults: faults, code: done.code}
@@ -147,6 +153,29 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	r.metrics.Reloaded(true)
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
 	return done
+}
+
+// try tells what reload would do, and what is wrong with the files.
+func (r *reloader) try(ctx context.Context, h *host.Host) (done fresh) {
+	next, faults := r.read(r.file())
+	if done.faults = faults; len(faults) > 0 {
+		return done
+	}
+	var err error
+	done.Reloaded.Reloaded, err = h.CheckReload(ctx, next.Jobs, modulesIn(next))
+	done.faults, done.code = faultsOf(err)
+	return done
+}
+
+// faultsOf returns the faults in the error of a host, and its code.
+func faultsOf(err error) (faults []error, code host.Code) {
+	if err == nil {
+		return nil, ""
+	}
+	if coded, ok := errors.AsType[*host.Error](err); ok {
+		return parts(err), coded.Code
+	}
+	return parts(err), host.CodeOf(err)
 }
 
 // read reads the files, and returns what a running server cannot change to.

@@ -44,7 +44,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	}
 	o.Keep = func(io.Reader, string) error { return nil }
 	o.Runs, o.Nodes, o.Authenticate = ledger, true, known
-	o.Reload = func(context.Context) (Reloaded, error) { return Reloaded{}, nil }
+	o.Reload = func(context.Context, bool) (Reloaded, error) { return Reloaded{}, nil }
 	if o.Checks == nil {
 		o.Checks = func() []Check { return nil }
 	}

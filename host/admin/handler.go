@@ -205,7 +205,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 			return
 		}
 	}
-	query, err := readQuery(r, one.query)
+	query, err := readQuery(r, one.queried())
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -226,11 +226,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	if op != nil {
 		op.As(h.author(caller, id))
 	}
-	if err := one.does.do(&request{r, h, op, w, caller, query}); err != nil {
+	asked := &request{r, h, op, w, caller, query}
+	if err := asked.try(one.does.do); err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	if one.writes() {
+	if one.writes() && !asked.dry() {
 		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", operator.HideTokens(r.URL.Path), "caller", caller.Name, "role", caller.Role, "request_id", id)
 	}
 }

@@ -61,7 +61,7 @@ func TestProblems(t *testing.T) {
 		{"upwards", "GET", "/api/v1/jobs/../jobs", "", "", 404, codeNoRoute, ""},
 		{"asterisk", "OPTIONS", "*", "", "", 404, codeNoRoute, ""},
 		{"query", "GET", "/api/v1/jobs?limits=1", "", "", 400, codeBadRequest, ""},
-		{"query that says nothing new", "POST", "/api/v1/jobs/report:pause?dry_run=true", "", "", 400, codeBadRequest, ""},
+		{"query that says nothing new", "POST", "/api/v1/jobs/report:pause?quietly=true", "", "", 400, codeBadRequest, ""},
 		{"put", "PUT", "/api/v1/jobs/report", "{}", jsonType, 405, codeMethod, "DELETE, GET, HEAD, POST"},
 		{"post without a verb", "POST", "/api/v1/jobs/report", "{}", jsonType, 405, codeMethod, "DELETE, GET, HEAD"},
 		{"delete all", "DELETE", "/api/v1/jobs", "", "", 405, codeMethod, "GET, HEAD"},

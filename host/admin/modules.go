@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -43,7 +44,11 @@ func keepModule(r *request) error {
 	c := http.NewResponseController(r.w)
 	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + shutdownTimeout))
-	switch err := r.h.o.Keep(r.Body, r.PathValue("digest")); {
+	keep := r.h.o.Keep
+	if r.dry() {
+		keep = host.CheckModule
+	}
+	switch err := keep(r.Body, r.PathValue("digest")); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow()
 	case err != nil:

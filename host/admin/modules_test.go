@@ -79,7 +79,7 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 			leave()
 			return nil
 		},
-		Reload: func(context.Context) (Reloaded, error) {
+		Reload: func(context.Context, bool) (Reloaded, error) {
 			leave()
 			return Reloaded{}, nil
 		},

@@ -95,7 +95,7 @@ func (r *route) parameters() []schema {
 		}
 		all = append(all, schema{"name": name, "in": "path", "required": true, "schema": takes})
 	}
-	for _, p := range r.query {
+	for _, p := range r.queried() {
 		takes := p.takes
 		if takes == nil {
 			takes = schema{"type": "string"}
@@ -127,6 +127,9 @@ func (r *route) responses(documents schemas) map[string]schema {
 		done["content"] = content(a.givesType, schema{"type": "string"})
 	}
 	all := map[string]schema{strconv.Itoa(a.status): done}
+	if r.writes() {
+		all[strconv.Itoa(http.StatusOK)] = r.orDry(done, documents)
+	}
 	codes := map[int][]string{}
 	for _, code := range r.codes() {
 		status := statusOf(code)
@@ -139,6 +142,15 @@ func (r *route) responses(documents schemas) map[string]schema {
 		}
 	}
 	return all
+}
+
+// orDry describes an answer of the status OK to a route that writes.
+func (r *route) orDry(done schema, documents schemas) schema {
+	tried := documents.of(reflect.TypeFor[dryDocument]())
+	if r.does.status != http.StatusOK {
+		return schema{"description": "What a dry run would have done", "content": content(jsonType, tried)}
+	}
+	return schema{"description": done["description"], "content": content(jsonType, schema{"oneOf": []schema{documents.of(r.does.gives), tried}})}
 }
 
 func content(mediaType string, s schema) schema { return schema{mediaType: schema{"schema": s}} }

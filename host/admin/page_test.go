@@ -56,7 +56,7 @@ func page() []byte {
 		"| request | role | query | body | what it does |\n|---|---|---|---|---|\n")
 	for _, r := range sortedRoutes() {
 		var query []string
-		for _, p := range r.query {
+		for _, p := range r.queried() {
 			query = append(query, "`"+p.name+"`")
 		}
 		fmt.Fprintf(&b, "| `%s %s` | %s | %s | %s | %s |\n", r.method, r.path, r.role(), strings.Join(query, ", "), membersTaken(r.does), r.says)

@@ -11,9 +11,10 @@ import (
 
 const reloadPath = "/api/v1/config:reload"
 
-// Reload makes a server apply the current content of its files. Its error is a
+// Reload makes a server apply the current content of its files; dry only tells what that
+// would change. Its error is a
 // *host.Error, whose Err joins all faults if there are several.
-type Reload func(context.Context) (Reloaded, error)
+type Reload func(ctx context.Context, dry bool) (Reloaded, error)
 
 // Reloaded is the result of a reload.
 type Reloaded struct {
@@ -32,7 +33,7 @@ type reloadedDocument struct {
 
 // reload makes the server read its files again.
 func reload(r *request, _ *nothing) (reloadedDocument, error) {
-	d, err := r.h.o.Reload(r.Context())
+	d, err := r.h.o.Reload(r.Context(), r.dry())
 	if err != nil {
 		p := problemOf(err)
 		if e, ok := errors.AsType[*host.Error](err); ok {
@@ -45,8 +46,26 @@ func reload(r *request, _ *nothing) (reloadedDocument, error) {
 		}
 		return reloadedDocument{}, p
 	}
+	if r.dry() {
+		return reloadedDocument{}, r.noteEach(&d)
+	}
 	if err := r.note("reload", fmt.Sprintf("added=%d changed=%d removed=%d", len(d.Added), len(d.Changed), len(d.Removed))); err != nil {
 		return reloadedDocument{}, err
 	}
 	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))}, nil
+}
+
+// noteEach is for the answer of a dry run, which has the names of the jobs.
+func (r *request) noteEach(d *Reloaded) error {
+	for _, of := range []struct {
+		done  string
+		names []string
+	}{{"added", d.Added}, {"changed", d.Changed}, {"removed", d.Removed}} {
+		for _, name := range of.names {
+			if err := r.note("reload", of.done+" "+name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

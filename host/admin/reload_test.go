@@ -21,13 +21,13 @@ func TestReload(t *testing.T) {
 		want   string
 	}{
 		{"nobody can", nil, http.StatusNotFound, codeNoRoute},
-		{"done", func(context.Context) (Reloaded, error) {
+		{"done", func(context.Context, bool) (Reloaded, error) {
 			return Reloaded{Reloaded: host.Reloaded{Added: []string{"a"}, Kept: 2}}, nil
 		}, http.StatusOK, `{"version":1,"added":["a"],"changed":[],"removed":[],"unchanged":2,"need_restart":[]}`},
-		{"wrong", func(context.Context) (Reloaded, error) {
+		{"wrong", func(context.Context, bool) (Reloaded, error) {
 			return Reloaded{}, &host.Error{Code: host.Invalid, Msg: "not reloaded", Err: two}
 		}, http.StatusUnprocessableEntity, `"detail":"not reloaded","code":"invalid","errors":[{"pointer":"","message":"one"},{"pointer":"","message":"two"}]`},
-		{"too late", func(context.Context) (Reloaded, error) {
+		{"too late", func(context.Context, bool) (Reloaded, error) {
 			return Reloaded{}, &host.Error{Code: host.Unavailable, Msg: "it ends", Err: context.Canceled}
 		}, http.StatusServiceUnavailable, `"detail":"it ends: context canceled","code":"unavailable"`},
 	} {

@@ -45,6 +45,11 @@ func deedOf(a protocol.Ask) deed {
 		return switched("item="+strconv.Itoa(a.Item), a.Disabled)
 	case protocol.AskServer:
 		return switched("server="+a.IP, a.Disabled)
+	case protocol.AskPause:
+		if a.Paused {
+			return deed{before: "running", after: "paused"}
+		}
+		return deed{before: "paused", after: "running"}
 	default:
 		return deed{}
 	}

@@ -38,6 +38,10 @@ type deed struct{ verb, job, detail, before, after string }
 // commit applies a transaction together with its row of the audit, so that neither is
 // there without the other.
 func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error {
+	if o.dry {
+		o.deeds = append(o.deeds, Deed{Verb: d.verb, Job: d.job, Detail: d.detail, Before: d.before, After: d.after})
+		return nil
+	}
 	if err := o.makeTree(ctx); err != nil {
 		return err
 	}
@@ -64,7 +68,7 @@ func (o *Operator) Note(ctx context.Context, verb, detail string) error {
 
 // makeTree creates the nodes above all that belongs to the cluster.
 func (o *Operator) makeTree(ctx context.Context) error {
-	if o.treeMade {
+	if o.treeMade || o.dry {
 		return nil
 	}
 	err := session.CreateMissing(ctx, o.session, o.tree.Parents())

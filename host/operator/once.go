@@ -90,8 +90,13 @@ func setOrCreate(path string, n registry.Node, data []byte) registry.Op {
 	return registry.Op{Kind: registry.Set, Path: path, Data: data, Version: n.Stat.Version}
 }
 
-// now is the registry's time. The root must exist.
-func (o *Operator) now(ctx context.Context) (time.Time, error) { return timeOf(ctx, o.session, o.tree) }
+// now is the registry's time, in a dry run this machine's. The root must exist.
+func (o *Operator) now(ctx context.Context) (time.Time, error) {
+	if o.dry { // ZooKeeper tells its time only to who writes
+		return time.Now(), nil
+	}
+	return timeOf(ctx, o.session, o.tree)
+}
 
 // timeOf asks a registry for its time. Where transactions carry it, only the root of the
 // cluster has to be writable.

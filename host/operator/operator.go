@@ -33,6 +33,8 @@ type Operator struct {
 	tree      clustertree.Tree
 	author    Author // set by As
 	treeMade  bool   // the nodes of tree exist
+	dry       bool   // set by DryRun
+	deeds     []Deed // what was not done for that
 }
 
 const (

@@ -91,6 +91,9 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 	if err != nil {
 		return "", Token{}, err
 	}
+	if o.dry {
+		secret = "" // of a token that there is not
+	}
 	return secret, t, nil
 }
 

@@ -1,0 +1,72 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const dryName = "dry_run"
+
+// dryParameter is in the query of every request that writes.
+var dryParameter = parameter{name: dryName, says: "true: answer with what would be written, and write nothing", takes: schema{"type": "string", "enum": []string{"true", "false"}, "default": "false"}} // read only
+
+// queried returns the parameters of the query of the route.
+func (r *route) queried() []parameter {
+	if !r.writes() {
+		return r.query
+	}
+	return append(slices.Clone(r.query), dryParameter)
+}
+
+// dryDocument is the answer of a dry run.
+type dryDocument struct {
+	Version int             `json:"version"`
+	DryRun  bool            `json:"dry_run"`
+	Changes []operator.Deed `json:"changes"` // none: there is nothing to be done
+}
+
+// dry reports whether the request may not change anything.
+func (r *request) dry() bool { return r.query.Get(dryName) == "true" }
+
+// try carries out the action of a dry run, and answers with what was kept from happening.
+func (r *request) try(do func(*request) error) error {
+	switch text := r.query.Get(dryName); text {
+	case "", "false":
+		return do(r)
+	case "true":
+	default:
+		return wrongParameter(dryName, fmt.Sprintf("dry_run is true or false, not %.20q", text))
+	}
+	if r.op == nil {
+		return fmt.Errorf("%s cannot be tried", r.URL.Path)
+	}
+	r.op.DryRun()
+	to := r.w
+	r.w = unsent{to, http.Header{}}
+	if err := do(r); err != nil {
+		return err
+	}
+	r.w = to
+	return r.answer(dryDocument{Version: 1, DryRun: true, Changes: orEmpty(r.op.Deeds())})
+}
+
+// unsent is an answer that nobody gets. Limits of time and size still reach the connection.
+type unsent struct {
+	http.ResponseWriter
+	header http.Header
+}
+
+// Unwrap is for http.ResponseController.
+func (u unsent) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// Header implements http.ResponseWriter.
+func (u unsent) Header() http.Header { return u.header }
+
+// Write drops the text.
+func (u unsent) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader drops the status.
+func (u unsent) WriteHeader(int) {}
