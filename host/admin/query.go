@@ -10,7 +10,7 @@ import (
 )
 
 // readQuery reads the parameters of a query. It refuses those that are not known, as
-// readBody does, and one that comes twice and may not.
+// readBody does, one that comes twice and may not, and one that is empty and may not.
 func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -35,6 +35,8 @@ func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(names, ", "))})
 		case len(query[name]) > 1 && !known[i].many:
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
+		case known[i].takes != nil && slices.Contains(query[name], ""): // no time, number or state
+			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q has no value; give it one, or leave it out", name)})
 		}
 	}
 	if len(faults) > 0 {
