@@ -184,6 +184,25 @@ func TestConformanceNotices(t *testing.T) {
 	}
 }
 
+// What a server may lack is documented as absent.
+func TestRoutesThatAreMissing(t *testing.T) {
+	t.Parallel()
+	d, err := contents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := NewHandler(Options{Operate: onMemory})
+	for _, one := range routes() {
+		if one.served == nil {
+			continue
+		}
+		w := sent(t, h, one.method, filledIn.Replace(one.path), "10.0.0.1:1")
+		if _, ok := d.Paths[strings.ReplaceAll(one.path, "...}", "}")][strings.ToLower(one.method)].Responses[strconv.Itoa(w.Code)]; !ok {
+			t.Errorf("%s %s is answered %d, which is not documented", one.method, one.path, w.Code)
+		}
+	}
+}
+
 // checkAnswer checks an answer of a handler by the OpenAPI document.
 func checkAnswer(t testing.TB, method, path string, w *httptest.ResponseRecorder) {
 	t.Helper()

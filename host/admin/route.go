@@ -133,6 +133,9 @@ func (r *route) codes() []string {
 	if len(r.pathNames()) > 0 {
 		all = append(all, codeNoRoute, codeNotFound)
 	}
+	if r.served != nil { // a server may not have it, or only other methods of its path
+		all = append(all, codeNoRoute, codeMethod)
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
