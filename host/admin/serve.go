@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -42,11 +41,12 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	server := &http.Server{
 		Handler: &limitedHandler{h: h, places: places, probes: probes, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ConnContext: withConn, ConnState: rests,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(&limitedListener{Listener: l, places: make(chan struct{}, maxConnections), done: ctx.Done()})
+		ended <- server.Serve(newLimitedListener(l, ctx.Done()))
 	}()
 	var err error
 	select {
@@ -82,6 +82,9 @@ type limitedHandler struct {
 
 // ServeHTTP implements http.Handler.
 func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !begins(r) {
+		return
+	}
 	if b.here && !isHere(r.Host) {
 		setHeaders(w.Header())
 		b.h.fail(w, r, refuse(http.StatusMisdirectedRequest, codeWrongHost, fmt.Sprintf("%.128q is not the name of this server; use 127.0.0.1 or localhost", r.Host)))
@@ -102,39 +105,4 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.h.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// limitedListener is a listener that accepts no more connections than it has places. The others
-// wait in the kernel.
-type limitedListener struct {
-	net.Listener
-	places chan struct{}
-	done   <-chan struct{}
-}
-
-// Accept implements net.Listener.
-func (b *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case b.places <- struct{}{}:
-	case <-b.done:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.places
-		return nil, err //nolint:wrapcheck // net/http distinguishes errors by their type
-	}
-	return &limitedConn{Conn: c, leave: sync.OnceFunc(func() { <-b.places })}, nil
-}
-
-// limitedConn is a connection that releases its place when it is closed.
-type limitedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *limitedConn) Close() error {
-	c.leave()
-	return c.Conn.Close() //nolint:wrapcheck // implements the connection
 }

@@ -217,25 +217,91 @@ func TestRequestsAtOnce(t *testing.T) {
 	})
 }
 
-// Connections beyond the limit wait until others are closed.
+// When there are as many connections as may be, the one that has asked nothing for the
+// longest time gives way, even if a request has begun to come.
 func TestConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, stop := serveWith(t, onMemory)
-		defer stop()
-		var held []net.Conn
-		for range maxConnections {
-			held = append(held, p.call())
-		}
 		at := time.Now()
-		c := p.call() // answered when the first silent client is cut off
-		if took := time.Since(at); took != headTimeout {
-			t.Errorf("it had its turn after %s", took)
+		ended := make(chan int, maxConnections+2)
+		hold := func(i int, says string) {
+			c := p.call()
+			if _, err := io.WriteString(c, says); err != nil {
+				t.Error(err)
+			}
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				ended <- i
+			}()
+			synctest.Wait() // they come in order
 		}
-		for _, c := range held {
+		hold(0, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and waits after its answer
+		hold(1, "GET")
+		for i := range maxConnections - 2 {
+			hold(i+2, "")
+		}
+		for want := range 3 {
+			c := p.call()
+			if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(c); err != nil || !strings.Contains(string(text), "200 OK") || time.Since(at) > 0 {
+				t.Errorf("after %s it is answered %s: %v", time.Since(at), text, err)
+			}
+			if got := <-ended; got != want {
+				t.Errorf("connection %d gave way, not %d", got, want)
+			}
+			hold(maxConnections+want, "")
+		}
+		stop()
+	})
+}
+
+// While all connections have a request, the next one waits until one of them has its answer.
+func TestConnectionsThatWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimitedListener(newPipes(), t.Context().Done())
+		l.places = make(chan struct{}, 2)
+		calls := l.Listener.(*pipes)
+		accepted := make(chan *limitedConn)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				accepted <- c.(*limitedConn)
+			}
+		}()
+		var at [3]*limitedConn
+		for i := range 2 {
+			go calls.call()
+			at[i] = <-accepted
+			if !l.work(at[i]) {
+				t.Fatal("a fresh connection may not work")
+			}
+		}
+		go calls.call()
+		synctest.Wait()
+		select {
+		case <-accepted:
+			t.Error("a connection with a request gave way")
+		default:
+		}
+		rests(at[1], http.StateIdle)
+		at[2] = <-accepted
+		if l.work(at[1]) {
+			t.Error("the connection that gave way may work")
+		}
+		for _, c := range at {
 			_ = c.Close()
 		}
-		_ = c.Close()
+		_ = calls.Close()
+		if len(l.places) != 0 || len(l.waits) != 0 {
+			t.Errorf("%d places are taken, %d connections wait", len(l.places), len(l.waits))
+		}
 	})
 }
 
