@@ -17,6 +17,7 @@ SCENARIO      ?= .
 STORY         ?= .
 # The commit whose program `make upgrade` runs beside that of today: the release before.
 BEFORE        ?= 3f82cf43e41e622bfed6937b9e5b71d1abe9e3e6
+EXAMPLES      ?= 20
 BENCH         ?= .
 BENCHTIME     ?= 500ms
 BENCHFLAGS    ?=
@@ -31,7 +32,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.m
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race sim sim-servers sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race fuzz-api sim sim-servers sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -87,6 +88,9 @@ interop: build ## run members of ElasticJob 2.1.5 beside servers, and check both
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector
 	$(GO) test -race -shuffle=on -timeout=30m -skip '^Test(NewProjects|Calibration.*|EstimatesOfGeneratedModules|FarEndsAreReached|FramesBeyondTheStack)$$' $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')
+
+fuzz-api: build ## ask a server what Schemathesis makes of docs/openapi.json, in each role and in none: EXAMPLES=20 SEED=1
+	@EXAMPLES=$(EXAMPLES) SEED=$(filter-out 0,$(SEED)) .ci/fuzz-api
 
 # Without FROM it goes on behind what was simulated on the same sources, or
 # begins with a seed drawn from the commit.
