@@ -66,13 +66,13 @@ func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op
 	if err != nil {
 		return nil, failf(host.Refused, err, "%s job %s: the keys at %s cannot be read; delete that node, or trigger without a key", what, name, path)
 	}
-	use := clustertree.KeyUsed{Key: u.key, Job: name, At: now.UnixMilli()}
+	use := clustertree.KeyUsed{Key: u.key, Job: name, At: now.UnixMilli(), By: clustertree.CallerOf(o.author.Name)}
 	first, again, room := keys.Use(use)
 	switch {
 	case again && !first.For(name):
 		return nil, failf(host.Refused, nil, "%s job %s: its idempotency key was used for another job; use a new one", what, name)
 	case !room:
-		return nil, failf(host.Refused, nil, "%s job %s: too many idempotency keys were used today; try another key, or none", what, name)
+		return nil, failf(host.Refused, nil, "%s job %s: you used too many idempotency keys today, or all callers did; try another key, or none", what, name)
 	}
 	u.first, u.again = first, again
 	if again {

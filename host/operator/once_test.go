@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -109,6 +110,39 @@ func TestKeyOfManyClients(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := rows.count("j", trace.Succeeded); n != 1 || first != 1 {
 			t.Errorf("%d runs, %d first", n, first)
+		}
+	})
+}
+
+// Who has used up its keys leaves room for others.
+func TestKeysOfOneCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := onceStage(t)
+		greedy, other := operate(t, reg), operate(t, reg)
+		greedy.As(Author{Name: "greedy", Way: ByToken})
+		other.As(Author{Name: "other", Way: ByToken})
+		node := func(key string) string { return greedy.tree.Keys(clustertree.KeyOf(key)) }
+		own := func(i int) string { return fmt.Sprint("key ", i) }
+		var same []string // keys of one node
+		for i := 0; len(same) < clustertree.MaxKeysOf+2; i++ {
+			if node(own(i)) == node(own(0)) {
+				same = append(same, own(i))
+			}
+		}
+		last := same[clustertree.MaxKeysOf:]
+		for _, key := range same[:clustertree.MaxKeysOf] {
+			if _, err := greedy.TriggerOnce(t.Context(), "j", key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := greedy.TriggerOnce(t.Context(), "j", last[0])
+		wantCode(t, "one more key", err, host.Refused)
+		if got, err := greedy.TriggerOnce(t.Context(), "j", same[0]); err != nil || !got.Again {
+			t.Errorf("a key of before: %+v, %v", got, err)
+		}
+		if got, err := other.TriggerOnce(t.Context(), "j", last[1]); err != nil || got.Again {
+			t.Errorf("a key of another caller: %+v, %v", got, err)
 		}
 	})
 }

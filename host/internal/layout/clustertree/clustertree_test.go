@@ -67,12 +67,17 @@ func TestValuesAtTheirBounds(t *testing.T) {
 		}
 	}
 	var keys Keys
-	for i := range MaxKeys {
-		if _, again, room := keys.Use(KeyUsed{KeyOf(fmt.Sprint(i)), strings.Repeat("<", 1000), lastMoment - 1}); again || !room {
-			t.Error("no room for key", i)
+	for _, by := range []string{"ann", "ben"} {
+		for i := range MaxKeysOf {
+			if _, again, room := keys.Use(KeyUsed{KeyOf(fmt.Sprint(by, i)), strings.Repeat("<", 1000), lastMoment - 1, CallerOf(by)}); again || !room {
+				t.Error("no room for key", i, "of", by)
+			}
+		}
+		if _, _, room := keys.Use(KeyUsed{KeyOf("more"), "j", lastMoment - 1, CallerOf(by)}); room {
+			t.Error("there is room for one more key of", by)
 		}
 	}
-	if _, _, room := keys.Use(KeyUsed{KeyOf("more"), "j", lastMoment - 1}); room {
+	if _, _, room := keys.Use(KeyUsed{KeyOf("more"), "j", lastMoment - 1, CallerOf("cid")}); room {
 		t.Error("there is room for one more key")
 	}
 	back, err := DecodeKeys(keys.Encode())
@@ -117,7 +122,7 @@ func TestKeysAreKnownForADay(t *testing.T) {
 	var k Keys
 	use := func(key, job string, at int64, again bool, first int64) {
 		t.Helper()
-		used, was, room := k.Use(KeyUsed{KeyOf(key), job, at})
+		used, was, room := k.Use(KeyUsed{KeyOf(key), job, at, ""})
 		if was != again || used.At != first || !room {
 			t.Errorf("%s at %d: %+v, again %v, room %v", key, at, used, was, room)
 		}
@@ -157,7 +162,7 @@ func TestTokenNames(t *testing.T) {
 
 func FuzzValues(f *testing.F) {
 	tokens := Tokens{All: []Token{{Name: "a", Role: "viewer", Hash: hash, Created: 1, Until: 2, By: "ann"}}}
-	keys := Keys{All: []KeyUsed{{KeyOf("a"), "j", 1}}}
+	keys := Keys{All: []KeyUsed{{KeyOf("a"), "j", 1, CallerOf("ann")}}}
 	f.Add(tokens.Encode())
 	f.Add(keys.Encode())
 	f.Add(Row{Who: "ann", Way: "socket", Verb: "job pause", Job: "j", Before: "<on>", After: "é"}.Encode())

@@ -12,11 +12,14 @@ import (
 const (
 	// KeyAge is how long a key is known.
 	KeyAge = 24 * time.Hour
-	// MaxKeys is how many keys one node has at most.
-	MaxKeys   = 64
-	maxKeys   = MaxKeys * 800
+	// MaxKeys is how many keys one node has at most, and MaxKeysOf how many of one caller:
+	// who fills all nodes leaves room for others.
+	MaxKeys   = 128
+	MaxKeysOf = MaxKeys / 2
+	maxKeys   = MaxKeys * 900
 	keyDigits = 32
 	maxKeyJob = 2 * maxJob
+	byDigits  = 8
 )
 
 // Key is what the registry has of an idempotency key: the first half of its SHA-256, in
@@ -40,7 +43,11 @@ type KeyUsed struct {
 	Key Key    `json:"key"`
 	Job string `json:"job"`
 	At  int64  `json:"at"`
+	By  string `json:"by,omitempty"` // of CallerOf
 }
+
+// CallerOf tells callers apart by their names, and is short.
+func CallerOf(name string) string { return string(KeyOf(name))[:byDigits] }
 
 // For reports whether the key was used for a job.
 func (k KeyUsed) For(job string) bool { return k.Job == short(job, maxKeyJob) }
@@ -58,7 +65,7 @@ func DecodeKeys(data []byte) (Keys, error) {
 		return Keys{}, fmt.Errorf("it has %d keys, the limit is %d", len(k.All), MaxKeys)
 	}
 	for _, one := range k.All {
-		if !isHex(string(one.Key), keyDigits) || short(one.Job, maxKeyJob) != one.Job || !isMoment(one.At) {
+		if !isHex(string(one.Key), keyDigits) || short(one.Job, maxKeyJob) != one.Job || !isMoment(one.At) || one.By != "" && !isHex(one.By, byDigits) {
 			return Keys{}, errors.New("a key in it is not what this release writes")
 		}
 	}
@@ -75,9 +82,11 @@ func (k *Keys) Encode() []byte {
 }
 
 // Use returns the first use of a key within KeyAge; if there is none, it adds this one
-// and forgets those that are older. It reports whether there was room.
+// and forgets those that are older. It reports whether there was room for one more of its
+// caller.
 func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 	var young []KeyUsed
+	same := 0 // of this caller
 	for _, one := range k.All {
 		if now.At-one.At >= KeyAge.Milliseconds() {
 			continue
@@ -86,8 +95,11 @@ func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 			return one, true, true
 		}
 		young = append(young, one)
+		if one.By == now.By {
+			same++
+		}
 	}
-	if len(young) >= MaxKeys {
+	if len(young) >= MaxKeys || same >= MaxKeysOf {
 		return KeyUsed{}, false, false
 	}
 	now.Job = short(now.Job, maxKeyJob)
