@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 )
 
 // compileVerb is how a server starts this program to have a module compiled.
@@ -21,6 +22,20 @@ func compileCommand(term *terminal) *cobra.Command {
 				return &exitError{code: code}
 			}
 			return nil
+		},
+	}
+}
+
+// examineVerb is how a server starts this program to have a module examined.
+const examineVerb = "examine-module"
+
+// examineCommand is no verb for people: see guest.Examiner.
+func examineCommand(term *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use: examineVerb, Hidden: true, Short: "Examine a module for a server, which starts this itself",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return guest.ExamineInSubprocess(c.Context(), term.in, term.out)
 		},
 	}
 }

@@ -17,15 +17,6 @@ import (
 // has a lower bound of its own.
 const maxModuleFile = 256 << 20
 
-// inspection is what "inspect" prints as JSON.
-type inspection struct {
-	guest.Report
-	Runs    bool   `json:"runs"`
-	Refused string `json:"refused,omitempty"` // a word for scripts
-	Problem string `json:"problem,omitempty"`
-	Hint    string `json:"hint,omitempty"`
-}
-
 func inspectCommand(term *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect MODULE.wasm",
@@ -77,26 +68,26 @@ func readModule(term *terminal, path string) ([]byte, error) {
 }
 
 func inspect(term *terminal, path string, wasm []byte) error {
-	report, err := guest.Inspect(wasm)
-	refusal, refused := errors.AsType[*guest.Refusal](err)
-	if err != nil && !refused {
+	out, err := guest.Check(wasm)
+	if err != nil {
 		return err
-	}
-	out := inspection{Report: report, Runs: err == nil}
-	if refused {
-		out.Refused, out.Problem, out.Hint = refusal.Reason, refusal.Problem, refusal.Hint
 	}
 	if term.json() {
 		if err := term.printJSON(out); err != nil {
 			return err
 		}
-	} else if report.Digest != "" {
-		printReport(term, report)
+	} else if out.Digest != "" {
+		printReport(term, out.Report)
 	}
-	if refused {
-		return exitf(exitInvalid, "%s: %w", path, refusal)
+	return refusalOf(path, out)
+}
+
+// refusalOf is the error for a module that this host would not run.
+func refusalOf(path string, c guest.Checked) error {
+	if c.Runs {
+		return nil
 	}
-	return nil
+	return exitf(exitInvalid, "%s: %w", path, &guest.Refusal{Reason: c.Refused, Problem: c.Problem, Hint: c.Hint})
 }
 
 func printReport(term *terminal, r guest.Report) {

@@ -48,6 +48,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		doctorCommand(term),
 		versionCommand(term),
 		compileCommand(term),
+		examineCommand(term),
 		superviseCommand(term),
 	)
 	guard(term, root)

@@ -239,8 +239,16 @@ func (v *values) texts() map[string]string {
 // lines keeps the log lines of a guest, and those of the host about it, without the
 // attributes that every line has.
 type lines struct {
+	most int // later ones are left out; 0: none is
+
 	mu  sync.Mutex
 	all []conformance.Line
+}
+
+func (l *lines) kept() []conformance.Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
 }
 
 // Enabled implements slog.Handler.
@@ -261,7 +269,9 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, conformance.Line{Level: name, Text: text})
+	if l.most == 0 || len(l.all) < l.most {
+		l.all = append(l.all, conformance.Line{Level: name, Text: text})
+	}
 	return nil
 }
 

@@ -1,9 +1,30 @@
 package guest
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// What this test is told to be when an Examiner starts it.
+const (
+	examineMode = "examine"
+	dieMode     = "die"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Args[len(os.Args)-1] {
+	case examineMode:
+		if err := ExamineInSubprocess(context.Background(), os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case dieMode:
+		fmt.Fprintln(os.Stderr, "no memory is left")
+		os.Exit(2)
+	}
+	goleak.VerifyTestMain(m)
+}

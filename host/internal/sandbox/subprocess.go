@@ -50,20 +50,14 @@ func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cache := filepath.Join(dir, "cache") // its key is next to it
-	serverPipe, keepOpen, err := os.Pipe()
+	timeoutCtx, cancel := context.WithTimeout(ctx, subprocessTimeout)
+	defer cancel()
+	cmd, done, err := Subprocess(timeoutCtx, e.compiler, cache, strconv.FormatUint(e.queue.maxSingle(), 10))
 	if err != nil {
 		return fmt.Errorf("compile in a subprocess: %w", err)
 	}
-	defer keepOpen.Close()   //nolint:errcheck // nothing was written
-	defer serverPipe.Close() //nolint:errcheck // nor read
-
-	timeoutCtx, cancel := context.WithTimeout(ctx, subprocessTimeout)
-	defer cancel()
-	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.maxSingle(), 10))
-	cmd := exec.CommandContext(timeoutCtx, e.compiler[0], args...) //nolint:gosec // configured by the embedder
-	cmd.Args[0] = os.Args[0]                                       // the subprocess has the name of this process
-	cmd.Env = []string{}                                           // the server's environment may contain secrets
-	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{serverPipe}
+	defer done()
+	cmd.Stdin = bytes.NewReader(binary)
 	stderr := &firstBytes{}
 	cmd.Stderr = stderr
 	err = cmd.Run()
@@ -87,6 +81,38 @@ func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err er
 		return &diedError{"ran out of memory (" + stderr.line() + ")"}
 	}
 	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+stderr.line()) + ")"}
+}
+
+// Subprocess returns a command that runs program with more arguments, without the
+// environment of this process. If it calls Confine, it ends with this process. Call
+// done after the command.
+func Subprocess(ctx context.Context, program []string, args ...string) (cmd *exec.Cmd, done func(), err error) {
+	serverPipe, keepOpen, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare a subprocess: %w", err)
+	}
+	cmd = exec.CommandContext(ctx, program[0], append(program[1:len(program):len(program)], args...)...) //nolint:gosec // configured by the embedder
+	cmd.Args[0] = os.Args[0]                                                                             // the subprocess has the name of this process
+	cmd.Env = []string{}                                                                                 // the server's environment may contain secrets
+	cmd.ExtraFiles = []*os.File{serverPipe}
+	return cmd, func() {
+		_ = keepOpen.Close() // nothing was written
+		_ = serverPipe.Close()
+	}, nil
+}
+
+// Confine limits how much more memory this process can use, which was started by
+// Subprocess, and ends it when the server has died.
+func Confine(memory int64) error {
+	debug.SetMemoryLimit(memory)
+	if err := limitProcess(memory); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.NewFile(serverPipeFD, "the server"))
+		os.Exit(exitFault)
+	}()
+	return nil
 }
 
 // terminated reports whether a process was ended by a signal that no module causes.
@@ -163,14 +189,9 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("bytes of memory: %w", err)
 	}
-	debug.SetMemoryLimit(memory)
-	if err := limitProcess(memory); err != nil {
+	if err := Confine(memory); err != nil {
 		return err
 	}
-	go func() { // end when the server has died
-		_, _ = io.Copy(io.Discard, os.NewFile(serverPipeFD, "the server"))
-		os.Exit(exitFault)
-	}()
 	binary, err := io.ReadAll(io.LimitReader(wasm, defaultModule+1))
 	if err != nil {
 		return fmt.Errorf("read the module: %w", err)

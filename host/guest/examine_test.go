@@ -1,0 +1,93 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+func kitModule(t *testing.T, name string) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile("../../abi/conformance/wat/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// subprocess is an Examiner whose program is this test: see TestMain.
+func subprocess(t *testing.T, mode string) *Examiner {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewExaminer([]string{self, mode})
+}
+
+// What a module is, and what becomes of a run of it, is told of each kind.
+func TestExaminations(t *testing.T) {
+	t.Parallel()
+	x := subprocess(t, examineMode)
+	for name, want := range map[string]struct {
+		kind    string
+		verdict job.Verdict
+	}{"ok.wasm": {"simple", job.OK}, "result.wasm": {"simple", job.OK}, "deal.wasm": {"strategy", job.OK}} {
+		found, err := x.Examine(t.Context(), kitModule(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run := found.Trial; !found.Runs || len(found.Digest) != 64 || run == nil || run.Kind != want.kind || run.Verdict != want.verdict {
+			t.Errorf("%s: %+v, %+v", name, found.Checked, run)
+		}
+	}
+}
+
+// A module that this host would not run is compiled by nobody, and the report says why.
+func TestExaminationOfARefusedModule(t *testing.T) {
+	t.Parallel()
+	found, err := subprocess(t, examineMode).Examine(t.Context(), []byte("no module"))
+	if err != nil || found.Runs || found.Refused == "" || found.Problem == "" || found.Trial != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A module that ends the process which examines it is refused with what that said.
+func TestExaminationThatDies(t *testing.T) {
+	t.Parallel()
+	_, err := subprocess(t, dieMode).Examine(t.Context(), kitModule(t, "ok.wasm"))
+	if codeOf(err) != host.Invalid || !strings.Contains(err.Error(), "no memory is left") {
+		t.Error(err)
+	}
+	if _, err := NewExaminer(nil).Examine(t.Context(), nil); codeOf(err) != host.Unavailable {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := subprocess(t, examineMode).Examine(ctx, nil); codeOf(err) != host.Unavailable || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// codeOf is the code of an error of the host.
+func codeOf(err error) host.Code {
+	e, _ := errors.AsType[*host.Error](err)
+	if e == nil {
+		return ""
+	}
+	return e.Code
+}
+
+func TestLegible(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"a\x1b[31mb\nc": "a?[31mb\nc", "\xff": "?", strings.Repeat("é", 600): strings.Repeat("é", 499) + "…"} {
+		if got := legible(text); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
