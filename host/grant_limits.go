@@ -27,6 +27,15 @@ type GrantLimits struct {
 	PrivateHosts []string
 }
 
+// Gives reports whether a job may be granted anything under a key of its table.
+func (c *GrantLimits) Gives(key string) bool {
+	a := job.Allow{Clock: c.Clock, Random: c.Random, State: c.State, Secrets: c.Secrets, HTTP: c.HTTP}
+	if key == "dirs" || key == "env" {
+		return key == "dirs" && len(c.Dirs) > 0 || key == "env" && len(c.Env) > 0
+	}
+	return a.Gives(key)
+}
+
 // Tree is a directory of the server with everything below it.
 type Tree struct {
 	Path  string // absolute

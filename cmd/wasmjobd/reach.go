@@ -49,6 +49,7 @@ type cluster interface {
 	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
 
+	PushModule(ctx context.Context, wasm []byte, p operator.Push) (operator.PushReport, error)
 	NextModule(context.Context, string, operator.ModuleRef) error
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/metrics"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // reloader reads the files of a server again while it runs.
@@ -32,6 +33,7 @@ type reloader struct {
 	metrics *metrics.Metrics // of the server
 	manager *notifier        // nil: there is none
 	events  *admin.Events    // of the server
+	push    operator.Push    // of modules to the server
 }
 
 // want is a request for the files to be read again.

@@ -20,7 +20,9 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/shadow"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -160,6 +162,10 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		if o.Instance, err = instanceOf(f, log); err != nil {
 			return err
 		}
+	}
+	again.push = operator.Push{Examine: guest.NewExaminer(itself(again.term, examineVerb)).Examine}
+	if f.Registry.Kind == config.ZooKeeper { // else there is no other server
+		again.push.Token, again.push.Self = k.peers, o.Instance
 	}
 	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
 		return withSpool(ctx, f, log, rows, func(sink trace.Sink) error {

@@ -101,8 +101,11 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 // answers are the options by which a server answers, on whichever listener.
 func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) admin.Options {
 	f := again.file()
+	push := again.push
+	push.Given = f.Host.Allow.Gives // a restart applies another
 	return admin.Options{
-		Log: again.log, Runs: runsOf(rows), Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
+		Push: &push,
+		Log:  again.log, Runs: runsOf(rows), Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
 			var all []admin.Check
 			for _, c := range again.metrics.Checks() {
 				all = append(all, admin.Check(c))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -43,6 +44,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 		return onMemory(ctx)
 	}
 	o.Keep = func(io.Reader, string) error { return nil }
+	o.Push = &operator.Push{Examine: guest.Examine}
 	o.Runs, o.Nodes, o.Authenticate = ledger, true, known
 	o.Reload = func(context.Context, bool) (Reloaded, error) { return Reloaded{}, nil }
 	if o.Checks == nil {

@@ -3,8 +3,12 @@ package admin
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -22,6 +26,24 @@ func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) err
 	}
 	_ = answer.Body.Close()
 	return nil
+}
+
+// PushModule is operator.Operator.PushModule on the server, which says itself how it
+// examines the module.
+func (c *Client) PushModule(ctx context.Context, wasm []byte, p operator.Push) (d operator.PushReport, err error) {
+	query := url.Values{"dry_run": {strconv.FormatBool(p.DryRun)}}
+	if p.Job != "" {
+		query.Set("job", p.Job)
+	}
+	answer, err := c.send(ctx, http.MethodPost, modulesPath+"?"+query.Encode(), wasmType, bytes.NewReader(wasm))
+	if err != nil {
+		return d, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&d); err != nil {
+		return d, lost(http.MethodPost, c.path, fmt.Errorf("read the answer: %w", err))
+	}
+	return d, nil
 }
 
 // NextModule is operator.Operator.NextModule, without the name of next: the server keeps

@@ -25,6 +25,9 @@ type Options struct {
 	// Keep stores a module where the jobs of the servers find it; nil: uploads are
 	// refused.
 	Keep func(r io.Reader, digest string) error
+	// Push says how an upload with a report is examined, and which servers get it, too;
+	// nil: there are no such uploads.
+	Push *operator.Push
 	// Runs reads the history of the server; nil: the server has none.
 	Runs Runs
 	// Reload makes the server read its files again; nil: it cannot.
@@ -60,6 +63,7 @@ type Handler struct {
 	nameless  *rates // requests of addresses that show no token, or one that nobody can judge
 	failures  *rates // wrong tokens of addresses
 	streams   streams
+	uploads   chan struct{} // a slot for each that is in memory
 }
 
 // request is one request while it is served.
@@ -81,6 +85,7 @@ func NewHandler(o Options) *Handler {
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
 		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}},
+		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}

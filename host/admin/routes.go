@@ -112,7 +112,7 @@ func itemVerb(verb string, disabled bool) route {
 }
 
 func moduleRoutes() []route {
-	return []route{{
+	return []route{uploadRoute(), {
 		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
 		says: "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
 	}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -81,6 +82,14 @@ func codeOf(err error) host.Code {
 		return ""
 	}
 	return e.Code
+}
+
+// What is taken on its way in can be stored, and the other way round.
+func TestMaxModule(t *testing.T) {
+	t.Parallel()
+	if MaxModule != module.MaxSize {
+		t.Errorf("%d bytes are taken, %d stored", MaxModule, module.MaxSize)
+	}
 }
 
 func TestLegible(t *testing.T) {

@@ -77,6 +77,23 @@ func exported(err error) error {
 	return err
 }
 
+// MaxModule is how many bytes a module may have.
+const MaxModule = 64 << 20
+
+// Listed is the report with empty lists for missing ones, which JSON would show as null.
+func (r Report) Listed() Report {
+	r.Kinds, r.Exports, r.Imports = orEmpty(r.Kinds), orEmpty(r.Exports), orEmpty(r.Imports)
+	r.Grants, r.Listeners = orEmpty(r.Grants), orEmpty(r.Listeners)
+	return r
+}
+
+func orEmpty[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
 // Inspect analyses a module. If the error is a *Refusal, the report is filled in, too,
 // unless the module could not be decoded; then its Digest is empty.
 func Inspect(wasm []byte) (Report, error) {

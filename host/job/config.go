@@ -157,6 +157,27 @@ type Allow struct {
 	HTTP []string
 }
 
+// Gives reports whether anything is granted under a key of the table.
+func (a Allow) Gives(key string) bool {
+	switch key {
+	case "dirs":
+		return len(a.Dirs) > 0
+	case "env":
+		return len(a.Env) > 0
+	case "clock":
+		return a.Clock == "real"
+	case "random":
+		return a.Random
+	case "state":
+		return a.State
+	case "secrets":
+		return len(a.Secrets) > 0
+	case "http":
+		return len(a.HTTP) > 0
+	}
+	return false
+}
+
 // Private is a file or a directory of the server that no grant of a directory
 // may reach: not the directory itself, none that it lies in, none in it.
 type Private struct {

@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
-	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -39,9 +36,6 @@ type ModuleWait struct {
 	Fault string         `json:"fault,omitempty"` // why it cannot use it; empty: no report yet
 }
 
-// uploadsAtOnce is the number of uploads at the same time.
-const uploadsAtOnce = 4
-
 // BringModule uploads a module to the servers that run the job. They keep its bytes and
 // do not run it yet. One upload is enough, since servers fetch modules from each other;
 // faults has an error for each upload that failed. token is the peer token of the servers.
@@ -66,21 +60,11 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	case len(addresses) == 0:
 		return nil, failf(host.Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
 	}
-	c := peer.NewClient(peer.ClientOptions{Token: token})
-	defer c.Close()
-	uploads := make([]error, len(addresses))
-	var all errgroup.Group
-	all.SetLimit(uploadsAtOnce)
-	for i, a := range addresses {
-		all.Go(func() error {
-			if err := c.Upload(ctx, wasm, a); err != nil {
-				uploads[i] = fmt.Errorf("server %.256q: %w", a, err)
-			}
-			return nil
-		})
+	for _, c := range uploadTo(ctx, wasm, addresses, token) {
+		if c.err != nil {
+			faults = append(faults, fmt.Errorf("server %.256q: %w", c.Address, c.err))
+		}
 	}
-	_ = all.Wait() // its errors are in uploads
-	faults = slices.DeleteFunc(uploads, func(err error) bool { return err == nil })
 	if len(faults) == len(addresses) {
 		return nil, failf(host.Unavailable, errors.Join(faults...), "%s job %s", what, name)
 	}

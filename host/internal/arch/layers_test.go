@@ -140,7 +140,7 @@ var layers = []layer{
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
 	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/internal/layout/v21", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
-	{pkg: "host/operator", may: []string{"internal/nearest", "host", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/layout/spelling", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
+	{pkg: "host/operator", may: []string{"internal/nearest", "host", "host/guest", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/layout/spelling", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it reads and writes the registry; it joins nothing and runs nothing"},
 	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
@@ -155,7 +155,7 @@ var layers = []layer{
 	{pkg: "host/metrics", may: []string{"host", "host/reason", "host/trace"}, libs: []string{"github.com/prometheus/client_golang"},
 		tests: []string{"host/job", "host/registry", "host/registry/embedded", "github.com/prometheus/client_model", "github.com/prometheus/common"},
 		why:   "it adds up what a host reports; who may ask for it is decided above"},
-	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
+	{pkg: "host/admin", may: []string{"host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},

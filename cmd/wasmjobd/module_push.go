@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// pushPatience is how long a push may take by default.
+const pushPatience = 5 * time.Minute
+
+func modulePush(o *operatorVerb) *cobra.Command {
+	var p operator.Push
+	c := &cobra.Command{
+		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report of what it is and a test run", Args: oneModule,
+		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may\n" +
+			"need and whether they are given, memory, the time to compile it, and a test run with a\n" +
+			"made-up context and without any grant. A module that could not be run, or not by the job of --job,\n" +
+			"is not saved. The others get to the server that is asked and to those that take modules, and the\n" +
+			"answer says how many have it on their disk. No job runs it yet: see module set.\n\n" +
+			"A server examines it in a subprocess of its own. On ZooKeeper without --address the module is\n" +
+			"examined here, and the limits of servers are not known.",
+		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680",
+	}
+	c.Flags().StringVar(&p.Job, "job", "", "a `job` that is to run it")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report, and save nothing")
+	o.needsServer = true
+	c.RunE = func(c *cobra.Command, args []string) error {
+		wasm, err := readModule(o.term, args[0])
+		if err != nil {
+			return err
+		}
+		if !c.Flags().Changed("timeout") {
+			o.timeout = pushPatience
+		}
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+			if _, direct := op.(*operator.Operator); direct {
+				if p.Token, err = f.PeerToken(o.term.env); err != nil {
+					return exitf(exitInvalid, "secrets are not there:\n%w", err)
+				}
+				p.Examine = guest.Examine
+			}
+			report, err := op.PushModule(ctx, wasm, p)
+			if err != nil {
+				return withNearest(ctx, op, p.Job, err)
+			}
+			return o.printPush(args[0], report)
+		})
+	}
+	return c
+}
+
+func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
+	if o.term.json() {
+		if err := o.term.printJSON(r); err != nil {
+			return err
+		}
+		return refusalOf(path, r.Checked)
+	}
+	if r.Digest != "" {
+		printReport(o.term, r.Report)
+		var asked []string
+		for _, g := range r.Asked {
+			state := "not given"
+			if g.Given {
+				state = "given"
+			}
+			asked = append(asked, g.Key+" ("+state+")")
+		}
+		o.term.printf("grants     %s\n", cmp.Or(strings.Join(asked, ", "), "none"))
+	}
+	if t := r.Trial; t != nil {
+		o.term.printf("compiled   in %d ms\ntest run   as %s: %s in %d ms, fuel %d, memory %s\n", r.CompileMS, t.Kind, t.Verdict, t.TookMS, t.Fuel, sizeText(t.Memory))
+		for _, line := range append([]string{t.Result, t.Error}, t.Log...) {
+			if line != "" {
+				o.term.printf("  %s\n", plain(line))
+			}
+		}
+	}
+	if r.Unfit != "" {
+		o.term.printf("unfit      %s\n", plain(r.Unfit))
+	}
+	for _, s := range r.Other {
+		if s.Fault != "" {
+			o.term.note("wasmjobd: server %s does not have it: %s", plain(s.Address), plain(s.Fault))
+		}
+	}
+	if r.Saved {
+		o.term.printf("held by    %d of the servers\n", r.Held)
+	}
+	return refusalOf(path, r.Checked)
+}

@@ -1,0 +1,111 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+const (
+	// uploadsAtOnce is the number of uploads at the same time.
+	uploadsAtOnce = 4
+	// maxCopies is how many servers get the bytes of an upload.
+	maxCopies = 64
+)
+
+// ModuleCopy is a server that was to get the bytes of a module.
+type ModuleCopy struct {
+	Address string `json:"address"`
+	Fault   string `json:"fault,omitempty"` // why it does not have them; empty: it has
+
+	err error
+}
+
+// SpreadModule gives the bytes of a module to the servers of the cluster that take
+// modules, other than the one that is member self or "". It says which have them now.
+// token is the peer token of the servers.
+func (o *Operator) SpreadModule(ctx context.Context, wasm []byte, token string, self job.InstanceID) ([]ModuleCopy, error) {
+	if len(wasm) > module.MaxSize {
+		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
+	}
+	addresses, err := o.peerAddresses(ctx, self)
+	if err != nil {
+		return nil, err
+	}
+	return uploadTo(ctx, wasm, addresses[:min(len(addresses), maxCopies)], token), nil
+}
+
+// peerAddresses are where the servers of the cluster take modules. A server is a member
+// of its jobs under one id, so one of its nodes is enough.
+func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) ([]string, error) {
+	const what = "look for the servers of the cluster"
+	names, err := o.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var above []string
+	for _, name := range names {
+		_, _, members := layout.NewJob(o.namespace, name).Nodes()
+		above = append(above, members)
+	}
+	dirs, err := o.readAll(ctx, above, readsAtOnce)
+	if err != nil {
+		return nil, readError(err, what)
+	}
+	var nodes []string
+	seen := map[string]bool{}
+	for i, dir := range dirs {
+		for _, id := range dir.Children {
+			if !seen[id] && !isSelf(id, self) {
+				seen[id] = true
+				nodes = append(nodes, above[i]+"/"+id)
+			}
+		}
+	}
+	members, err := o.readAll(ctx, nodes, readsAtOnce)
+	if err != nil {
+		return nil, readError(err, what)
+	}
+	var addresses []string
+	for _, m := range members {
+		if a := spelling.PeerAddress(m); a != "" && !slices.Contains(addresses, a) {
+			addresses = append(addresses, a)
+		}
+	}
+	slices.Sort(addresses)
+	return addresses, nil
+}
+
+// isSelf reports whether an id is that of a server, which gets another with each session.
+func isSelf(id string, self job.InstanceID) bool {
+	return self != "" && (id == string(self) || strings.HasPrefix(id, string(self)+"-"))
+}
+
+// uploadTo sends the bytes of a module to servers.
+func uploadTo(ctx context.Context, wasm []byte, addresses []string, token string) []ModuleCopy {
+	c := peer.NewClient(peer.ClientOptions{Token: token})
+	defer c.Close()
+	copies := make([]ModuleCopy, len(addresses))
+	var all errgroup.Group
+	all.SetLimit(uploadsAtOnce)
+	for i, a := range addresses {
+		all.Go(func() error {
+			copies[i] = ModuleCopy{Address: a, err: c.Upload(ctx, wasm, a)}
+			if err := copies[i].err; err != nil {
+				copies[i].Fault = err.Error()
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // its errors are in copies
+	return copies
+}

@@ -1,0 +1,138 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// notePatience bounds the row of the audit for a module that is kept already.
+const notePatience = 10 * time.Second
+
+// Push says how a module is examined, and where it goes.
+type Push struct {
+	Job    string // a job that is to run it; "": none yet
+	DryRun bool   // only report
+
+	// Examine inspects a module, compiles it and runs it once.
+	Examine func(context.Context, []byte) (guest.Examination, error)
+	// Given returns whether jobs may have a grant, by its key in their allow table; nil: it
+	// is not known.
+	Given func(key string) bool
+	// Keep stores the module on the server that was asked; nil: none was.
+	Keep func(r io.Reader, digest string) error
+	// Token is the peer token of the servers, Self the member that the asked server is.
+	// Without Token no other server gets the bytes.
+	Token string
+	Self  job.InstanceID
+}
+
+// PushReport is what is known of a module before it is saved, and who has it then.
+type PushReport struct {
+	Version int `json:"version"`
+	guest.Examination
+	Asked []AskedGrant `json:"grants_asked"`
+	Unfit string       `json:"unfit,omitempty"` // why the job cannot run it
+	Saved bool         `json:"saved"`
+	Held  int          `json:"held_by"` // servers that have its bytes on their disk
+	Other []ModuleCopy `json:"other_servers"`
+}
+
+// AskedGrant is one that the imports of a module can make use of.
+type AskedGrant struct {
+	Key   string `json:"key"`
+	Given bool   `json:"given"` // by the job that is to run it, else by the limits of the server
+}
+
+// PushModule examines a module, and brings it to the servers of the cluster. No job runs it
+// because of that. It saves nothing if the module could not be run, or not by the job; then
+// the report is filled in, too. Servers that could not be reached are no error as long as
+// one has it.
+func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushReport, error) {
+	const what = "push a module"
+	report := PushReport{Version: 1, Asked: []AskedGrant{}, Other: []ModuleCopy{}}
+	var c *job.Config
+	if p.Job != "" {
+		found, err := o.Job(ctx, p.Job)
+		if err != nil {
+			return report, err
+		}
+		if c = found.Config; c == nil || found.Modules.Now == nil {
+			c, report.Unfit = nil, fmt.Sprintf("job %s runs no module, or its configuration cannot be read", p.Job)
+		}
+	}
+	var err error
+	if report.Examination, err = p.Examine(ctx, wasm); err != nil {
+		return report, err
+	}
+	report.Report = report.Listed()
+	given := p.Given
+	if c != nil {
+		given = c.Allow.Gives
+		if !slices.Contains(report.Kinds, string(c.Kind)) {
+			report.Unfit = fmt.Sprintf("the module can be: %s, and job %s is %s", strings.Join(report.Kinds, ", "), p.Job, c.Kind)
+		}
+	}
+	for _, key := range report.Grants {
+		report.Asked = append(report.Asked, AskedGrant{key, given != nil && given(key)})
+	}
+	switch {
+	case p.DryRun:
+		return report, nil
+	case !report.Runs:
+		return report, failf(host.Invalid, &guest.Refusal{Reason: report.Refused, Problem: report.Problem, Hint: report.Hint}, "%s: it is not saved", what)
+	case report.Unfit != "":
+		return report, failf(host.Refused, nil, "%s: it is not saved: %s", what, report.Unfit)
+	}
+	return report, o.save(ctx, wasm, p, &report)
+}
+
+// save stores a module on the server that was asked, and on the others.
+func (o *Operator) save(ctx context.Context, wasm []byte, p Push, report *PushReport) error {
+	if p.Keep != nil {
+		if err := p.Keep(bytes.NewReader(wasm), report.Digest); err != nil {
+			return err
+		}
+		report.Held = 1
+	}
+	if p.Token != "" {
+		copies, err := o.SpreadModule(ctx, wasm, p.Token, p.Self)
+		if err != nil && report.Held == 0 {
+			return err
+		}
+		report.Other = slices.Concat(report.Other, copies)
+		for _, c := range copies {
+			if c.Fault == "" {
+				report.Held++
+			}
+		}
+	}
+	if report.Held == 0 {
+		return failf(host.Unavailable, nil, "push a module: no server has it: %s", faultsOf(report.Other))
+	}
+	report.Saved = true
+	// It is done, and does not end with a client that went away.
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
+	defer cancel()
+	return o.Note(after, "module push", fmt.Sprintf("held_by=%d digest=%s", report.Held, report.Digest))
+}
+
+// faultsOf says why servers do not have a module.
+func faultsOf(copies []ModuleCopy) string {
+	if len(copies) == 0 {
+		return "none takes modules; they need peer_listen and peer_token"
+	}
+	var all []string
+	for _, c := range copies {
+		all = append(all, fmt.Sprintf("%.256q: %s", c.Address, c.Fault))
+	}
+	return strings.Join(all, "; ")
+}
