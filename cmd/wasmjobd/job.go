@@ -30,7 +30,7 @@ func jobCommand(term *terminal) *cobra.Command {
 				"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n"+
 				"is), running, resharding or idle.",
 			func(jobs []operator.JobReport) any { return jobsOf(jobs) }, printJobs),
-		jobShow, jobExplain, jobTrigger,
+		jobShow, jobExplain, jobTrigger, jobRetry,
 		jobVerb("pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause),
 		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
 		jobSwitch("enable", "enabled", "Enable what was disabled", false),
@@ -97,23 +97,6 @@ func jobVerb(name, short, asked string, do func(cluster, context.Context, string
 			},
 		}
 	}
-}
-
-func jobTrigger(o *operatorVerb) *cobra.Command {
-	o.needsServer = true
-	key := ""
-	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
-		if key == "" {
-			return op.Trigger(ctx, name)
-		}
-		t, err := op.TriggerOnce(ctx, name, key)
-		if t.Again {
-			o.term.note("%s: this key has triggered it before, and triggers nothing now", plain(name))
-		}
-		return err
-	})(o)
-	c.Flags().StringVar(&key, "key", "", "trigger once for this idempotency `key` within a day, however often this is said")
-	return c
 }
 
 func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {

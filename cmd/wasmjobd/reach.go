@@ -43,6 +43,8 @@ type cluster interface {
 	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
 	Trigger(context.Context, string) error
 	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
+	TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error)
+	Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error)
 	Pause(context.Context, string) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error

@@ -125,8 +125,11 @@ func sortedKeys(fields map[string]any) []string {
 
 // kindOf describes the values that a variable takes.
 func kindOf(to any) string {
-	if _, ok := to.(*bool); ok {
+	switch to.(type) {
+	case *bool:
 		return "true or false"
+	case *[]int:
+		return "a list of numbers"
 	}
 	return "a string"
 }

@@ -92,6 +92,8 @@ func jobCalls() []route {
 	return []route{
 		verb("pause", operator.Operate, jobVerb((*operator.Operator).Pause), "as `job pause`"),
 		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
+		verb("trigger-items", operator.Operate, calls(triggerItems), "runs the \"items\" now, as `job trigger --item`, and answers with the id of their run"),
+		verb("retry", operator.Operate, calls(retryRun), "does what `job retry` does for the \"run\", or for the newest that failed: for its \"items\", or for those that failed"),
 		verb("reshard", operator.Operate, jobVerb((*operator.Operator).Reshard), "as `job reshard`"),
 		verb("disable", operator.Operate, switchJob(true), "disables"+switches),
 		verb("enable", operator.Operate, switchJob(false), "enables"+switches),

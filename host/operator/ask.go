@@ -25,6 +25,9 @@ type request struct {
 	// job has changed meanwhile.
 	wish func(*protocol.View) (protocol.Ask, deed, error)
 	once *once // nil: as often as it is asked
+	// direct is the transaction of a request that is none of the core's, in the place of wish.
+	direct func(*protocol.View, layout.Layout) ([]registry.Op, deed, error)
+	single bool // asked for twice it may be done twice
 }
 
 // ask writes a request.
@@ -73,7 +76,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 			return err
 		}
 		err = o.commit(ctx, d, ops...)
-		again := r.verb != verbTrigger || r.once != nil // a trigger that is asked for twice may run twice
+		again := r.verb != verbTrigger && !r.single || r.once != nil // a trigger that is asked for twice may run twice
 		switch {
 		case err == nil:
 			return nil
@@ -95,6 +98,11 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 // opsOf is the transaction that fulfils a request on a view, none if nothing is to be done.
 func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
 	what, name := r.verb.words, r.job
+	if r.direct != nil {
+		ops, d, err := r.direct(v, l)
+		d.verb, d.job = r.verb.command, name
+		return ops, d, err
+	}
 	a, d, err := r.wish(v)
 	if err != nil {
 		return nil, d, err

@@ -164,7 +164,9 @@ func (c *checker) add(row Row) error {
 		c.gap(row)
 		return nil
 	}
-	c.group = group{first: row, holes: row.Attempt != 1 && !unrun(row)}
+	// The attempts before a retry may be in the history of another server, and of a trigger
+	// they have another instant.
+	c.group = group{first: row, holes: row.Attempt != 1 && row.Cause != Retry && !unrun(row)}
 	c.group.count(row)
 	return nil
 }
@@ -189,6 +191,9 @@ func (g *group) join(row Row) {
 func (g *group) count(row Row) {
 	g.rows++
 	g.last = row
+	if row.Cause == Retry { // an operator has asked for it after the run had ended
+		g.finals = 0
+	}
 	if row.State.Final() {
 		g.finals++
 	}
@@ -206,10 +211,10 @@ func (c *checker) closeRun() {
 	st := c.account(row.Item)
 
 	scheduled := row.Cause != Trigger && row.Run == strconv.FormatInt(row.Instant, 10)
-	if row.Cause != Trigger && row.Cause != Failover && !scheduled {
+	if row.Cause != Trigger && row.Cause != Retry && row.Cause != Failover && !scheduled {
 		c.found(at, Malformed, "run id %q is not that of its instant", row.Run)
 	}
-	if scheduled {
+	if scheduled && row.Cause != Backfill { // which comes after the instant was accounted for
 		c.cover(st, row.Instant, row.Instant, row.Run)
 	}
 	if g.repeated || g.finals > 1 {

@@ -41,6 +41,12 @@ func gap(first, last, count int64) trace.Row {
 		Cause: trace.Schedule, State: trace.Missed}
 }
 
+// asked is the next attempt of a run, for which an operator has asked.
+func asked(c trace.Cause, r trace.Row) trace.Row {
+	r.Cause = c
+	return r
+}
+
 func trigger(id string, instant int64, n int, s trace.State) trace.Row {
 	return trace.Row{Job: "j", Run: id, Attempt: n, Instant: instant, Cause: trace.Trigger, State: s}
 }
@@ -108,6 +114,10 @@ func TestCheck(t *testing.T) {
 		{"nothing known, nothing wanted", lax, nil, ""},
 		{"no row at all in a strict window", window(0, 50), nil, "missing 0 10-50 5"},
 		{"runs and gaps in turn", window(0, 60), []trace.Row{run(10), gap(20, 40, 3), run(50), run(60)}, ""},
+		{"a failed run tried again by an operator", lax, []trace.Row{attempt(10, 1, trace.Failed), asked(trace.Retry, attempt(10, 2, trace.Succeeded)), run(20)}, ""},
+		{"tried again by nobody", lax, []trace.Row{attempt(10, 1, trace.Failed), attempt(10, 2, trace.Succeeded), run(20)}, "doubled 0 10-10 0"},
+		{"a trigger tried again, whose first attempt has another instant", lax, []trace.Row{trigger("t1", 11, 1, trace.Failed), asked(trace.Retry, trigger("t1", 12, 2, trace.Succeeded))}, ""},
+		{"a missed instant that an operator has run", lax, []trace.Row{gap(10, 30, 3), asked(trace.Backfill, run(20)), run(40)}, ""},
 		{"hole in the middle", lax, []trace.Row{run(10), run(40), run(50)}, "missing 0 20-30 2"},
 		{"hole of one instant", lax, []trace.Row{run(10), run(30)}, "missing 0 20-20 1"},
 		{"hole after a gap", lax, []trace.Row{gap(10, 30, 3), run(50)}, "missing 0 40-40 1"},

@@ -191,7 +191,8 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
-	row.Run, row.Instant, row.Attempt, row.Start = runIDOf(r.Entry), r.Instant, r.Attempt, r.Begun
+	instant, scheduled := instantOf(r.Entry)
+	row.Run, row.Instant, row.Attempt, row.Start = runIDOf(r.Entry), instant, r.Attempt, r.Begun
 	if t, ok := l.results.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Code, row.HasCode = t.code, t.hasCode
@@ -201,8 +202,8 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 	} else if r.Unended() {
 		row.End = 0
 	}
-	if r.Trigger == "" {
-		row.Schedule = protocol.CronAt(schedules, r.Instant)
+	if scheduled {
+		row.Schedule = protocol.CronAt(schedules, instant)
 	}
 	return row, true
 }
@@ -235,4 +236,16 @@ func runIDOf(e protocol.Entry) string {
 		return e.Trigger
 	}
 	return strconv.FormatInt(e.Instant, 10)
+}
+
+// instantOf returns the instant of an entry's run, and whether it is one of the schedule. A run
+// that an operator asked for again has, as its trigger, the id that it has always had.
+func instantOf(e protocol.Entry) (instant int64, scheduled bool) {
+	if e.Trigger == "" {
+		return e.Instant, true
+	}
+	if at, err := strconv.ParseInt(e.Trigger, 10, 64); err == nil {
+		return at, true
+	}
+	return e.Instant, false
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+func jobTrigger(o *operatorVerb) *cobra.Command {
+	o.needsServer = true
+	key, items := "", []int(nil)
+	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
+		switch {
+		case len(items) > 0:
+			_, err := op.TriggerItems(ctx, name, items)
+			return err
+		case key == "":
+			return op.Trigger(ctx, name)
+		}
+		t, err := op.TriggerOnce(ctx, name, key)
+		if t.Again {
+			o.term.note("%s: this key has triggered it before, and triggers nothing now", plain(name))
+		}
+		return err
+	})(o)
+	c.Long = "With --item only some items run, each when it is idle. Such a run does not begin if the next\n" +
+		"instant of its item comes first; its row says so. Beside members of ElasticJob all items run, or none."
+	c.Flags().StringVar(&key, "key", "", "trigger once for this idempotency `key` within a day, however often this is said")
+	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
+	c.MarkFlagsMutuallyExclusive("key", "item")
+	return c
+}
+
+// askedRuns is what a verb prints that lets runs of items begin.
+type askedRuns struct {
+	Version int    `json:"version"`
+	Job     string `json:"job"`
+	operator.Asked
+}
+
+func jobRetry(o *operatorVerb) *cobra.Command {
+	o.needsServer, o.recalls = true, true
+	var items []int
+	c := &cobra.Command{
+		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
+		Long: "RUN is the id of a run, as history list shows it; without, it is the newest that failed. Its items\n" +
+			"that failed, were late, were cancelled or were lost with their server run again, as the next attempt\n" +
+			"of the same run: guests are told the same instant, and all rows stay. What ended is looked up in the\n" +
+			"history of the server that is asked. An item begins when it is idle, unless its next instant comes\n" +
+			"first; its row says so. Such an attempt is not retried by itself if the job's retries are used up.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				name, run := args[0], ""
+				if len(args) > 1 {
+					run = args[1]
+				}
+				asked, err := op.Retry(ctx, name, run, items)
+				if err != nil {
+					return withNearest(ctx, op, name, err)
+				}
+				return o.printAsked(name, asked)
+			})
+		},
+	}
+	c.Flags().IntSliceVar(&items, "item", nil, "only these `items`, as in 1,3")
+	return c
+}
+
+func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
+	if o.term.json() {
+		return o.term.printJSON(askedRuns{1, name, asked})
+	}
+	items := make([]string, len(asked.Items))
+	for k, i := range asked.Items {
+		items[k] = strconv.Itoa(i)
+	}
+	o.term.printf("%s: run %s of item %s is asked for\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
+	return nil
+}

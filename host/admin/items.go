@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// askedDocument says which runs begin.
+type askedDocument struct {
+	Version int `json:"version"`
+	operator.Asked
+}
+
+type itemsBody struct {
+	Items []int `json:"items"`
+}
+
+// triggerItems runs some items of a job now.
+func triggerItems(r *request, b *itemsBody) (askedDocument, error) {
+	name, err := r.jobName()
+	if err != nil {
+		return askedDocument{}, err
+	}
+	asked, err := r.op.TriggerItems(r.Context(), name, b.Items)
+	return askedDocument{1, asked}, err
+}
+
+type retryBody struct {
+	Run   string `json:"run"`
+	Items []int  `json:"items"`
+}
+
+// retryRun lets what failed of a run be tried again.
+func retryRun(r *request, b *retryBody) (askedDocument, error) {
+	name, err := r.jobName()
+	if err != nil {
+		return askedDocument{}, err
+	}
+	asked, err := r.op.Retry(r.Context(), name, b.Run, b.Items)
+	return askedDocument{1, asked}, err
+}
+
+// TriggerItems is operator.Operator.TriggerItems.
+func (c *Client) TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error) {
+	return c.askRuns(ctx, name, ":trigger-items", itemsBody{items})
+}
+
+// Retry is operator.Operator.Retry.
+func (c *Client) Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error) {
+	body := map[string]any{}
+	if run != "" {
+		body["run"] = run
+	}
+	if len(items) > 0 {
+		body["items"] = items
+	}
+	return c.askRuns(ctx, name, ":retry", body)
+}
+
+// askRuns sends a request that lets runs of a job begin.
+func (c *Client) askRuns(ctx context.Context, name, what string, body any) (operator.Asked, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return operator.Asked{}, err
+	}
+	var d askedDocument
+	err = c.read(ctx, http.MethodPost, jobPath(name)+what, body, &d)
+	return d.Asked, err
+}

@@ -1,0 +1,227 @@
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Runs that an operator asks for item by item wait in the registry, as a retry does whose item
+// has moved. The owner of the item begins such a run as soon as the item is idle. If the item's
+// next instant comes first, the run gets a row that says so, and does not begin.
+
+// maxAsked bounds the items of one request, so that it fits into a transaction.
+const maxAsked = 500
+
+// Asked is which runs a request of an operator lets begin.
+type Asked struct {
+	Run   string `json:"run"`
+	Items []int  `json:"items"` // ascending
+}
+
+var (
+	verbTriggerItems = verb{"trigger items of", "job trigger"}
+	verbRetry        = verb{"retry a run of", "job retry"}
+)
+
+// TriggerItems requests that some items of a job run now, each once, on the servers that own
+// them.
+func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (Asked, error) {
+	items, err := askedItems(verbTriggerItems, name, items)
+	if err != nil {
+		return Asked{}, err
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	a := Asked{Run: "t-" + hex.EncodeToString(id[:]), Items: items}
+	runs := make([]protocol.Entry, len(items))
+	for k, i := range items {
+		runs[k] = protocol.Entry{Item: i, Trigger: a.Run, Cause: protocol.Triggered, Attempt: 1}
+	}
+	return a, o.enqueue(ctx, verbTriggerItems, name, runs)
+}
+
+// Retry requests another attempt of a run, for the items whose last attempt did not end well
+// or, with items, for those of them. It goes by the history that Recall gave, and by the rows
+// in the registry. An empty run is the newest one with such an item. The run keeps its id.
+func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (Asked, error) {
+	if len(items) > 0 {
+		var err error
+		if items, err = askedItems(verbRetry, name, items); err != nil {
+			return Asked{}, err
+		}
+	}
+	last, run, err := o.lastAttempts(ctx, name, run)
+	if err != nil {
+		return Asked{}, err
+	}
+	a := Asked{Run: run}
+	var runs []protocol.Entry
+	for _, row := range last {
+		switch chosen := slices.Contains(items, row.Item); {
+		case len(items) > 0 && !chosen:
+		case len(items) == 0 && !endedBadly(row.State):
+		case !endedBadly(row.State):
+			return Asked{}, failf(host.Refused, nil, "%s job %s: item %d of run %s is %s; only what did not end well is tried again", verbRetry.words, name, row.Item, run, row.State)
+		default:
+			a.Items = append(a.Items, row.Item)
+			runs = append(runs, protocol.Entry{Item: row.Item, Trigger: run, Cause: protocol.Cause(trace.Retry), Attempt: row.Attempt + 1})
+		}
+	}
+	switch {
+	case len(runs) == 0 && len(items) == 0:
+		return Asked{}, failf(host.Refused, nil, "%s job %s: every item of run %s has ended well", verbRetry.words, name, run)
+	case len(runs) < len(items):
+		return Asked{}, failf(host.NotFound, nil, "%s job %s: of the items asked for the history of this server has only %s in run %s", verbRetry.words, name, itemsText(a.Items), run)
+	}
+	return a, o.enqueue(ctx, verbRetry, name, runs)
+}
+
+// endedBadly: an attempt has ended, no other follows by itself, and one may help.
+func endedBadly(s trace.State) bool {
+	switch s {
+	case trace.Failed, trace.TimedOut, trace.Cancelled, trace.Interrupted, trace.Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastAttempts returns the newest row of each item of a run, by item.
+func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, err error) {
+	v, l, err := o.presentView(ctx, verbRetry.words, name)
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []trace.Row
+	for _, kept := range keptRows(l, name, v) {
+		rows = append(rows, kept.Row)
+	}
+	if o.history != nil {
+		upTo := time.Now()
+		if at, err := strconv.ParseInt(run, 10, 64); err == nil {
+			upTo = time.UnixMilli(at)
+		}
+		stored, err := o.history(ctx, name, nil, upTo)
+		if err != nil {
+			return nil, "", failf(host.CodeOf(err), err, "%s job %s: read the history", verbRetry.words, name)
+		}
+		rows = append(rows, stored...)
+	}
+	rows = slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }) // no run
+	if run == "" {
+		var newest trace.Row
+		for _, r := range rows {
+			if endedBadly(r.State) && r.End > newest.End {
+				newest = r
+			}
+		}
+		if newest.Run == "" {
+			return nil, "", failf(host.Refused, nil, "%s job %s: no run in the history of this server has ended badly", verbRetry.words, name)
+		}
+		run = newest.Run
+	}
+	of := map[int]trace.Row{}
+	for _, r := range rows {
+		if r.Run == run && r.Attempt > of[r.Item].Attempt {
+			of[r.Item] = r
+		}
+	}
+	if len(of) == 0 {
+		return nil, "", failf(host.NotFound, nil, "%s job %s: the history of this server has no run %.64q; ask a server that ran it", verbRetry.words, name, run)
+	}
+	for _, r := range of {
+		last = append(last, r)
+	}
+	slices.SortFunc(last, func(a, b trace.Row) int { return a.Item - b.Item })
+	return last, run, nil
+}
+
+// enqueue lets runs wait for the owners of their items.
+func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry) error {
+	items := make([]int, len(runs))
+	for k, e := range runs {
+		items[k] = e.Item
+	}
+	if len(runs) > maxAsked {
+		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
+	}
+	return o.askBy(ctx, request{verb: what, job: name, single: true, direct: func(v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
+		if why := whyNotEnqueued(v, items); why != "" {
+			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", what.words, name, why)
+		}
+		if err := o.makeTree(ctx); err != nil {
+			return nil, deed{}, err
+		}
+		now, err := o.now(ctx)
+		if err != nil {
+			return nil, deed{}, readError(err, "%s job %s: ask the registry for its time", what.words, name)
+		}
+		pending := make([]protocol.Pending, len(runs))
+		for k, e := range runs {
+			e.Instant = now.UnixMilli() // those that come due after it overtake it
+			pending[k] = protocol.Pending{Item: e.Item, Entry: e, After: e.Instant}
+		}
+		return layout.Enqueue(l, v, pending), deed{detail: "run=" + runs[0].Trigger + " items=" + itemsText(items)}, nil
+	}})
+}
+
+// whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
+func whyNotEnqueued(v *protocol.View, items []int) string {
+	switch {
+	case !v.Assignment.Exists:
+		return "no server of ours has ever run it"
+	case len(v.Instances) == 0:
+		return "no server is registered that could run it"
+	case v.Shared():
+		return "members of ElasticJob run it, too, and would take such runs at once; trigger all items"
+	case v.Paused:
+		return "it is paused, and begins nothing by item; resume it first"
+	}
+	for _, i := range items {
+		switch {
+		case i >= v.Config.Total || i >= len(v.Items):
+			return "there is no item " + strconv.Itoa(i)
+		case v.Items[i].Disabled:
+			return "item " + strconv.Itoa(i) + " is disabled"
+		}
+		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
+			return "another run of item " + strconv.Itoa(i) + " waits already"
+		}
+	}
+	return ""
+}
+
+// askedItems returns the items of a request in order. It refuses none, and those that are no
+// items or come twice.
+func askedItems(what verb, name string, items []int) ([]int, error) {
+	items = slices.Sorted(slices.Values(items))
+	switch {
+	case len(items) == 0:
+		return nil, failf(host.Invalid, nil, "%s job %s: say which items", what.words, name)
+	case items[0] < 0:
+		return nil, failf(host.Invalid, nil, "%s job %s: %d is no item; they begin at 0", what.words, name, items[0])
+	case len(slices.Compact(slices.Clone(items))) < len(items):
+		return nil, failf(host.Invalid, nil, "%s job %s: an item comes twice", what.words, name)
+	}
+	return items, nil
+}
+
+// itemsText lists items for people.
+func itemsText(items []int) string {
+	all := make([]string, len(items))
+	for k, i := range items {
+		all[k] = strconv.Itoa(i)
+	}
+	return strings.Join(all, ",")
+}
