@@ -121,6 +121,14 @@ func (h *Host) Reshard(ctx context.Context, name string) error {
 	return h.ask(ctx, "reshard", name, protocol.AskReshard{})
 }
 
+// Cancel asks the guest of an attempt to stop, if that runs on this server, and ends it after
+// its grace, or with now at once. It returns before that. The attempt is not retried.
+func (h *Host) Cancel(name string, item int, run string, attempt int, now bool) {
+	if r, err := h.runner(name); err == nil {
+		r.Cancel(runner.Cancellation{Item: item, Run: run, Attempt: attempt, Now: now})
+	}
+}
+
 func (h *Host) ask(ctx context.Context, what, name string, a protocol.Ask) error {
 	r, err := h.runner(name)
 	if err != nil {

@@ -82,3 +82,47 @@ func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
 	o.term.printf("%s: run %s of item %s is asked for\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
 	return nil
 }
+
+// cancelledRuns is what cancel prints.
+type cancelledRuns struct {
+	Version int                `json:"version"`
+	Job     string             `json:"job"`
+	Runs    []operator.OpenRun `json:"runs"`
+}
+
+func jobCancel(o *operatorVerb) *cobra.Command {
+	o.needsServer = true
+	var item int
+	var now bool
+	c := &cobra.Command{
+		Use: "cancel JOB [RUN]", Short: "End what runs of a job", Args: cobra.RangeArgs(1, 2),
+		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they are\n" +
+			"ended at once. Their rows say cancelled, and they are not retried, but by job retry. Runs of members\n" +
+			"of ElasticJob cannot be cancelled. RUN is the id of a run, as history list shows it; without, all.",
+		RunE: func(c *cobra.Command, args []string) error {
+			f := operator.CancelFilter{Now: now}
+			if len(args) > 1 {
+				f.Run = args[1]
+			}
+			if c.Flags().Changed("item") {
+				f.Item = &item
+			}
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				runs, err := op.Cancel(ctx, args[0], f)
+				switch {
+				case err != nil:
+					return withNearest(ctx, op, args[0], err)
+				case o.term.json():
+					return o.term.printJSON(cancelledRuns{1, args[0], runs})
+				}
+				for _, r := range runs {
+					o.term.printf("%s: run %s of item %d on %s is asked to end\n", plain(args[0]), plain(r.Run), r.Item, plain(string(r.Instance)))
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().IntVar(&item, "item", 0, "only this item")
+	c.Flags().BoolVar(&now, "now", false, "end it at once, without its grace")
+	return c
+}

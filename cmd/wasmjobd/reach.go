@@ -45,6 +45,7 @@ type cluster interface {
 	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
 	TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error)
 	Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error)
+	Cancel(ctx context.Context, name string, f operator.CancelFilter) ([]operator.OpenRun, error)
 	Pause(context.Context, string) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error

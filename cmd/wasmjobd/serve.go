@@ -170,7 +170,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
 		return withSpool(ctx, f, log, rows, func(sink trace.Sink) error {
 			o.Sinks = []trace.Sink{sink}
-			return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry) error {
+			return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
 				o.Registry = r
 				h, err := host.New(o)
 				if err == nil {
@@ -180,7 +180,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 						defer cancel()
 						h.EndCommands(within)
 					}))
-					err = runHost(ctx, h, again, rows)
+					err = runHost(ctx, h, again, shared, rows)
 				}
 				return err
 			}))
@@ -262,13 +262,14 @@ func modulesIn(f *config.File) map[string]host.Module {
 
 // runHost runs the host together with the purge of old rows and the reading of
 // changed files.
-func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.Store) error {
+func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) error {
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { awaitHistory(serving, log, rows) })
 	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
 	tasks.Go(func() { again.run(serving, h) })
+	tasks.Go(func() { shared.CarryOut(serving, h, log) })
 	ended := make(chan struct{})
 	tasks.Go(func() { again.manager.run(ctx, ended, h, again.metrics) })
 	tasks.Go(func() {

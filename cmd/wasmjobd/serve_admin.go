@@ -23,7 +23,7 @@ import (
 // withServed calls do with the registry of a server. Meanwhile operators can reach
 // an embedded registry through the server's socket, since no other process can open
 // it, and any registry through the address of [admin].
-func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry) error) error {
+func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry, *operator.SharedSession) error) error {
 	f, log := again.file(), again.log
 	atAddress := func(r registry.Registry, shared *operator.SharedSession) error {
 		stop, err := serveAddress(ctx, again, r, shared, rows)
@@ -31,7 +31,7 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 			return err
 		}
 		defer stop()
-		return do(r)
+		return do(r, shared)
 	}
 	if f.Registry.Kind == config.ZooKeeper {
 		return withRegistry(f, access, false, log, func(r registry.Registry) error {

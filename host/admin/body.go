@@ -128,6 +128,8 @@ func kindOf(to any) string {
 	switch to.(type) {
 	case *bool:
 		return "true or false"
+	case **int, *int:
+		return "a number"
 	case *[]int:
 		return "a list of numbers"
 	}

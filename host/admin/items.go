@@ -69,3 +69,43 @@ func (c *Client) askRuns(ctx context.Context, name, what string, body any) (oper
 	err = c.read(ctx, http.MethodPost, jobPath(name)+what, body, &d)
 	return d.Asked, err
 }
+
+// cancelledDocument lists the runs that are to end.
+type cancelledDocument struct {
+	Version int                `json:"version"`
+	Runs    []operator.OpenRun `json:"runs"`
+}
+
+type cancelBody struct {
+	Run  string `json:"run"`
+	Item *int   `json:"item"`
+	Now  bool   `json:"now"`
+}
+
+// cancelRuns ends open runs of a job.
+func cancelRuns(r *request, b *cancelBody) (cancelledDocument, error) {
+	name, err := r.jobName()
+	if err != nil {
+		return cancelledDocument{}, err
+	}
+	runs, err := r.op.Cancel(r.Context(), name, operator.CancelFilter{Run: b.Run, Item: b.Item, Now: b.Now})
+	return cancelledDocument{1, runs}, err
+}
+
+// Cancel is operator.Operator.Cancel.
+func (c *Client) Cancel(ctx context.Context, name string, f operator.CancelFilter) ([]operator.OpenRun, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"now": f.Now}
+	if f.Run != "" {
+		body["run"] = f.Run
+	}
+	if f.Item != nil {
+		body["item"] = *f.Item
+	}
+	var d cancelledDocument
+	err = c.read(ctx, http.MethodPost, jobPath(name)+":cancel", body, &d)
+	return d.Runs, err
+}

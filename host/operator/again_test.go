@@ -47,7 +47,7 @@ func (p *pile) of(run string) []string {
 }
 
 // A choice of items runs, and what failed of a run is tried again under the run's own id: the
-// guest is seen the instant of the schedule, and the history holds the next attempt.
+// guest is told the instant of the schedule, and the history holds the next attempt.
 func TestItemsRunOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

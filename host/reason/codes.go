@@ -8,6 +8,7 @@ const (
 	SessionOver              Code = "session_over"
 	ShuttingDown             Code = "shutting_down"
 	StopOrdered              Code = "stop_ordered"
+	RunCancelled             Code = "run_cancelled"
 	NodesRemoved             Code = "nodes_removed"
 	RecordGone               Code = "record_gone"
 	ReplacedByTrigger        Code = "replaced_by_trigger"

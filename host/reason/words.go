@@ -15,6 +15,7 @@ var table = map[Code]entry{
 	SessionOver:              {words: "the registry session is over"},
 	ShuttingDown:             {words: "the server was shutting down"},
 	StopOrdered:              {words: "shut down by an operator"},
+	RunCancelled:             {words: "cancelled by an operator"},
 	NodesRemoved:             {words: "the member's nodes were removed"},
 	RecordGone:               {words: "the record of the run is gone"},
 	ReplacedByTrigger:        {words: "replaced by a trigger"},

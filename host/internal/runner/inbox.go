@@ -18,6 +18,7 @@ import (
 //   - ends of guests: those that come together are one message;
 //   - ReadOnly: one for each attempt to write or to sync, with pauses in between;
 //   - Asked: at most maxAsks; Unasked: one for each of them;
+//   - cancellations: as many as the registry keeps;
 //   - ticks: the newest replaces the one that waits. It carries its own Prev, so the
 //     core sees the instants between it and the last one accounted for, and writes
 //     them as a gap;
@@ -69,6 +70,7 @@ type (
 	marksDueMessage     struct{}                        // the wait before marks of runs are read is over
 	checkMessage        struct{}                        // check the session and the clock, and send the reads that are due
 	redefineMessage     struct{}                        // the server's own file was read again
+	cancelMessage       struct{ Cancellation }          // an operator wants a run to end
 	inputMessage        struct{ protocol.Input }
 	endsMessage         struct{ ends protocol.Finished }
 )
@@ -86,6 +88,7 @@ func (shutdownMessage) message()     {}
 func (checkMessage) message()        {}
 func (redefineMessage) message()     {}
 func (marksDueMessage) message()     {}
+func (cancelMessage) message()       {}
 func (inputMessage) message()        {}
 func (*endsMessage) message()        {}
 

@@ -66,7 +66,7 @@ func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
 func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,
-		reason.ShuttingDown, reason.ReplacedByTrigger, reason.ReplacedByNextRun,
+		reason.RunCancelled, reason.ShuttingDown, reason.ReplacedByTrigger, reason.ReplacedByNextRun,
 	}, c)
 }
 

@@ -180,6 +180,8 @@ func (m *member) handle(msg message) {
 		m.shutDown(msg.cause)
 	case redefineMessage:
 		m.redefine()
+	case cancelMessage:
+		m.cancelRun(msg.Cancellation)
 	case marksDueMessage:
 		m.loop.Waited()
 	case *endsMessage:

@@ -164,7 +164,9 @@ func FuzzValues(f *testing.F) {
 	tokens := Tokens{All: []Token{{Name: "a", Role: "viewer", Hash: hash, Created: 1, Until: 2, By: "ann"}}}
 	keys := Keys{All: []KeyUsed{{KeyOf("a"), "j", 1, CallerOf("ann")}}}
 	f.Add(tokens.Encode())
+	cancels := Cancels{All: []Cancel{{Job: "j", Item: 1, Run: "17", Attempt: 2, At: 1}}}
 	f.Add(keys.Encode())
+	f.Add(cancels.Encode())
 	f.Add(Row{Who: "ann", Way: "socket", Verb: "job pause", Job: "j", Before: "<on>", After: "é"}.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if v, err := DecodeTokens(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
@@ -172,6 +174,9 @@ func FuzzValues(f *testing.F) {
 		}
 		if v, err := DecodeKeys(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
 			t.Errorf("keys %q become %q", data, v.Encode())
+		}
+		if v, err := DecodeCancels(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
+			t.Errorf("cancels %q become %q", data, v.Encode())
 		}
 		if v, err := DecodeRow(data); err == nil && !bytes.Equal(v.Encode(), data) {
 			t.Errorf("a row %q becomes %q", data, v.Encode())
@@ -190,4 +195,30 @@ func FuzzShort(f *testing.F) {
 			t.Errorf("%q in %d: %q, %s, then %q", s, limit, got, text, short(got, limit))
 		}
 	})
+}
+
+// The newest requests to cancel runs are kept, and read as they were written.
+func TestCancelsAreBounded(t *testing.T) {
+	t.Parallel()
+	var c Cancels
+	for i := range MaxCancels + 3 {
+		if !c.Add(Cancel{Job: strings.Repeat("<", 100), Item: i, Run: "17", Attempt: 1, Now: true, At: lastMoment}) {
+			t.Fatal("request", i, "is not taken")
+		}
+	}
+	back, err := DecodeCancels(c.Encode())
+	if err != nil || len(back.All) != MaxCancels || back.All[0].Item != 3 {
+		t.Errorf("%d requests, error %v", len(back.All), err)
+	}
+	for _, bad := range []Cancel{
+		{Run: "1", Attempt: 1}, {Job: "j\x1b", Run: "1", Attempt: 1}, {Job: strings.Repeat("j", 1000), Run: "1", Attempt: 1},
+		{Job: "j", Run: strings.Repeat("1", 200), Attempt: 1}, {Job: "j", Run: "1"}, {Job: "j", Run: "1", Attempt: 1, Item: -1},
+	} {
+		if c.Add(bad) {
+			t.Errorf("taken: %+v", bad)
+		}
+		if _, err := DecodeCancels((&Cancels{All: []Cancel{bad}}).Encode()); err == nil {
+			t.Errorf("read: %+v", bad)
+		}
+	}
 }

@@ -14,6 +14,8 @@ const (
 	NodeTokens = "tokens"
 	NodeAudit  = "audit"
 	NodeKeys   = "keys"
+	// NodeCancels has the newest requests to cancel runs.
+	NodeCancels = "cancels"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
 	AuditPrefix = "row-"
 )
@@ -40,6 +42,9 @@ func (t Tree) Root() string { return t.root }
 
 // Tokens is the node with all tokens.
 func (t Tree) Tokens() string { return t.root + "/" + NodeTokens }
+
+// Cancels is the node with the requests to cancel runs.
+func (t Tree) Cancels() string { return t.root + "/" + NodeCancels }
 
 // Audit is the node above the rows of the audit.
 func (t Tree) Audit() string { return t.root + "/" + NodeAudit }

@@ -78,6 +78,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), mutations("an operator deletes the root")},
 	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
 	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
+	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
 }
 
 // parents stand above these nodes, persistent and empty.
@@ -185,6 +186,13 @@ var valueKeys = []struct {
 	{"`" + clustertree.NodeKeys + "/{two digits}`", [][2]string{
 		{"keys", "of the last day"},
 		{"key", "the first half of the SHA-256 of the key, in hex"},
+	}},
+	{"`" + clustertree.NodeCancels + "`", [][2]string{
+		{"cancels", "at most " + strconv.Itoa(clustertree.MaxCancels)},
+		{"item", "of the job"},
+		{"run", "id of the run"},
+		{"attempt", "which of its attempts is to end"},
+		{"now", "without its grace"},
 	}},
 	{"other nodes", [][2]string{
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},

@@ -1,0 +1,32 @@
+package runner
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Cancellation says which attempt an operator wants to end. Now: without its grace.
+type Cancellation struct {
+	Item    int
+	Run     string
+	Attempt int
+	Now     bool
+}
+
+// Cancel ends an attempt, if it runs here. It returns at once.
+func (r *Runner) Cancel(c Cancellation) {
+	r.requests.mu.Lock()
+	defer r.requests.mu.Unlock()
+	r.requests.send(cancelMessage{c})
+}
+
+// cancelRun asks the guest of an attempt to stop. The core learns of the end as of any other: a
+// run that was cancelled is not tried again.
+func (m *member) cancelRun(c Cancellation) {
+	g := m.guests.byItem[c.Item]
+	if g == nil || runIDOf(g.entry) != c.Run || g.entry.Attempt != c.Attempt {
+		return
+	}
+	m.guests.cancel(protocol.Cancel{Item: c.Item, Why: reason.Of(reason.RunCancelled), Hard: c.Now}, job.StopShutdown)
+}
