@@ -51,7 +51,7 @@ func instantsOf(ctx context.Context, j job.Config) (trace.Instants, error) {
 	if j.Cron == "" {
 		return func(int64, int64, func(int64) bool) {}, nil
 	}
-	s, err := config.Compile(j.Cron, j.Dialect, j.TimeZone)
+	s, err := config.Compile(j)
 	if err != nil {
 		return nil, err
 	}

@@ -286,7 +286,7 @@ func nextOf(r *operator.JobReport) string {
 	if c.Cron == "" || c.TimeZone == "" {
 		return ""
 	}
-	s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone)
+	s, err := config.Compile(*c)
 	if err != nil {
 		return ""
 	}

@@ -26,11 +26,6 @@ type nextFlags struct {
 	dialect string
 }
 
-// plan is a schedule to look ahead in.
-type plan struct {
-	expr, dialect, zone string
-}
-
 // fire is one line of "next".
 type fire struct {
 	Time   string `json:"time"`
@@ -89,9 +84,9 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	if err != nil {
 		return err
 	}
-	s, err := config.Compile(p.expr, p.dialect, p.zone)
+	s, err := config.Compile(p)
 	if err != nil {
-		return exitf(exitInvalid, "cron %q: %w", p.expr, err)
+		return exitf(exitInvalid, "cron %q: %w", p.Cron, err)
 	}
 	fires, err := ahead(s, p, from, flags.count)
 	if err != nil {
@@ -116,10 +111,11 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	return nil
 }
 
-// planOf decides what the argument of "next" is. A blank makes it a cron
+// planOf decides what the argument of "next" is: a job, or one that is made of a cron
+// expression. A blank makes it a cron
 // expression, unless the given configuration has a job of that name.
-func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (plan, error) {
-	p := plan{expr: what, zone: "UTC"}
+func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job.Config, error) {
+	p := job.Config{Cron: what, TimeZone: "UTC"}
 	isCron := strings.ContainsAny(what, " \t")
 	if !isCron || configGiven {
 		f, err := loadConfig(term, *flags.config)
@@ -131,23 +127,23 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (pla
 		case found && c.Cron == "":
 			return p, exitf(exitInvalid, "job %s is manual: only a trigger runs it", what)
 		case found:
-			p = plan{expr: c.Cron, dialect: c.Dialect, zone: c.TimeZone}
+			p = c
 		case !isCron:
 			return p, noSuchJob(f, what)
 		}
 	}
 	if flags.zone != "" {
-		p.zone = flags.zone
+		p.TimeZone = flags.zone
 	}
 	if flags.dialect != "" {
-		p.dialect = flags.dialect
+		p.Dialect = flags.dialect
 	}
-	switch p.dialect {
+	switch p.Dialect {
 	case "", "quartz", "unix":
 	default:
-		return p, usage("--dialect %q: write quartz or unix", p.dialect)
+		return p, usage("--dialect %q: write quartz or unix", p.Dialect)
 	}
-	if _, err := config.Location(p.zone); err != nil {
+	if _, err := config.Location(p.TimeZone); err != nil {
 		return p, usage("--tz: %w", err)
 	}
 	return p, nil
@@ -203,8 +199,8 @@ func noSuchJob(f *config.File, name string) error {
 }
 
 // ahead lists up to n instants of s after from.
-func ahead(s config.Schedule, p plan, from time.Time, n int) ([]fire, error) {
-	zone, err := config.Location(p.zone)
+func ahead(s config.Schedule, p job.Config, from time.Time, n int) ([]fire, error) {
+	zone, err := config.Location(p.TimeZone)
 	if err != nil {
 		return nil, exitf(exitInvalid, "%w", err)
 	}
@@ -225,7 +221,7 @@ func ahead(s config.Schedule, p plan, from time.Time, n int) ([]fire, error) {
 		before = at
 	}
 	if len(fires) == 0 {
-		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, config.Never(s, from))
+		return nil, exitf(exitInvalid, "cron %q: %w", p.Cron, config.Never(s, from))
 	}
 	return fires, nil
 }

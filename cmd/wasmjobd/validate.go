@@ -106,7 +106,7 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	}
 	_ = w.Flush() // to where printf writes, which reports nothing either
 	for _, c := range f.Jobs {
-		if s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone); err == nil {
+		if s, err := config.Compile(c); err == nil {
 			if why := config.Over(s, now); why != "" {
 				term.note("job %s: cron: it never fires again: %s; give it another cron, or remove it", c.Name, why)
 			}
@@ -137,7 +137,7 @@ func withForeign(term *terminal, c job.Config) {
 
 func nextFire(c job.Config, now time.Time) string {
 	var next string
-	s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone)
+	s, err := config.Compile(c)
 	switch {
 	case c.Cron == "":
 		next = "manual"

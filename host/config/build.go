@@ -27,8 +27,9 @@ type builder struct {
 	*reader
 	file          File
 	laid          map[string]place
-	dirLimitFault bool // something is wrong with the directories in [host.allow]
-	httpFault     bool // something is wrong with http in [host.allow]
+	dirLimitFault bool                // something is wrong with the directories in [host.allow]
+	listed        map[string][]string // the days of each calendar
+	httpFault     bool                // something is wrong with http in [host.allow]
 }
 
 // get returns the value of the first path that is set to something valid, or
@@ -76,7 +77,7 @@ func (b *builder) build() *File {
 			b.module(path, unquoteKey(name))
 		}
 	}
-	b.file.private = b.private()
+	b.file.private, b.listed = b.private(), b.calendars()
 	for _, path := range sortedNames(b.named) {
 		if name, ok := strings.CutPrefix(path, "jobs."); ok {
 			b.job(path, unquoteKey(name))

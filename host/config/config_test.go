@@ -209,6 +209,10 @@ limits.instance = "per-run"
 strategy_module = "m"
 strategy_error = "keep"
 catch_up = "last"
+except = ["bank", "2026-12-31", "12-25"]
+jitter = "30s"
+[calendars.bank]
+days = ["2026-12-24..2026-12-26", "12-25"]
 [jobs.l]
 module = "m"
 kind = "script"
@@ -226,7 +230,7 @@ command = "/bin/echo 'a b'"
 	}
 	flow, script, command := manual, manual, manual
 	flow.Name, flow.Kind, flow.Streaming, flow.FetchCount, flow.Concurrency = "k", job.Dataflow, true, 100, 4
-	flow.CatchUp = job.CatchUpLast
+	flow.CatchUp, flow.Except, flow.Jitter = job.CatchUpLast, []string{"12-25", "2026-12-24..2026-12-26", "2026-12-31"}, 30*time.Second
 	flow.Limits.Batch, flow.StrategyModule, flow.OnStrategyError = 2<<20, "m", job.KeepOld
 	script.Name, script.Kind, script.Args = "l", job.Script, []string{"-v", ""}
 	command.Name, command.Kind, command.Command, command.Module = "n", job.Script, "/bin/echo 'a b'", ""
@@ -405,7 +409,7 @@ func TestAScheduleThatIsOverIsNoFault(t *testing.T) {
 		t.Fatalf("%v, %v", f, err)
 	}
 	for _, j := range f.Jobs {
-		s, err := Compile(j.Cron, j.Dialect, j.TimeZone)
+		s, err := Compile(j)
 		if err != nil {
 			t.Fatal(err)
 		}

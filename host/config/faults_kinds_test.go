@@ -48,6 +48,19 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:8:12: jobs.j.catch_up: "all" cannot be combined with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
 			`t.toml:12:12: jobs.k.catch_up: "some" is not known here (write "none", "last" or "all")`,
 		}},
+		{"days_that_are_none", "[calendars.bank]\ndays = ['2026-02-30', '12-25']\n[calendars.site]\ndays = [5]\n[defaults]\nexcept = ['bnak', '12-24']\n" + small + "[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nexcept = ['bank', 'christmas', '12-26']\n", []string{
+			`t.toml:2:9: calendars.bank.days[0]: "2026-02-30" is not a day (write "2026-12-25", "2026-12-24..2027-01-01", or "12-25" for each year)`,
+			`t.toml:4:9: calendars.site.days[0]: a string is wanted, not a number (write "5")`,
+			`t.toml:6:11: defaults.except[0]: there is no calendar "bnak" (did you mean "bank"?)`,
+			`t.toml:15:19: jobs.k.except[1]: "christmas" is neither a day nor a calendar (write "2026-12-25", "2026-12-24..2027-01-01", "12-25" for each year, or the name of a table [calendars.…])`,
+		}},
+		{"days_beside_elasticjob", small + "class = 'com.example.Job'\nexcept = ['12-25']\njitter = '25h'\n", []string{
+			`t.toml:7:10: jobs.j.except: cannot be combined with class: members of ElasticJob fire at each instant of the cron itself (leave it out as long as the job is shared with them)`,
+			`t.toml:8:10: jobs.j.jitter: 25h0m0s is too much (use at most 24h0m0s)`,
+		}},
+		{"no_day_left", small + "except = ['2000-01-01..2999-12-31', '12-25']\njitter = '1500ms'\n", []string{
+			`t.toml:7:10: jobs.j.jitter: 1.5s is not a multiple of 1s, the unit of the registry (write 2s)`,
+		}},
 		{"bad_args", small + "kind = 'script'\nargs = ['a', 5, \"\\u0000\"]\n", []string{
 			`t.toml:7:14: jobs.j.args[1]: a string is wanted, not a number (write "5")`,
 			"t.toml:7:17: jobs.j.args[2]: is not UTF-8, or has a NUL",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // Schedule returns the instants at which a job fires: Next is the first one
@@ -14,11 +15,10 @@ type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// Compile reads a cron expression as the keys cron, dialect and timezone of a
-// job are read. An empty dialect is quartz, an empty time zone UTC.
-func Compile(expr, dialect, timezone string) (Schedule, error) {
-	return schedule.Compile(expr, dialect, timezone)
-}
+// Compile reads the schedule of a job: its cron, without the days on which it does not
+// fire, and later by its share of the jitter. An empty dialect is quartz, an empty time
+// zone UTC.
+func Compile(c job.Config) (Schedule, error) { return schedule.Of(c) }
 
 // Location loads a time zone as the key timezone is read.
 func Location(name string) (*time.Location, error) { return schedule.LoadLocation(name) }
@@ -35,7 +35,7 @@ func Never(s Schedule, from time.Time) error {
 // Warnings returns what in a schedule is valid but may not be intended: parts of its
 // text without effect, and the effects of clock changes in the year after from.
 func Warnings(s Schedule, from time.Time) []string {
-	q, ok := s.(*schedule.Quartz)
+	q, ok := schedule.Plain(s).(*schedule.Quartz)
 	if !ok {
 		return nil
 	}
@@ -53,8 +53,8 @@ func Over(s Schedule, now time.Time) string {
 // checkCron also refuses a schedule that never fires: schedule = "manual" is the
 // way to ask for no fires. A schedule that is over was right once, and is accepted:
 // it must not keep the other jobs of the file from running.
-func checkCron(expr, dialect, timezone string) error {
-	s, err := Compile(expr, dialect, timezone)
+func checkCron(c job.Config) error {
+	s, err := Compile(c)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ func (b *builder) job(path, name string) {
 		k.set(&s, &c)
 	}
 	b.grants(path, &c.Allow)
+	b.except(path, &c)
 	c.Unsaid = k.unsaid()
 	k.misplaced()
 	b.monitorPort(path, c)
@@ -131,11 +132,10 @@ func (b *builder) schedule(path string, c job.Config) {
 		b.fault(path, "cron", "", reason.Of(reason.CronEmpty))
 		return
 	}
-	timezone := c.TimeZone
 	if zone != nil {
-		timezone = "" // its fault is no reason to be silent about the cron
+		c.TimeZone = "" // its fault is no reason to be silent about the cron
 	}
-	if err := checkCron(c.Cron, c.Dialect, timezone); err != nil {
+	if err := checkCron(c); err != nil {
 		b.fault(path, "cron", "", reason.Of(reason.CronRefused, err.Error()))
 	}
 }

@@ -112,13 +112,14 @@ func schema() []key {
 		{path: "history.retention.per_job", takes: number, min: 1, max: 1_000_000_000},
 		{path: "history.retention.size", release: "use age or per_job"},
 
+		{path: "calendars.*.days", takes: list},
+
 		{path: "modules.*.source", takes: text},
 		{path: "modules.*.sha256", takes: text},
 		{path: "modules.*.key", release: "pin the module with sha256"},
 		{path: "modules.*.signature", release: "pin the module with sha256"},
 
 		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
-		{path: "jobs.*.jitter", release: "spread the jobs by their cron"},
 		{path: "jobs.*.labels", release: notYet},
 		{path: "jobs.*.notify", release: notYet},
 		{path: "jobs.*.expect", release: notYet},

@@ -43,11 +43,13 @@ const (
 type Config struct {
 	Name        string
 	Kind        Kind
-	Cron        string // Quartz 2.2.1 dialect; empty for a manual job
-	TimeZone    string // IANA name; empty is UTC
-	Dialect     string // "quartz" (also when empty) or "unix"
-	Shards      int    // sharding total count
-	ItemParams  string // ElasticJob's text: 0=a,1=b
+	Cron        string        // Quartz 2.2.1 dialect; empty for a manual job
+	TimeZone    string        // IANA name; empty is UTC
+	Dialect     string        // "quartz" (also when empty) or "unix"
+	Except      []string      // days on which the job does not fire, in its time zone; see ParseDays
+	Jitter      time.Duration // by up to which each instant comes later; always by the same for one job; 0: at once
+	Shards      int           // sharding total count
+	ItemParams  string        // ElasticJob's text: 0=a,1=b
 	Param       string
 	Description string
 

@@ -96,7 +96,7 @@ func TestASettingIsAFieldAndARow(t *testing.T) {
 	// What has a meaning of its own to those who read the file or the registry.
 	special := map[string]string{
 		"Kind": "a kind of ElasticJob's", "Class": "a class of ElasticJob's", "Module": "its bytes are found", "StrategyModule": "its bytes are found",
-		"TimeZone": "is held against the cron", "Dialect": "is held against the cron", "Overlap": "never empty", "OnRegistryLoss": "never empty",
+		"Except": "names calendars of the file", "TimeZone": "is held against the cron", "Dialect": "is held against the cron", "Overlap": "never empty", "OnRegistryLoss": "never empty",
 		"OnStrategyError": "is held against the strategy's module",
 		"FetchCount":      "has another name in ElasticJob", "Concurrency": "has another name in ElasticJob",
 		"Args": "is masked in a dump", "Settings": "is masked in a dump", "Allow.Dirs": "paths are relative to the file", "Allow.HTTP": "is parsed",

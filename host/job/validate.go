@@ -84,6 +84,7 @@ func (c Config) Validate() error {
 	f.digest("module", c.ModuleDigest)
 	f.digest("strategy_module", c.StrategyDigest)
 	f.catchUp(&c)
+	f.timing(&c)
 	if r := c.Retry; r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
 		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
 	}

@@ -36,7 +36,7 @@ func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, conf
 	j := f.Job
 	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil)
 	verdict := admission.Decide(&f)
-	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
+	if _, err := schedule.Of(j); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))
 	}
 	return verdict.Blockers, slices.Concat(faults, verdict.OnlyAlone, verdict.Warnings)

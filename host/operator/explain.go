@@ -138,7 +138,7 @@ func (f *facts) plan(e *Explanation) {
 	if c == nil || c.Cron == "" {
 		return
 	}
-	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+	s, err := schedule.Of(*c)
 	if err != nil {
 		return // the faults of the job say so
 	}

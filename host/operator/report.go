@@ -274,7 +274,7 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 
 // scheduleOver is the fault of a job that will not fire again; none if it will.
 func scheduleOver(c job.Config) reason.Reason {
-	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+	s, err := schedule.Of(c)
 	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
 		return reason.Reason{}
 	}

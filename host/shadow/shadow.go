@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,7 +119,7 @@ type shadowJob struct {
 	view      *protocol.View
 	job       *job.Config  // as it would run here; nil: it would not
 	logged    string       // why it would not run here, as logged last; "": it would
-	timing    [3]string    // cron, dialect and time zone that the clock runs on
+	timing    [5]string    // what the clock runs on
 	wouldRun  []host.Event // the items reported for the newest instant
 	sightings []sighting
 	differs   bool // the assignment is not the one of a leader here, and a warning says so
@@ -250,7 +251,7 @@ func (s *shadowJob) setView(v *protocol.View) {
 	}
 	if why != "" {
 		s.clock.Remove()
-		s.job, s.timing = nil, [3]string{}
+		s.job, s.timing = nil, [5]string{}
 	}
 	if why == s.logged {
 		return
@@ -291,7 +292,7 @@ func (s *shadowJob) admit() (j job.Config, why string) {
 
 // setClock sets the clock to the job's cron, or stops it for a job without one.
 func (s *shadowJob) setClock(j job.Config) (fault string) {
-	timing := [3]string{j.Cron, j.Dialect, j.TimeZone}
+	timing := [5]string{j.Cron, j.Dialect, j.TimeZone, strings.Join(j.Except, ","), j.Jitter.String()}
 	if timing == s.timing {
 		return ""
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Clock is one job's share of a ticker. It adds dialect and time zone, which the
-// registry does not hold. The zero Clock counts instants, and delivers no ticks.
+// Clock is one job's share of a ticker. It adds what makes instants of a cron: dialect,
+// time zone, excepted days and jitter. The zero Clock counts instants, and delivers no ticks.
 type Clock struct {
 	ticker *schedule.Ticker
 	job    string
 
-	mu            sync.Mutex // guards what follows: the loop sets it, the history counts by it
-	dialect, zone string
-	text          string
-	last          schedule.Schedule // what text means
+	mu   sync.Mutex // guards what follows: the loop sets it, the history counts by it
+	of   job.Config
+	text string
+	last schedule.Schedule // what text means
 }
 
 // New makes the clock of a job.
@@ -35,7 +35,9 @@ func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
 	if c.last != nil && c.text == cron {
 		return c.last, nil
 	}
-	s, err := schedule.Compile(cron, c.dialect, c.zone)
+	of := c.of
+	of.Cron = cron
+	s, err := schedule.Of(of)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +45,11 @@ func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
 	return s, nil
 }
 
-// Use takes dialect and time zone from a job.
+// Use takes from a job what makes instants of a cron.
 func (c *Clock) Use(j job.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dialect, c.zone, c.last = j.Dialect, j.TimeZone, nil
+	c.of, c.last = job.Config{Name: j.Name, Dialect: j.Dialect, TimeZone: j.TimeZone, Except: j.Except, Jitter: j.Jitter}, nil
 }
 
 // Set lets ticks come, from the first instant after from.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -75,7 +76,7 @@ func (m *member) applySettings(old *job.Config) {
 		m.places = nil // the next guest makes new ones; guests that run give theirs back to the old ones
 	}
 	m.sendSettings()
-	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
+	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect || c.Jitter != old.Jitter || !slices.Equal(c.Except, old.Except) {
 		m.Clock.Use(*c)
 		if m.cron != "" {
 			m.reschedule(m.cron)

@@ -14,7 +14,7 @@ func Check(c job.Config, now time.Time) error {
 	if c.Cron == "" {
 		return nil
 	}
-	s, err := Compile(c.Cron, c.Dialect, c.TimeZone)
+	s, err := Of(c)
 	if err != nil {
 		return fmt.Errorf("cron: %w", err)
 	}

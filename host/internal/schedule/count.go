@@ -19,8 +19,11 @@ func WhyNever(s Schedule, t time.Time) string {
 	if FiresAfter(s, t) {
 		return ""
 	}
+	if plain := Plain(s); plain != s && FiresAfter(plain, t) {
+		return "none of its days is left by except"
+	}
 	var f *fields
-	switch s := s.(type) {
+	switch s := Plain(s).(type) {
 	case *Quartz:
 		f = &s.f
 	case *Unix:

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// calendars reads the lists of days of the tables [calendars.<name>]. What is wrong in one is reported here,
+// whether or not a job uses it.
+func (b *builder) calendars() map[string][]string {
+	all := map[string][]string{}
+	for _, table := range sortedNames(b.named) {
+		name, ok := strings.CutPrefix(table, "calendars.")
+		if !ok {
+			continue
+		}
+		path := table + ".days"
+		days := get(b, []string(nil), path)
+		_, wrong := job.ParseDays(days)
+		for _, i := range slices.Backward(wrong) {
+			sub := "[" + strconv.Itoa(i) + "]"
+			if !b.faulty[path+sub] {
+				b.fault(table, "days", sub, reason.Of(reason.DayInvalid, strconv.Quote(days[i])))
+			}
+			days = slices.Delete(days, i, i+1) // no job repeats the fault
+		}
+		all[unquoteKey(name)] = days
+	}
+	return all
+}
+
+// except replaces the names of calendars by their days, so that the registry tells all
+// servers the same days.
+func (b *builder) except(path string, c *job.Config) {
+	table, days := path, []string(nil)
+	if !b.isSet(path + ".except") {
+		table = "defaults"
+	}
+	for i, entry := range c.Except {
+		sub := "[" + strconv.Itoa(i) + "]"
+		listed, isCalendar := b.listed[entry]
+		_, wrong := job.ParseDays([]string{entry})
+		switch {
+		case isCalendar:
+			days = append(days, listed...)
+		case len(wrong) == 0:
+			days = append(days, entry)
+		case !b.faulty[table+".except"+sub]:
+			why := reason.Of(reason.CalendarUnknown, strconv.Quote(entry))
+			b.fault(table, "except", sub, meantOr(entry, slices.Sorted(maps.Keys(b.listed)), reason.CalendarMeant, why))
+		}
+	}
+	slices.Sort(days)
+	c.Except = slices.Compact(days)
+}
