@@ -76,6 +76,43 @@ func TestReload(t *testing.T) {
 	})
 }
 
+// Days that a job leaves out, and its jitter, count from the moment at which a file has
+// them.
+func TestReloadOfExceptAndJitter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // it begins on 2000-01-01
+		rows := &pile{}
+		plain, today, moved := minutely("j", 1), minutely("j", 1), minutely("j", 1)
+		today.Except, moved.Jitter = []string{"01-01"}, 50*time.Second
+		h, stop := start(t, Options{Jobs: []job.Config{plain}, Runner: Func(lasting), Sinks: []trace.Sink{rows}})
+		<-h.Ready()
+		for _, step := range []struct {
+			file job.Config
+			next time.Time
+			runs int
+		}{
+			{today, time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC), 0},
+			{plain, time.Date(2000, 1, 1, 0, 11, 0, 0, time.UTC), 0},
+			{moved, time.Date(2000, 1, 1, 0, 21, 5, 0, time.UTC), 10},
+		} {
+			if _, err := h.Reload(t.Context(), []job.Config{step.file}, nil); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if next := h.Jobs()[0].Next; !next.Equal(step.next) {
+				t.Errorf("the next instant is %v, want %v", next, step.next)
+			}
+			if n := rows.count("j", trace.Succeeded); n != step.runs {
+				t.Errorf("%d runs, want %d", n, step.runs)
+			}
+			time.Sleep(time.Until(time.Now().Truncate(10 * time.Minute).Add(10*time.Minute + 30*time.Second)))
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Reload reports all faults at once, and changes nothing.
 func TestReloadIsRefused(t *testing.T) {
 	t.Parallel()

@@ -220,7 +220,7 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 	var want operator.JobReport
 	fill(reflect.ValueOf(&want).Elem(), 3)
 	config := *want.Config
-	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, CatchUp: config.CatchUp, Shards: config.Shards, Description: config.Description, Strategy: config.Strategy, StrategyModule: config.StrategyModule}
+	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, Except: config.Except, Jitter: config.Jitter, CatchUp: config.CatchUp, Shards: config.Shards, Description: config.Description, Strategy: config.Strategy, StrategyModule: config.StrategyModule}
 	for name, roundTrip := range map[string]func() (operator.JobReport, error){
 		"list": func() (operator.JobReport, error) {
 			var d jobsDocument

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"time"
+
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
@@ -30,6 +32,8 @@ type configDocument struct {
 	Cron        string      `json:"cron,omitempty"` // none: the job is triggered
 	Dialect     string      `json:"dialect,omitempty"`
 	TimeZone    string      `json:"timezone,omitempty"`
+	Except      []string    `json:"except,omitempty"`
+	Jitter      string      `json:"jitter,omitempty"`
 	CatchUp     job.CatchUp `json:"catch_up,omitempty"`
 	Shards      int         `json:"shards"`
 	Description string      `json:"description,omitempty"`
@@ -41,7 +45,11 @@ type configDocument struct {
 func documentOf(r *operator.JobReport) jobDocument {
 	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {
-		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description, c.Strategy, c.StrategyModule}
+		jitter := ""
+		if c.Jitter > 0 {
+			jitter = c.Jitter.String()
+		}
+		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Except, jitter, c.CatchUp, c.Shards, c.Description, c.Strategy, c.StrategyModule}
 	}
 	d.Faults = orEmpty(d.Faults)
 	d.Blockers = orEmpty(d.Blockers)
@@ -63,8 +71,9 @@ func orEmpty[T any](all []T) []T {
 func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {
+		jitter, _ := time.ParseDuration(c.Jitter) // none, if a server sends what is no time
 		r.Config = &job.Config{
-			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, CatchUp: c.CatchUp, Shards: c.Shards,
+			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Except: c.Except, Jitter: jitter, CatchUp: c.CatchUp, Shards: c.Shards,
 			Description: c.Description, Strategy: c.Strategy, StrategyModule: c.StrategyModule,
 		}
 	}

@@ -130,6 +130,8 @@ type facts struct {
 	items []ItemReport        // by number
 	rows  map[int][]trace.Row // by item
 	deeds []AuditRow          // the newest first
+
+	excepted bool // the schedule lacks the instant only because of its day
 }
 
 // plan puts the instants of the schedule into an explanation.
@@ -162,6 +164,7 @@ func (f *facts) plan(e *Explanation) {
 	}
 	e.Before = newest(upTo)
 	e.After = s.Next(e.At)
+	f.excepted = schedule.Excepted(s, e.At)
 	e.Due = s.Next(e.At.Add(-time.Nanosecond)).Equal(e.At)
 }
 
@@ -188,6 +191,9 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	case row != nil:
 	case !e.Due:
 		x.Verdict = NotDue
+		if f.excepted {
+			x.Why = reason.Of(reason.DayExcepted)
+		}
 	case e.At.After(f.now):
 		x.Verdict = NotYet
 	case it != nil && !it.Last.Before(e.At):

@@ -110,3 +110,17 @@ func TestExplainOfSchedules(t *testing.T) {
 		}
 	}
 }
+
+// The day on which a job does not fire is told from a time that its schedule does not have.
+func TestExplainADayThatIsExcepted(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
+	for minutes, why := range map[int]reason.Code{0: reason.DayExcepted, 5: ""} {
+		f := facts{now: at.AddDate(0, 0, 3), job: &JobReport{Config: &job.Config{Cron: "0 0 * * * ?", TimeZone: "UTC", Shards: 1, Except: []string{"01-31"}}}}
+		e := &Explanation{At: at.Add(time.Duration(minutes) * time.Minute)}
+		f.plan(e)
+		if x := f.explain(e, 0); x.Verdict != NotDue || x.Why.Code != why || !e.Before.Equal(at.Add(-3*time.Hour)) || !e.After.Equal(at.Add(22*time.Hour)) {
+			t.Errorf("%d minutes past: %+v between %v and %v", minutes, x, e.Before, e.After)
+		}
+	}
+}

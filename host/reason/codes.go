@@ -63,6 +63,7 @@ const (
 	ReshardAwaited         Code = "reshard_awaited"
 	HistoryUnwritable      Code = "history_unwritable"
 	JobPaused              Code = "job_paused"
+	DayExcepted            Code = "day_excepted"
 	StillRunning           Code = "still_running"
 	TakeoverAwaited        Code = "takeover_awaited"
 	RecordFull             Code = "record_full"

@@ -64,6 +64,7 @@ var table = map[Code]entry{
 	ReshardAwaited:         {words: "a reshard was awaited"},
 	HistoryUnwritable:      {words: "the history could not be written"},
 	JobPaused:              {words: "the job was paused"},
+	DayExcepted:            {words: "the job does not fire on this day: its setting except has it"},
 	StillRunning:           {words: "the run before was still going on"},
 	TakeoverAwaited:        {words: "an interrupted run of the item was waiting for a server"},
 	RecordFull:             {words: "the record of the server was full of other runs"},
