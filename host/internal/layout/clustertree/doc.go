@@ -1,5 +1,5 @@
 // Package clustertree spells the state of a cluster that belongs to no job: the tokens of
-// callers, the audit of writes, and the keys that triggers were presented with. It stands
+// callers, the audit of writes, the keys that triggers were presented with, and alerts. It stands
 // beside the namespace, in a root of its own, where no release of ElasticJob looks. Who
 // reads and writes it, and what follows, is not its business.
 //

@@ -16,6 +16,9 @@ const (
 	NodeKeys   = "keys"
 	// NodeCancels has the newest requests to cancel runs.
 	NodeCancels = "cancels"
+	NodeAlerts  = "alerts"
+	// NodeDeliverer is of the server that delivers alerts.
+	NodeDeliverer = "deliverer"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
 	AuditPrefix = "row-"
 )
@@ -45,6 +48,12 @@ func (t Tree) Tokens() string { return t.root + "/" + NodeTokens }
 
 // Cancels is the node with the requests to cancel runs.
 func (t Tree) Cancels() string { return t.root + "/" + NodeCancels }
+
+// Alerts is the node with all alerts.
+func (t Tree) Alerts() string { return t.root + "/" + NodeAlerts }
+
+// Deliverer is the ephemeral node of the server that delivers them.
+func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
 // Audit is the node above the rows of the audit.
 func (t Tree) Audit() string { return t.root + "/" + NodeAudit }

@@ -79,6 +79,8 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
 	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
+	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`"), mutations("an operator deletes the root")},
+	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
 // parents stand above these nodes, persistent and empty.
@@ -193,6 +195,22 @@ var valueKeys = []struct {
 		{"run", "id of the run"},
 		{"attempt", "which of its attempts is to end"},
 		{"now", "without its grace"},
+	}},
+	{"`" + clustertree.NodeAlerts + "`", [][2]string{
+		{"alerts", "ascending by `job` and `kind`"},
+		{"kind", "`failed`, `missed`, `late` or `too_long`"},
+		{"items", "which of the job's items; some of them if they are many"},
+		{"count", "how often it was seen since `first`"},
+		{"first", "when it was seen first, as `last` is when it was last"},
+		{"text", "what was wrong last"},
+		{"notify", "notifiers of the job"},
+		{"left", "those that are still to be told of the newest"},
+		{"after", "not before then"},
+		{"tries", "how many failed"},
+		{"sent", "when all had got the newest"},
+		{"over", "when the job was all right again"},
+		{"silences", "ascending by `job`; one without a job is for all"},
+		{"why", "the operator's words"},
 	}},
 	{"other nodes", [][2]string{
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
