@@ -1,6 +1,10 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -24,10 +28,28 @@ func TestInsideScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WAT", wat)
+			e.Setenv("HOOK", hook(e))
 			e.Setenv("OK", filepath.Join(wat, "ok.wasm"))
 			e.Setenv("LONG", long)
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")
 			return nil
 		},
 	})
+}
+
+// hook starts a webhook that writes what it gets into the script's file hook, and returns
+// its address.
+func hook(e *testscript.Env) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			body = append(body, []byte(" signed "+r.Header.Get("Wasmjobd-Signature")+"\n")...)
+			err = os.WriteFile(filepath.Join(e.WorkDir, "hook"), body, 0o600)
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	e.Defer(s.Close)
+	return s.URL
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/alert"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/metrics"
@@ -31,6 +32,7 @@ type reloader struct {
 	now    atomic.Pointer[config.File]
 
 	metrics *metrics.Metrics // of the server
+	alerts  *alert.Watcher   // of the server
 	manager *notifier        // nil: there is none
 	events  *admin.Events    // of the server
 	push    operator.Push    // of modules to the server
@@ -152,6 +154,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		r.log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
 	r.now.Store(running.With(next))
+	r.alerts.Use(next.Jobs)
 	r.metrics.Reloaded(true)
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
 	return done

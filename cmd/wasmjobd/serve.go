@@ -127,8 +127,9 @@ type keys struct {
 	access     config.Access     // to the registry
 	peers      string            // token of all servers
 	history    sqltrace.Location // with its password
-	compiler   []string          // see host.Options
-	supervisor []string          // see host.Options
+	notifiers  map[string]config.NotifierSecrets
+	compiler   []string // see host.Options
+	supervisor []string // see host.Options
 }
 
 func fetchKeys(f *config.File, term *terminal) (keys, error) {
@@ -137,10 +138,11 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 	access, accessErr := f.Access(env)
 	peers, peersErr := f.PeerToken(env)
 	history, historyErr := historyAt(term, f)
-	if err := errors.Join(err, accessErr, peersErr, historyErr); err != nil {
+	notifiers, notifiersErr := f.Notifiers(env)
+	if err := errors.Join(err, accessErr, peersErr, historyErr, notifiersErr); err != nil {
 		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	return keys{secrets, access, peers, history, itself(term, compileVerb), itself(term, superviseVerb)}, nil
+	return keys{secrets, access, peers, history, notifiers, itself(term, compileVerb), itself(term, superviseVerb)}, nil
 }
 
 // commandsPatience is how long a second signal waits for commands to be gone.
@@ -155,7 +157,11 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		e.Parameter = "" // those who follow may see less than those who read the configuration
 		again.events.Add(e.Kind, e.Config.Name, lineOf(e))
 	})
-	o.Count = again.metrics.Count
+	again.alerts = newAlerts(f, k.notifiers, log)
+	o.Count = func(e *host.Event) {
+		again.metrics.Count(e)
+		again.alerts.Count(e)
+	}
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
@@ -180,7 +186,9 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 						defer cancel()
 						h.EndCommands(within)
 					}))
+					stop := watchAlerts(ctx, again, r, string(o.WithDefaults().Instance))
 					err = runHost(ctx, h, again, shared, rows)
+					stop()
 				}
 				return err
 			}))

@@ -76,6 +76,9 @@ func (b *builder) build() *File {
 		if name, ok := strings.CutPrefix(path, "modules."); ok {
 			b.module(path, unquoteKey(name))
 		}
+		if name, ok := strings.CutPrefix(path, "notify."); ok {
+			b.notifier(path, unquoteKey(name))
+		}
 	}
 	b.file.private, b.listed = b.private(), b.calendars()
 	for _, path := range sortedNames(b.named) {

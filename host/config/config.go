@@ -30,6 +30,7 @@ type File struct {
 	Host     Host
 	History  History
 	Admin    Admin
+	Notify   []Notifier   // ascending by name
 	Modules  []Module     // ascending by name
 	Jobs     []job.Config // ascending by name
 

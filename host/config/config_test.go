@@ -277,7 +277,7 @@ command = "/bin/echo 'a b'"
 func TestEveryServedKeyIsTested(t *testing.T) {
 	t.Parallel()
 	var self []byte
-	for _, name := range []string{"admin_test.go", "config_test.go", "faults_test.go", "faults_kinds_test.go", "history_test.go", "load_test.go", "registry_test.go"} {
+	for _, name := range []string{"admin_test.go", "config_test.go", "faults_test.go", "faults_kinds_test.go", "history_test.go", "load_test.go", "notify_test.go", "registry_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

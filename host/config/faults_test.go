@@ -199,9 +199,8 @@ func TestFaults(t *testing.T) {
 		{"later_layouts", small + "layout = '3'\n", []string{
 			`t.toml:6:10: jobs.j.layout: "3" is not in this release (write "2.1")`,
 		}},
-		{"later_tables", "[notify.ops]\nwebhook = 1\n[server]\ntls = { cert = 'x' }\n", []string{
-			"t.toml:1:2: notify: not in this release (remove it)",
-			"t.toml:4:1: server.tls: not in this release (write [admin.tls])",
+		{"later_tables", "[server]\ntls = { cert = 'x' }\n", []string{
+			"t.toml:2:1: server.tls: not in this release (write [admin.tls])",
 		}},
 		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n", []string{
 			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,

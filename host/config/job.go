@@ -75,6 +75,7 @@ func (b *builder) job(path, name string) {
 	b.schedule(path, c)
 	b.code(path, c)
 	b.itemParams(path, c)
+	b.notified(path, c)
 	if _, err := strategy.Named(c.Strategy); err != nil {
 		b.faultOf(path, "strategy", reason.Of(reason.StrategyRefused, err.Error()))
 	}

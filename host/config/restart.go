@@ -35,6 +35,7 @@ func fixed() []fixedSetting {
 		{"host.memory", func(f *File) any { return f.Host.Memory }},
 		{"host.workers", func(f *File) any { return f.Host.Workers }},
 		{"host.secrets", func(f *File) any { return f.Host.Secrets }},
+		{"notify", func(f *File) any { return f.Notify }},
 		{"history.dsn", func(f *File) any { return f.History.Path + f.History.Address }},
 		{"history.password", func(f *File) any { return f.History.Password }},
 		{"history.elasticjob_tables", func(f *File) any { return f.History.ElasticJob }},

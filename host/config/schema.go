@@ -121,13 +121,12 @@ func schema() []key {
 
 		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
 		{path: "jobs.*.labels", release: notYet},
-		{path: "jobs.*.notify", release: notYet},
-		{path: "jobs.*.expect", release: notYet},
-		{path: "jobs.*.error_handler", release: notYet},
 		{path: "jobs.*.limits.timeout", release: "write timeout in the job itself"},
 		{path: "jobs.*.limits.isolation", release: notYet},
 
-		{path: "notify", release: notYet},
+		{path: "notify.*.webhook", takes: text, secret: true},
+		{path: "notify.*.key", takes: text, secret: true},
+		{path: "notify.*.events", takes: list},
 	}
 	for s := range job.Settings() {
 		keys = append(keys, keyOf(&s))

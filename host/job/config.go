@@ -84,6 +84,9 @@ type Config struct {
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none
 	Retry          Retry         // of runs that failed
+	ErrorHandler   ErrorHandler  // what is done about a run that failed
+	Notify         []string      // names of the notifiers that send the job's alerts
+	Expect         Expect        // what the job is to keep to, else there is an alert
 	Parallel       int           // items of this job at once on one server; 0: four for each worker of the server
 
 	Streaming   bool     // dataflow: fetch batches until there is none
@@ -112,6 +115,22 @@ type Retry struct {
 	// OnlyAsked retries only runs whose guest asked for another attempt, not those
 	// that failed in another way or ran out of time.
 	OnlyAsked bool
+}
+
+// ErrorHandler says what is done about a run that failed, in ElasticJob's words. Its row in
+// the history is there in any case.
+type ErrorHandler string
+
+const (
+	LogErrors    ErrorHandler = ""       // the log has it as an error, and there is an alert; jobs.toml says log
+	ThrowErrors  ErrorHandler = "throw"  // as LogErrors: nothing above a run could catch it
+	IgnoreErrors ErrorHandler = "ignore" // neither
+)
+
+// Expect is what a job is to keep to. The zero value expects nothing.
+type Expect struct {
+	Within      time.Duration // each item has ended so long after each instant of the schedule; 0: any time
+	MaxDuration time.Duration // of one attempt of an item; 0: any
 }
 
 // OnStrategyError says how items are assigned when a strategy's module fails.

@@ -121,6 +121,10 @@ var (
 		{Name: "retry.backoff", Field: func(c *Config) any { return &c.Retry.Backoff }, Type: Duration, Inherits: true, Module: true},
 		{Name: "retry.max_backoff", Field: func(c *Config) any { return &c.Retry.MaxBackoff }, Type: Duration, Inherits: true, Module: true},
 		{Name: "retry.only_asked", Field: func(c *Config) any { return &c.Retry.OnlyAsked }, Type: Flag, Kinds: modular, Module: true}, // a script has no way to ask
+		{Name: "error_handler", Field: func(c *Config) any { return &c.ErrorHandler }, Type: Word, Words: []string{"throw", "ignore"}, Zero: "log", Inherits: true, Module: true},
+		{Name: "notify", Field: func(c *Config) any { return &c.Notify }, Type: List, Inherits: true, Module: true},
+		{Name: "expect.within", Field: func(c *Config) any { return &c.Expect.Within }, Type: Duration, Inherits: true, Module: true},
+		{Name: "expect.max_duration", Field: func(c *Config) any { return &c.Expect.MaxDuration }, Type: Duration, Inherits: true, Module: true},
 		{Name: "parallel", Field: func(c *Config) any { return &c.Parallel }, Type: Number, Min: 1, Max: MaxShards, Inherits: true, Module: true},
 		{Name: "max_clock_skew", Field: func(c *Config) any { return &c.MaxClockSkew }, Type: Duration, Zero: "off", Negative: true, Unit: time.Second, Default: time.Duration(-1), Inherits: true, Key: "maxTimeDiffSeconds", Yields: true},
 		{Name: "reconcile_every", Field: func(c *Config) any { return &c.ReconcileEvery }, Type: Duration, Zero: "off", Unit: time.Minute, Default: defaultReconcile, Inherits: true, Key: "reconcileIntervalMinutes", Yields: true},

@@ -20,6 +20,8 @@ import (
 const (
 	// MaxShards is the largest sharding total count of a job.
 	MaxShards = 100_000
+	// MaxNotify is how many notifiers a job has at most.
+	MaxNotify = 8
 	// MaxName is the longest name of a job, in bytes.
 	MaxName = 200
 	// MaxText is the longest text that a Config carries to the registry, in
@@ -88,6 +90,7 @@ func (c Config) Validate() error {
 	if r := c.Retry; r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
 		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
 	}
+	f.upTo("notify", int64(len(c.Notify)), MaxNotify)
 	f.run(&c)
 	f.allow(c.Allow)
 	return errors.Join(f...)

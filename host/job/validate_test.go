@@ -50,6 +50,8 @@ func TestValidate(t *testing.T) {
 			c.Limits = Limits{Memory: -1, Result: -1, LogLine: -1, LogRate: -1, Grace: -1}
 		}, []string{"timeout", "parallel", "retry.attempts", "retry.backoff", "retry.max_backoff", "limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace"}},
 		"retry":  {func(c *Config) { c.Retry = Retry{Attempts: 101, Backoff: 5e9, MaxBackoff: 4e9} }, []string{"retry.attempts", "retry.max_backoff"}},
+		"notify": {func(c *Config) { c.Notify = make([]string, MaxNotify+1) }, []string{"notify"}},
+		"errors": {func(c *Config) { c.ErrorHandler, c.Expect = "mail", Expect{Within: -1, MaxDuration: -1} }, []string{"error_handler", "expect.within", "expect.max_duration"}},
 		"memory": {func(c *Config) { c.Limits.Memory = 5 << 30 }, []string{"limits.memory"}},
 		"dirs": {func(c *Config) {
 			c.Allow.Dirs = []Dir{{"/a", "in", false}, {"/a", "/in/../x", false}, {"", "/in", true}, {"/b", "/in", false}}

@@ -155,11 +155,14 @@ var layers = []layer{
 	{pkg: "host/metrics", may: []string{"host", "host/reason", "host/trace"}, libs: []string{"github.com/prometheus/client_golang"},
 		tests: []string{"host/job", "host/registry", "host/registry/embedded", "github.com/prometheus/client_model", "github.com/prometheus/common"},
 		why:   "it adds up what a host reports; who may ask for it is decided above"},
+	{pkg: "host/alert", may: []string{"host", "host/operator", "host/internal/backoff", "host/internal/layout/clustertree", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
+		tests: []string{"host/registry/embedded"},
+		why:   "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
 	{pkg: "host/admin", may: []string{"host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/alert", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics"},
 		libs:  []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/trace/sqltrace/sqltest", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -191,8 +194,8 @@ var owners = map[string]string{
 
 // furtherImporters are further importers, each of which has nothing to do with the first.
 var furtherImporters = map[string][]string{
-	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, and what is measured
-	"net/http": {"host/internal/peer", "host/admin", "host/metrics"},
+	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, what is measured, and alerts
+	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert"},
 	// servers that tests start are asked whether they serve
 	"database/sql": {"host/trace/sqltrace/sqltest"},
 }
@@ -202,7 +205,7 @@ var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trac
 
 // above are the packages below the folder host that stand above the package: what
 // it is used for, and what starts it for tests.
-var above = []string{"host/admin", "host/config", "host/guest", "host/internal/cluster", "host/metrics", "host/operator", "host/shadow"}
+var above = []string{"host/admin", "host/alert", "host/config", "host/guest", "host/internal/cluster", "host/metrics", "host/operator", "host/shadow"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/alert"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func newAlerts(f *config.File, secrets map[string]config.NotifierSecrets, log *slog.Logger) *alert.Watcher {
+	o := alert.Options{Jobs: f.Jobs, Log: log}
+	for _, n := range f.Notify {
+		of := secrets[n.Name]
+		o.Notifiers = append(o.Notifiers, alert.Notifier{Name: n.Name, Events: n.Events, Webhook: alert.Webhook{URL: of.URL, Key: of.Key}})
+	}
+	return alert.New(o)
+}
+
+// watchAlerts makes and sends alerts until stop is called, which the host's last rows have
+// come before.
+func watchAlerts(ctx context.Context, again *reloader, r registry.Registry, instance string) (stop func()) {
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	shared := operator.NewSharedSession(r, again.file().Registry.Namespace)
+	var running sync.WaitGroup
+	running.Go(func() {
+		again.alerts.Run(within, alert.Cluster{
+			Registry: r, Namespace: again.file().Registry.Namespace, Server: instance,
+			Report: func(ctx context.Context, name string) (*operator.JobReport, error) {
+				op, err := shared.Operator(ctx)
+				if err != nil {
+					return nil, err
+				}
+				report, err := op.Job(ctx, name)
+				return report, errors.Join(err, op.Close())
+			},
+		})
+	})
+	return func() {
+		cancel()
+		running.Wait()
+		if err := shared.Close(); err != nil {
+			again.log.Debug("the session for alerts was not closed", "error", err)
+		}
+	}
+}

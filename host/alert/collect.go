@@ -1,0 +1,188 @@
+package alert
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	// maxFacts is how many facts wait to be written. Beyond that those of a job whose last
+	// fact is alike are still counted, and others are lost with a warning.
+	maxFacts = 4096
+	// maxWatched is how many jobs of the registry a server remembers the expectations of.
+	maxWatched = 10_000
+)
+
+// watched is what of a job's configuration alerts go by.
+type watched struct {
+	notify []string
+	ignore bool // nobody is notified of runs that fail
+	expect job.Expect
+	timing job.Config // cron, dialect and time zone only
+}
+
+func watchedOf(c *job.Config) watched {
+	return watched{
+		slices.Clone(c.Notify), c.ErrorHandler == job.IgnoreErrors, c.Expect,
+		job.Config{Name: c.Name, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone},
+	}
+}
+
+// attempt is a run that goes on here, and is expected to end.
+type attempt struct {
+	job, run   string
+	item, rank int
+}
+
+// Count is host.Options.Count. It waits for nothing.
+func (w *Watcher) Count(e *host.Event) {
+	switch e.Kind {
+	case host.EventStart:
+		w.started(e)
+	case host.EventEnd:
+		w.mu.Lock()
+		delete(w.open, attempt{e.Config.Name, e.Run, e.Item, e.Attempt})
+		w.mu.Unlock()
+	case host.EventRow:
+		w.row(e.Row)
+	}
+}
+
+func (w *Watcher) started(e *host.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := e.Config.Name
+	if len(e.Config.Notify) == 0 {
+		delete(w.jobs, name)
+		return
+	}
+	if _, known := w.jobs[name]; known || len(w.jobs) < maxWatched {
+		w.jobs[name] = watchedOf(&e.Config)
+	}
+	if most := e.Config.Expect.MaxDuration; most > 0 {
+		w.open[attempt{name, e.Run, e.Item, e.Attempt}] = e.At.Add(most)
+		w.poke()
+	}
+}
+
+// row makes facts of a row of a job whose alerts somebody wants.
+func (w *Watcher) row(r *trace.Row) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of, ok := w.watching(r.Job)
+	if !ok {
+		return
+	}
+	f := fact{job: r.Job, items: []int{r.Item}, count: max(r.Count, 1), at: w.now().UnixMilli(), notify: of.notify}
+	switch f.kind = wrong(r); {
+	case f.kind == Failed && of.ignore:
+	case f.kind != "":
+		f.text = cmp.Or(r.Error, r.Reason.String(), string(r.State))
+		w.add(f)
+	case r.State == trace.Succeeded && (w.alerting[clustertree.AlertJob(r.Job)] || w.lastOf[r.Job] != nil):
+		f.over = true
+		w.add(f)
+	}
+}
+
+// watching returns what a job's alerts go by, of the server's own file if no run of it has
+// begun here. The lock is held.
+func (w *Watcher) watching(name string) (watched, bool) {
+	if of, ok := w.jobs[name]; ok {
+		return of, true
+	}
+	of, ok := w.own[name]
+	return of, ok
+}
+
+// add puts a fact among those that wait. The lock is held.
+func (w *Watcher) add(f fact) {
+	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over {
+		last.count, last.at, last.text, last.notify = last.count+f.count, f.at, f.text, f.notify
+		for _, i := range f.items {
+			if len(last.items) < clustertree.MaxAlertItems && !slices.Contains(last.items, i) {
+				last.items = append(last.items, i)
+			}
+		}
+		return
+	}
+	if len(w.facts) >= maxFacts {
+		w.lost++
+		return
+	}
+	kept := new(f)
+	w.facts = append(w.facts, kept)
+	w.lastOf[f.job] = kept
+	w.poke()
+}
+
+// take returns the facts that wait, those of runs that have become too long included.
+func (w *Watcher) take() []*fact {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	for at, until := range w.open {
+		if now.Before(until) {
+			continue
+		}
+		delete(w.open, at)
+		if of, ok := w.watching(at.job); ok {
+			w.add(fact{
+				job: at.job, kind: TooLong, items: []int{at.item}, count: 1, at: now.UnixMilli(), notify: of.notify,
+				text: "a run takes longer than " + of.expect.MaxDuration.String(),
+			})
+		}
+	}
+	if w.lost > 0 {
+		w.log.Warn("facts for alerts were lost, as the registry did not take them in time", "facts", w.lost)
+	}
+	all := w.facts
+	w.facts, w.lastOf, w.lost = nil, map[string]*fact{}, 0
+	return all
+}
+
+// putBack lets facts wait that could not be written.
+func (w *Watcher) putBack(all []*fact) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newer := w.facts
+	w.facts, w.lastOf = nil, map[string]*fact{}
+	for _, f := range append(all, newer...) {
+		w.add(*f)
+	}
+}
+
+// nextEnd is how long the first run may still go on that is expected to end; most if none
+// is expected before.
+func (w *Watcher) nextEnd(most time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	for _, until := range w.open {
+		most = min(most, max(until.Sub(now), 0))
+	}
+	return most
+}
+
+func (w *Watcher) poke() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// intended reports whether instants passed because an operator wanted it so.
+func intended(why reason.Code) bool {
+	switch why {
+	case reason.JobPaused, reason.ItemDisabled, reason.ItemDidNotExist, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.NotBegunJobRemoved:
+		return true
+	}
+	return false
+}

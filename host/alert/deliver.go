@@ -1,0 +1,124 @@
+package alert
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+)
+
+const (
+	// The pauses between tries to send, and how many there are: some 15 hours.
+	firstPause = time.Second
+	lastPause  = 10 * time.Minute
+	maxTries   = 100
+)
+
+// delivery is what is to be sent to one notifier.
+type delivery struct {
+	to      string
+	alerts  []clustertree.Alert // as they were when they were read
+	notices []Notice
+	err     error
+}
+
+// deliver sends what is due, one message for each notifier, and writes down what was sent.
+func (w *Watcher) deliver(ctx context.Context) {
+	all := w.due()
+	if len(all) == 0 {
+		return
+	}
+	for i := range all {
+		d := &all[i]
+		n := w.notifiers[d.to]
+		if n == nil {
+			w.log.Warn("an alert names a notifier that the server that delivers does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
+			continue
+		}
+		notices := slices.DeleteFunc(d.notices, func(one Notice) bool { return len(n.Events) > 0 && !slices.Contains(n.Events, one.Event) })
+		if len(notices) == 0 {
+			continue
+		}
+		d.err = n.send(ctx, &Message{Version: 1, Cluster: w.in.Namespace, Server: w.in.Server, Alerts: notices})
+		if d.err != nil {
+			w.log.Warn("alerts were not sent, and are tried again", "notifier", d.to, "alerts", len(notices), "error", d.err)
+			continue
+		}
+		w.log.Info("alerts were sent", "notifier", d.to, "alerts", len(notices))
+	}
+	now := w.now().UnixMilli()
+	// What was sent is written down also when the server ends.
+	if err := w.change(context.WithoutCancel(ctx), func(a *clustertree.Alerts) bool { return settle(a, all, now, w.gather) }); err != nil {
+		w.warn("what was sent cannot be written down, and may be sent again", err)
+	}
+}
+
+// due returns what is to be sent now, by notifier.
+func (w *Watcher) due() (all []delivery) {
+	now := w.now().UnixMilli()
+	for i := range w.value.All {
+		a := w.value.All[i]
+		if a.After > now || w.value.Silenced(a.Job, now) {
+			continue
+		}
+		for _, to := range a.Left {
+			k := slices.IndexFunc(all, func(d delivery) bool { return d.to == to })
+			if k < 0 {
+				k = len(all)
+				all = append(all, delivery{to: to})
+			}
+			all[k].alerts = append(all[k].alerts, a)
+			all[k].notices = append(all[k].notices, noticeOf(w.in.Namespace, &a))
+		}
+	}
+	return all
+}
+
+// settle writes into the alerts what came of deliveries.
+func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Duration) (changed bool) {
+	failed := map[*clustertree.Alert]bool{}
+	touched := map[*clustertree.Alert]clustertree.Alert{}
+	for i := range all {
+		for _, was := range all[i].alerts {
+			one := a.Find(was.Job, was.Kind)
+			if one == nil || one.First != was.First || !slices.Contains(one.Left, all[i].to) {
+				continue
+			}
+			touched[one] = was
+			if all[i].err != nil && one.Tries < maxTries {
+				failed[one] = true
+				continue
+			}
+			one.Left = slices.DeleteFunc(slices.Clone(one.Left), func(to string) bool { return to == all[i].to })
+		}
+	}
+	for one, was := range touched {
+		changed = true
+		if failed[one] {
+			one.Tries++
+			one.After = now + backoff.After(firstPause, lastPause, one.Tries).Milliseconds()
+			continue
+		}
+		sent(one, &was, now, gather)
+	}
+	a.Remove(func(one *clustertree.Alert) bool { return one.Over != 0 && one.Sent != 0 && len(one.Left) == 0 })
+	return changed
+}
+
+// sent notes that all have got an alert as it was. It may have changed meanwhile: what
+// was sent as over may be wrong again, and what was sent as wrong may be over.
+func sent(one, was *clustertree.Alert, now int64, gather time.Duration) {
+	if len(one.Left) > 0 {
+		return
+	}
+	one.Tries, one.After = 0, 0
+	switch over := one.Over != 0; {
+	case recovering(was) && !over:
+		one.Left, one.After = one.Notify, now+gather.Milliseconds()
+	case over && !recovering(was):
+		one.Left, one.After = one.Notify, now
+	}
+	one.Sent = now
+}

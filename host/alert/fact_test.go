@@ -1,0 +1,177 @@
+package alert
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+var ops = []string{"ops"}
+
+const gather = time.Second
+
+func failed(at int64, items ...int) *fact {
+	return &fact{job: "j", kind: Failed, items: items, count: int64(len(items)), at: at, text: "code 7", notify: ops}
+}
+
+func well(at int64, items ...int) *fact {
+	return &fact{job: "j", over: true, items: items, count: 1, at: at, notify: ops}
+}
+
+// sentAll lets everything that is due be sent, and returns the events.
+func sentAll(t *testing.T, a *clustertree.Alerts, now int64, err error) (events []string) {
+	t.Helper()
+	w := New(Options{Gather: gather})
+	w.now = func() time.Time { return time.UnixMilli(now) }
+	w.value = *a
+	all := w.due()
+	for i := range all {
+		all[i].err = err
+		for _, n := range all[i].notices {
+			events = append(events, n.Event)
+		}
+	}
+	settle(a, all, now, gather)
+	if _, err := clustertree.DecodeAlerts(a.Encode()); err != nil {
+		t.Error(err)
+	}
+	return events
+}
+
+// Failures of a job within a moment are one alert. It is sent once, not again when the
+// job goes on failing, but an hour later; and once more when every item is all right.
+func TestAlertFromBeginToEnd(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 3, 1), gather)
+	apply(&a, failed(1500, 2, 3), gather)
+	if got := sentAll(t, &a, 1999, nil); got != nil {
+		t.Error("too early:", got)
+	}
+	if one := a.Find("j", Failed); one.Count != 4 || !cmp.Equal(one.Items, []int{1, 2, 3}) {
+		t.Errorf("%+v", one)
+	}
+	if got := sentAll(t, &a, 2000, nil); !cmp.Equal(got, []string{Failed}) {
+		t.Error(got)
+	}
+	apply(&a, failed(3000, 1), gather)
+	if got := sentAll(t, &a, 9000, nil); got != nil {
+		t.Error("sent again:", got)
+	}
+	hour := again.Milliseconds()
+	apply(&a, failed(2000+hour, 1), gather)
+	if got := sentAll(t, &a, 3000+hour, nil); !cmp.Equal(got, []string{Failed}) {
+		t.Error("after an hour:", got)
+	}
+	apply(&a, well(4000+hour, 1, 2), gather)
+	if got := sentAll(t, &a, 4000+hour, nil); got != nil {
+		t.Error("item 3 is not all right:", got)
+	}
+	apply(&a, well(5000+hour, 3), gather)
+	if got := sentAll(t, &a, 5000+hour, nil); !cmp.Equal(got, []string{Recovered}) || len(a.All) != 0 {
+		t.Error(got, a.All)
+	}
+}
+
+// Who has never got an alert gets it although it is over, and then that it is.
+func TestAlertThatIsOverBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 0), gather)
+	apply(&a, well(1100, 0), gather)
+	first, second := sentAll(t, &a, 2000, nil), sentAll(t, &a, 2000, nil)
+	if !cmp.Equal(first, []string{Failed}) || !cmp.Equal(second, []string{Recovered}) || len(a.All) != 0 {
+		t.Error(first, second, a.All)
+	}
+}
+
+// What was not sent is tried again, ever later, and at last no more.
+func TestAlertThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 0), gather)
+	now, tries := int64(2000), 0
+	for ; len(a.Find("j", Failed).Left) > 0 && tries < 1000; tries++ {
+		if got := sentAll(t, &a, now, errSent); len(got) != 1 {
+			t.Fatal("nothing was tried at", now)
+		}
+		if a.Find("j", Failed).After > now && sentAll(t, &a, now, nil) != nil {
+			t.Fatal("it is tried again at once")
+		}
+		now = max(now, a.Find("j", Failed).After)
+	}
+	if tries != maxTries+1 || now < (10*time.Hour).Milliseconds() {
+		t.Errorf("%d tries in %v", tries, time.Duration(now)*time.Millisecond)
+	}
+}
+
+var errSent = clustertree.CheckTokenName("")
+
+// What goes wrong again while its end is being sent is sent once more.
+func TestAlertThatComesBack(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 0), gather)
+	sentAll(t, &a, 2000, nil)
+	apply(&a, well(3000, 0), gather)
+	apply(&a, failed(3500, 0), gather)
+	if got := sentAll(t, &a, 4500, nil); !cmp.Equal(got, []string{Failed}) {
+		t.Error(got)
+	}
+	if one := a.Find("j", Failed); one == nil || one.Over != 0 {
+		t.Errorf("%+v", one)
+	}
+}
+
+// While a job is silenced nothing is wrong with it; what was before is sent later.
+func TestSilencedJob(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 0), gather)
+	a.Silence(clustertree.Silence{Job: "j", Until: 10_000, By: "x"}, 1500)
+	if got := sentAll(t, &a, 9999, nil); got != nil {
+		t.Error("silenced:", got)
+	}
+	apply(&a, &fact{job: "j", kind: Missed, items: []int{0}, count: 1, at: 5000, notify: ops}, gather)
+	if len(a.All) != 1 {
+		t.Errorf("%+v", a.All)
+	}
+	if got := sentAll(t, &a, 10_000, nil); !cmp.Equal(got, []string{Failed}) {
+		t.Error("after it:", got)
+	}
+}
+
+// A run that ends well ends no alert that the job is late, and the other way round.
+func TestWhatEndsAnAlert(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	apply(&a, failed(1000, 0), gather)
+	apply(&a, &fact{job: "j", kind: Late, items: []int{0}, count: 1, at: 1000, notify: ops}, gather)
+	apply(&a, &fact{job: "j", kind: Late, over: true, at: 2000, notify: ops}, gather)
+	if a.Find("j", Late).Over == 0 || a.Find("j", Failed).Over != 0 {
+		t.Errorf("%+v", a.All)
+	}
+	apply(&a, well(3000, 0), gather)
+	if a.Find("j", Failed).Over == 0 {
+		t.Errorf("%+v", a.All)
+	}
+}
+
+// Each state of a row makes the alert that it should.
+func TestAlertsOfRows(t *testing.T) {
+	t.Parallel()
+	want := map[trace.State]string{trace.Failed: Failed, trace.TimedOut: Failed, trace.Interrupted: Failed, trace.Lost: Failed, trace.Missed: Missed}
+	for _, s := range trace.States() {
+		if got := wrong(&trace.Row{State: s}); got != want[s] {
+			t.Errorf("%s: %q", s, got)
+		}
+	}
+	if got := wrong(&trace.Row{State: trace.Missed, Reason: reason.Of(reason.JobPaused)}); got != "" {
+		t.Errorf("a paused job: %q", got)
+	}
+}

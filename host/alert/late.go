@@ -1,0 +1,113 @@
+package alert
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const (
+	// lookBack bounds the search for the newest instant by which a job should have ended.
+	lookBack = 400 * 24 * time.Hour
+	// lookLate is the time between two looks at a job that is late.
+	lookLate = 10 * time.Second
+)
+
+// late looks at the jobs whose time is over by which they are expected to have ended. due
+// has for each job when that is next.
+func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
+	now := w.now()
+	for name, of := range w.expecting() {
+		if now.Before(due[name]) || ctx.Err() != nil {
+			continue
+		}
+		if w.value.Silenced(name, now.UnixMilli()) {
+			due[name] = now.Add(lookLate)
+			continue
+		}
+		s, err := schedule.Compile(of.timing.Cron, of.timing.Dialect, of.timing.TimeZone)
+		if err != nil {
+			due[name] = now.Add(again) // the job says so
+			continue
+		}
+		latest := schedule.Newest(s, now.Add(-of.expect.Within-lookBack), now.Add(-of.expect.Within), 1)
+		next := s.Next(now.Add(-of.expect.Within))
+		if due[name] = next.Add(of.expect.Within); next.IsZero() {
+			due[name] = now.Add(again)
+		}
+		if len(latest) > 0 && w.isLate(ctx, name, &of, latest[0]) {
+			due[name] = now.Add(lookLate)
+		}
+	}
+}
+
+// isLate looks at one job, and reports whether it is to be looked at again soon.
+func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant time.Time) bool {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := w.in.Report(within, name)
+	if err != nil {
+		return true
+	}
+	behind, is := late(r, instant)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := fact{job: name, kind: Late, items: behind, count: 1, at: w.now().UnixMilli(), notify: of.notify}
+	before := w.lateAt[name]
+	switch {
+	case !is:
+		delete(w.lateAt, name)
+		if f.over = true; w.isAlerting(name) {
+			w.add(f)
+		}
+	case !before.Equal(instant):
+		w.lateAt[name] = instant
+		f.text = "no end within " + of.expect.Within.String() + " of " + instant.UTC().Format(time.RFC3339)
+		w.add(f)
+	}
+	return is
+}
+
+// late returns the items that have not ended what began at an instant or before, and
+// whether the job is late by that. What an operator has stopped is not.
+func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
+	if r.Paused || r.State == "disabled" {
+		return nil, false
+	}
+	for i := range r.Items {
+		it := &r.Items[i]
+		open := it.Run.Cause != "trigger" && !it.Run.Instant.IsZero() && !it.Run.Instant.After(instant)
+		if !it.Disabled && (it.Last.Before(instant) || open || !it.Retry.IsZero()) {
+			behind = append(behind, it.Item)
+		}
+	}
+	return behind, len(behind) > 0 || len(r.Items) == 0
+}
+
+// expecting returns the jobs that are expected to end in time.
+func (w *Watcher) expecting() map[string]watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := maps.Clone(w.own)
+	maps.Copy(all, w.jobs)
+	maps.DeleteFunc(all, func(_ string, of watched) bool { return of.expect.Within <= 0 || of.timing.Cron == "" })
+	return all
+}
+
+// Use makes the jobs those of the server's own file.
+func (w *Watcher) Use(jobs []job.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.own = map[string]watched{}
+	for i := range jobs {
+		delete(w.jobs, jobs[i].Name) // the next run says what the registry has
+		if len(jobs[i].Notify) > 0 {
+			w.own[jobs[i].Name] = watchedOf(&jobs[i])
+		}
+	}
+	w.poke()
+}

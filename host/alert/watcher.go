@@ -1,0 +1,329 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	// patience bounds a request to the registry.
+	patience = 10 * time.Second
+	// lastPatience bounds what is done after the end.
+	lastPatience = 2 * time.Second
+	// defaultGather is how long a new alert waits for others like it.
+	defaultGather = 5 * time.Second
+	// lookEvery is the time between two looks at what is due.
+	lookEvery = time.Second
+	// changeTries bounds the tries to write alerts that other servers also write.
+	changeTries = 20
+)
+
+// Options of a Watcher.
+type Options struct {
+	Notifiers []Notifier // that this server can reach
+	Jobs      []job.Config
+	Log       *slog.Logger // must not block; nil discards
+	// Gather is how long a new alert waits for others like it; 0: five seconds.
+	Gather time.Duration
+}
+
+// Cluster is where a Watcher runs.
+type Cluster struct {
+	Registry  registry.Registry
+	Namespace string
+	Server    string // its id
+	// Report reports on a job, as operator.Operator.Job does.
+	Report func(ctx context.Context, name string) (*operator.JobReport, error)
+}
+
+// Watcher makes alerts of what a host reports, and sends those of the cluster if no other
+// server does. Create it with New, and give Count to the options of the host.
+type Watcher struct {
+	notifiers map[string]*Notifier
+	gather    time.Duration
+	log       *slog.Logger
+	now       func() time.Time
+	news      chan struct{} // holds one value if there is something to look at
+	warned    string        // the newest warning of Run
+
+	mu       sync.Mutex // guards the fields below
+	own      map[string]watched
+	jobs     map[string]watched // as the registry had them when a run began here
+	open     map[attempt]time.Time
+	facts    []*fact
+	lastOf   map[string]*fact // the newest of each job
+	lost     int
+	alerting map[string]bool      // jobs with an alert, when they were read last
+	lateAt   map[string]time.Time // the instant by which a job is late
+
+	// What Run alone uses.
+	in      Cluster
+	tree    clustertree.Tree
+	session registry.Session
+	value   clustertree.Alerts // as read last
+	leads   bool               // this server delivers
+	dirty   bool               // alerts or deliverer may have changed
+}
+
+// New returns a Watcher that does nothing before Run.
+func New(o Options) *Watcher {
+	w := &Watcher{
+		notifiers: map[string]*Notifier{}, gather: o.Gather, log: o.Log, now: time.Now, news: make(chan struct{}, 1),
+		jobs: map[string]watched{}, open: map[attempt]time.Time{}, lastOf: map[string]*fact{}, alerting: map[string]bool{}, lateAt: map[string]time.Time{},
+	}
+	if w.gather == 0 {
+		w.gather = defaultGather
+	}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	for i := range o.Notifiers {
+		w.notifiers[o.Notifiers[i].Name] = &o.Notifiers[i]
+	}
+	w.Use(o.Jobs)
+	return w
+}
+
+// Run writes, looks and sends until ctx ends. A server that has no notifier opens no
+// session before there is something to write. What waits at the end is written.
+func (w *Watcher) Run(ctx context.Context, in Cluster) {
+	w.in, w.tree = in, clustertree.Of(in.Namespace)
+	defer w.finish(ctx)
+	pauses := new(backoff.Backoff)
+	for ctx.Err() == nil {
+		if len(w.notifiers) == 0 && !w.await(ctx) {
+			return
+		}
+		begun := time.Now()
+		err := w.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begun) > backoff.Last {
+			pauses = new(backoff.Backoff)
+		}
+		w.warn("alerts wait until the registry is back", err)
+		session.Sleep(ctx, pauses.Next())
+	}
+}
+
+// await waits until there are facts, and reports whether there are.
+func (w *Watcher) await(ctx context.Context) bool {
+	for {
+		w.mu.Lock()
+		some := len(w.facts) > 0 || len(w.open) > 0
+		w.mu.Unlock()
+		if some {
+			return true
+		}
+		select {
+		case <-w.news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// finish writes what still waits at the end.
+func (w *Watcher) finish(ctx context.Context) {
+	w.mu.Lock()
+	waiting := len(w.facts)
+	w.mu.Unlock()
+	if waiting == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPatience)
+	defer cancel()
+	s, err := w.in.Registry.Open(ctx, func(registry.Event) {})
+	if err != nil {
+		w.log.Warn("alerts were lost at the end, as the registry is away", "facts", waiting, "error", err)
+		return
+	}
+	defer func() { _ = s.Close() }() // nothing is lost with it
+	w.session = s
+	if err := session.CreateMissing(ctx, s, w.tree.Parents()); err != nil {
+		w.warn("alerts are lost at the end", err)
+		return
+	}
+	w.write(ctx)
+}
+
+// follow does all that with one session.
+func (w *Watcher) follow(ctx context.Context) error {
+	inbox := session.NewInbox()
+	opening, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := w.in.Registry.Open(opening, inbox.Put)
+	if err != nil {
+		return fmt.Errorf("open a session: %w", err)
+	}
+	defer func() { _ = s.Close() }() // nothing is lost with it
+	for _, path := range []string{w.tree.Alerts(), w.tree.Deliverer()} {
+		if err := s.Follow(opening, path); err != nil {
+			return fmt.Errorf("follow %s: %w", path, err)
+		}
+	}
+	if err := session.CreateMissing(opening, s, w.tree.Parents()); err != nil {
+		return fmt.Errorf("make %s: %w", w.tree.Root(), err)
+	}
+	w.session, w.leads, w.dirty = s, false, true
+	due := map[string]time.Time{}
+	for {
+		events, _ := inbox.Take()
+		for _, e := range events {
+			if e.Kind == registry.Ended {
+				return errors.New("the session has ended")
+			}
+			w.dirty = true
+		}
+		w.turn(ctx, due)
+		look := time.NewTimer(w.nextEnd(lookEvery))
+		select {
+		case <-inbox.News():
+		case <-w.news:
+		case <-look.C:
+		case <-ctx.Done():
+			look.Stop()
+			return nil
+		}
+		look.Stop()
+	}
+}
+
+// turn does once what is to be done.
+func (w *Watcher) turn(ctx context.Context, due map[string]time.Time) {
+	if w.dirty {
+		if err := w.read(ctx); err != nil {
+			w.warn("the alerts cannot be read", err)
+			return
+		}
+		w.dirty, w.warned = false, ""
+	}
+	if w.leads {
+		w.late(ctx, due)
+	}
+	w.write(ctx)
+	if w.leads {
+		w.deliver(ctx)
+	}
+}
+
+// read reads the alerts, and takes the place of the deliverer if nobody has it.
+func (w *Watcher) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := w.load(ctx); err != nil {
+		return err
+	}
+	if len(w.notifiers) == 0 {
+		return nil
+	}
+	_, err := w.session.Commit(ctx, registry.Op{Kind: registry.CreateEphemeral, Path: w.tree.Deliverer(), Data: []byte(w.in.Server)})
+	if err != nil && !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown) {
+		return fmt.Errorf("become the one who delivers: %w", err)
+	}
+	n, err := w.session.Read(ctx, w.tree.Deliverer())
+	if err != nil {
+		return fmt.Errorf("ask who delivers: %w", err)
+	}
+	w.leads = n.Exists && n.Stat.Owner == w.session.ID()
+	return nil
+}
+
+// load reads the alerts into memory, and returns their node.
+func (w *Watcher) load(ctx context.Context) (registry.Node, error) {
+	n, err := w.session.Read(ctx, w.tree.Alerts())
+	if err != nil {
+		return n, fmt.Errorf("read the alerts: %w", err)
+	}
+	w.value, err = clustertree.DecodeAlerts(n.Data)
+	if err != nil {
+		return n, fmt.Errorf("the alerts at %s cannot be read, delete that node: %w", w.tree.Alerts(), err)
+	}
+	w.remember()
+	return n, nil
+}
+
+// remember keeps which jobs have alerts.
+func (w *Watcher) remember() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.alerting = map[string]bool{}
+	for i := range w.value.All {
+		w.alerting[w.value.All[i].Job] = true
+	}
+}
+
+// isAlerting reports whether a job had an alert when they were read last. The lock is held.
+func (w *Watcher) isAlerting(name string) bool { return w.alerting[clustertree.AlertJob(name)] }
+
+// write writes the facts that wait, or lets them wait on.
+func (w *Watcher) write(ctx context.Context) {
+	facts := w.take()
+	if len(facts) == 0 {
+		return
+	}
+	full := false
+	err := w.change(ctx, func(a *clustertree.Alerts) (changed bool) {
+		for _, f := range facts {
+			one := apply(a, f, w.gather)
+			full = full || !one && !f.over && len(a.All) == clustertree.MaxAlerts
+			changed = changed || one
+		}
+		return changed
+	})
+	if err != nil {
+		w.putBack(facts)
+		w.warn("alerts cannot be written", err)
+	} else if full {
+		w.warn("an alert was lost", fmt.Errorf("there are %d, which is the limit", clustertree.MaxAlerts))
+	}
+}
+
+// change changes the alerts in the registry. If others change them meanwhile, it calls do
+// again.
+func (w *Watcher) change(ctx context.Context, do func(*clustertree.Alerts) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for try := 1; ; try++ {
+		n, err := w.load(ctx)
+		if err != nil {
+			return err
+		}
+		if !do(&w.value) {
+			return nil
+		}
+		op := registry.Op{Kind: registry.Create, Path: w.tree.Alerts(), Data: w.value.Encode()}
+		if n.Exists {
+			op.Kind, op.Version = registry.Set, n.Stat.Version
+		}
+		_, err = w.session.Commit(ctx, op)
+		if err == nil {
+			w.remember()
+			return nil
+		}
+		w.dirty = true
+		if try == changeTries || !errors.Is(err, registry.ErrConflict) {
+			return fmt.Errorf("write the alerts: %w", err)
+		}
+	}
+}
+
+// warn logs what is wrong, once as long as it is the same.
+func (w *Watcher) warn(what string, err error) {
+	if text := what + fmt.Sprint(err); text != w.warned {
+		w.warned = text
+		w.log.Warn(what, "error", err)
+	}
+}
