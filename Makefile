@@ -15,6 +15,8 @@ ROUNDS        ?= 12
 SEED          ?= 0
 SCENARIO      ?= .
 STORY         ?= .
+# Where the API of `make run` is.
+LISTEN        ?= 127.0.0.1:8680
 # The commit whose program `make upgrade` runs beside that of today: the release before.
 BEFORE        ?= 3f82cf43e41e622bfed6937b9e5b71d1abe9e3e6
 EXAMPLES      ?= 20
@@ -37,8 +39,8 @@ RIVALS := host/internal/sandbox/extism
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: build guests-go ## build the server and the Go examples, then run jobs.toml until Ctrl-C
-	@exec $(BIN) serve --config jobs.toml
+run: build guests-go ## build the server and the Go examples, then run jobs.toml until Ctrl-C: LISTEN=127.0.0.1:8680
+	@WASMJOBD_ADMIN__LISTEN=$(LISTEN) exec $(BIN) serve --config jobs.toml
 
 build: ## build the server into build/
 	@mkdir -p build

@@ -27,6 +27,7 @@ type reloader struct {
 	flags  serveFlags
 	log    *slog.Logger
 	tty    bool          // the server was started from a terminal
+	screen bool          // a person reads standard error
 	asked  chan struct{} // by a signal; holds one
 	wanted chan want     // from callers that wait for the result
 	now    atomic.Pointer[config.File]

@@ -84,6 +84,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	// A reader of the log or the events may go without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
 	said, readable := newLogger(term.err, f.Server)
+	screen := isTerminal(term.err)
 	queued := queue.NewHandler(said.Handler())
 	log := slog.New(queued)
 	term.err, term.flush = queued.Writer(term.err), func() { queued.Flush(flushPatience) }
@@ -98,6 +99,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		}
 	}
 	again := newReloader(term, flags, f, log)
+	again.screen = screen
 	do := func(ctx context.Context, observe func(host.Event)) error {
 		if flags.shadow {
 			return serveShadow(ctx, f, keys, log, observe)

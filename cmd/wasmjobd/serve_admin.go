@@ -90,12 +90,24 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 	o.Authenticate = func(_ context.Context, token string) (operator.Caller, error) { return tokens.Check(token) }
 	end := serveOn(ctx, l, admin.NewHandler(o), log)
 	log.Info("callers with a token reach this server", "address", l.Addr().String(), "tls", f.Admin.TLS != config.AdminTLS{})
-	following.Go(func() { keepFirstToken(within, o.Operate, f.Server.DataDir, log) })
+	following.Go(func() {
+		before := missing(filepath.Join(f.Server.DataDir, firstToken))
+		keepFirstToken(within, o.Operate, f.Server.DataDir, log)
+		again.greet(urlOf(l.Addr(), f.Admin.TLS), before)
+	})
 	return func() {
 		end()
 		cancel()
 		following.Wait()
 	}, nil
+}
+
+// urlOf is the address of a listener as callers write it.
+func urlOf(a net.Addr, secured config.AdminTLS) string {
+	if secured != (config.AdminTLS{}) {
+		return "https://" + a.String()
+	}
+	return "http://" + a.String()
 }
 
 // answers are the options by which a server answers, on whichever listener.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // pseudoTerminal gives both ends of one: whoever has the first holds it open.
@@ -66,5 +69,51 @@ func TestServeStopsInOrderWithItsTerminal(t *testing.T) {
 	if said := d.errors.String(); s.ExitStatus() != exitOK || s.Signaled() || !exists(dir, "ended") ||
 		!strings.Contains(said, "the terminal is gone") || !strings.Contains(said, `"stopped"`) {
 		t.Errorf("ended by %v, its command: %v; standard error:\n%s", s, exists(dir, "ended"), said)
+	}
+}
+
+// Who starts a server on a terminal reads there where it answers, and its first token,
+// which opens it. The second start shows the file alone.
+func TestServeShowsItsFirstTokenOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, adminTOML)
+	token := filepath.Join(dir, "data", firstToken)
+	for _, first := range []bool{true, false} {
+		holder, terminal := pseudoTerminal(t)
+		d := startServeWith(t, dir, nil, func(c *exec.Cmd) { c.Stderr = terminal })
+		if err := terminal.Close(); err != nil {
+			t.Fatal(err)
+		}
+		shown := map[string]string{}
+		for lines := bufio.NewScanner(holder); shown["verb"] == "" && lines.Scan(); {
+			line := strings.TrimSpace(lines.Text())
+			for name, begin := range map[string]string{"address": "this server answers at ", "token": operator.TokenPrefix, "verb": "wasmjobd job list "} {
+				if strings.HasPrefix(line, begin) {
+					shown[name] = line
+				}
+			}
+		}
+		secret, err := os.ReadFile(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.TrimSpace(string(secret)); first && shown["token"] != want || !first && shown["token"] != "" {
+			t.Errorf("the token is shown as %.8q, want it: %v", shown["token"], first)
+		}
+		if !strings.HasPrefix(shown["address"], "this server answers at http://127.0.0.1:") || !strings.Contains(shown["address"], "its first token is in data/"+firstToken) {
+			t.Errorf("the address is shown as %q", shown["address"])
+		}
+		d.until(t, func(e eventLine) bool { return e.Event == "end" }) // the job has joined
+		args := strings.Fields(strings.ReplaceAll(shown["verb"], "data/"+firstToken, token))
+		if out := asked(t, nil, exitOK, args[1:]...); !strings.Contains(out, "quick") {
+			t.Errorf("%q answers:\n%s", shown["verb"], out)
+		}
+		if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		d.end(t)
+		if err := holder.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -26,6 +26,8 @@ const (
 	readmeScript  = "cmd/wasmjobd/testdata/script/readme.txtar"
 	clusterScript = "cmd/wasmjobd/testdata/cluster/readme.txtar"
 	joinScript    = "cmd/wasmjobd/testdata/cluster/join.txtar"
+	insideScript  = "cmd/wasmjobd/testdata/inside/readme.txtar"
+	takesCurl     = "\nsed -n \"/^curl /{ "
 )
 
 // readmeCommands is every command that the README tells people to type, and
@@ -56,7 +58,12 @@ var readmeCommands = map[string]struct{ file, text string }{
 	"wasmjobd doctor --registry --config orders.toml": {joinScript, "\nwasmjobd doctor --registry --config orders.toml\nstdout "},
 	"wasmjobd serve --shadow --config orders.toml":    {joinScript, "\nexec sh -c 'exec wasmjobd serve --shadow --config orders.toml "},
 	"wasmjobd serve --config orders.toml":             {joinScript, "\nexec sh -c 'exec wasmjobd serve --config orders.toml "},
-	"wasmjobd new --lang rust my-job":                 {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
+	// The script takes these lines from README.md itself.
+	"curl -H \"Authorization: Bearer $(cat data/first-token)\" http://127.0.0.1:8680/api/v1/jobs":                      {insideScript, takesCurl},
+	"curl -H \"Authorization: Bearer $(cat data/first-token)\" -X POST http://127.0.0.1:8680/api/v1/jobs/hello/runs":   {insideScript, takesCurl},
+	"curl -H \"Authorization: Bearer $(cat data/first-token)\" 'http://127.0.0.1:8680/api/v1/jobs/hello/runs?limit=3'": {insideScript, takesCurl},
+	"curl -H \"Authorization: Bearer $(cat data/first-token)\" 'http://127.0.0.1:8680/api/v1/events?job=hello'":        {insideScript, takesCurl},
+	"wasmjobd new --lang rust my-job": {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
 }
 
 var (

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/admin"
+)
+
+// greet tells who started the server on a terminal how to ask it. made: the first token
+// has just been created, so it is shown, this once: a terminal is not a log.
+func (r *reloader) greet(address string, made bool) {
+	name := filepath.Join(r.file().Server.DataDir, firstToken)
+	token, err := admin.ReadToken(name)
+	if !r.screen || err != nil {
+		return
+	}
+	if dir, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(dir, name); err == nil && !strings.HasPrefix(short, "..") {
+			name = short
+		}
+	}
+	r.term.note("this server answers at %s; its first token is in %s", address, name)
+	if made {
+		r.term.note("  %s", token)
+	}
+	r.term.note("  wasmjobd job list --address %s --token-file %s", address, name)
+}
+
+// missing reports whether a file is not there.
+func missing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
