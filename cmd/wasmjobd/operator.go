@@ -22,8 +22,8 @@ type operatorVerb struct {
 	term    *terminal
 	files   *[]string
 	timeout time.Duration
-	// address and tokenFile lead to a server that is asked instead; "": none.
-	address, tokenFile *string
+	// elsewhere are the flags of a server that is asked instead.
+	elsewhere addressFlags
 	// readOnly: the verb writes nothing, and is not let.
 	readOnly bool
 	// needsServer: the verb does nothing for a server that is yet to start.
@@ -46,7 +46,7 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 		o.files = configFlag(child)
 		child.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
 		if !o.local {
-			o.addressFlags(child)
+			o.elsewhere.add(child)
 		}
 		c.AddCommand(child)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
@@ -77,28 +72,16 @@ const (
 	reachAgain = 20 * time.Millisecond
 )
 
-// The variables that stand for --address and --token-file.
-const (
-	addressVariable = "WASMJOBD_ADDRESS"
-	tokenVariable   = "WASMJOBD_TOKEN_FILE" //nolint:gosec // the name of a variable
-)
-
-// addressFlags adds the flags of a verb that a server elsewhere can be asked for.
-func (o *operatorVerb) addressFlags(c *cobra.Command) {
-	o.address = c.Flags().String("address", "", "`address` of a server to be asked, as https://host:8680; no configuration is read ($"+addressVariable+")")
-	o.tokenFile = c.Flags().String("token-file", "", "`file` with the token for it ($"+tokenVariable+")")
-}
-
 // ask runs a verb on the registry, on the server that has it inside, or on the one at
 // the address that was given. Of that server there is no configuration.
 func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *config.File, cluster) error) error {
-	address, err := o.server()
+	at, err := o.elsewhere.server(o.term.env, *o.files)
 	if err != nil {
 		return err
 	}
-	if address != "" {
+	if at.Address != "" {
 		return o.bounded(ctx, func(ctx context.Context) error {
-			c, err := o.dial(address)
+			c, err := dial(at)
 			if err != nil {
 				return err
 			}
@@ -112,44 +95,6 @@ func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *conf
 		}
 		return o.reach(ctx, f, func(c *admin.Client) error { return verb(ctx, f, c) }, direct)
 	})
-}
-
-// server returns the address of the server that is to be asked; "": the configuration
-// says whom. A flag counts more than a variable.
-func (o *operatorVerb) server() (string, error) {
-	configured := !slices.Equal(*o.files, []string{defaultConfig})
-	switch {
-	case *o.address != "" && configured:
-		return "", usage("--address and --config: name a server or its configuration")
-	case *o.address != "":
-		return *o.address, nil
-	case configured:
-		return "", nil
-	}
-	return o.variable(addressVariable), nil
-}
-
-// variable returns the value of a variable of the environment; "": it is not set.
-func (o *operatorVerb) variable(name string) string {
-	for _, entry := range slices.Backward(o.term.env) { // of two the last counts
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// dial returns a client of the server at an address.
-func (o *operatorVerb) dial(address string) (*admin.Client, error) {
-	name := cmp.Or(*o.tokenFile, o.variable(tokenVariable))
-	if name == "" {
-		return nil, usage("--address: the server wants a token; name its file by --token-file or %s", tokenVariable)
-	}
-	token, err := admin.ReadToken(name)
-	if err != nil {
-		return nil, err
-	}
-	return admin.At(address, token)
 }
 
 // reach asks the server in which the registry is embedded. If none runs, it opens

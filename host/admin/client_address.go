@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,9 +16,41 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
+// ClientTLS names the files by which a Client and a server prove to each other who they
+// are. The zero value trusts the authorities of the system, and shows no certificate.
+type ClientTLS struct {
+	CA        string // the certificates of the server's authorities
+	Cert, Key string // what the client shows
+}
+
+// config reads the files. It is nil if there are none.
+func (f ClientTLS) config() (*tls.Config, error) {
+	if f == (ClientTLS{}) {
+		return nil, nil //nolint:nilnil // an http.Transport takes it for its defaults
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.CA != "" {
+		text, err := os.ReadFile(f.CA)
+		if err != nil {
+			return nil, &host.Error{Code: host.Invalid, Msg: "read the authorities of the server", Err: err}
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, &host.Error{Code: host.Invalid, Msg: f.CA + " has no certificate in PEM"}
+		}
+	}
+	if f.Cert != "" || f.Key != "" {
+		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		if err != nil {
+			return nil, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("read the certificate %q and its key %q", f.Cert, f.Key), Err: withoutText(err)}
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
 // At returns a Client of the server at an address, which shows it a token. The address
 // is https://host:port, or http:// and this machine, since others would see the token.
-func At(address, token string) (*Client, error) {
+func At(address, token string, files ClientTLS) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, wrongAddress(address, "write https://host:port and nothing behind it")
@@ -27,8 +61,16 @@ func At(address, token string) (*Client, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, wrongAddress(address, "write https://"+strings.TrimPrefix(address, u.Scheme+"://"))
 	}
+	if u.Scheme == "http" && files != (ClientTLS{}) {
+		return nil, wrongAddress(address, "a certificate is shown by https:// alone")
+	}
+	config, err := files.config()
+	if err != nil {
+		return nil, err
+	}
 	return &Client{path: u.Scheme + "://" + u.Host, base: u.Scheme + "://" + u.Host, token: token, transport: &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: headTimeout}).DialContext,
+		TLSClientConfig:        config,
 		TLSHandshakeTimeout:    headTimeout,
 		MaxResponseHeaderBytes: maxHead,
 		DisableCompression:     true, // few bytes would become many

@@ -16,7 +16,7 @@ import (
 // at returns a client of the server at an address, with a token, whose answers are checked.
 func at(t *testing.T, address, token string) *Client {
 	t.Helper()
-	c, err := At(address, token)
+	c, err := At(address, token, ClientTLS{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestAddresses(t *testing.T) {
 		"ftp://x": "write https://x", "127.0.0.1:8680": "write https://", "": "nothing behind", "https://": "nothing behind", "https://a/b": "nothing behind",
 		"https://a?b": "nothing behind", "https://user:secret@a": "nothing behind", "https://a b": "nothing behind",
 	} {
-		_, err := At(address, "x")
+		_, err := At(address, "x", ClientTLS{})
 		if want != "" {
 			wantCode(t, address, err, host.Invalid, want)
 		} else if err != nil {
@@ -123,4 +123,49 @@ func TestReadToken(t *testing.T) {
 	}
 	_, err := ReadToken(filepath.Join(dir, "absent"))
 	wantCode(t, "absent", err, host.Invalid, "no such file")
+}
+
+// A client whose files are those of the server's authority needs no other, and one
+// without a certificate is not let in.
+func TestClientShowsItsCertificate(t *testing.T) {
+	t.Parallel()
+	s, a, files := start(t, "report"), newAuthority(t), filesIn(t.TempDir())
+	a.write(t, "server", files)
+	own := filesIn(t.TempDir())
+	a.write(t, "client", own)
+	files.ClientCA = filepath.Join(filepath.Dir(files.Cert), "clients.pem")
+	writePEM(t, files.ClientCA, "CERTIFICATE", a.cert.Raw)
+	address := "https://" + serveTCP(t, files, NewHandler(Options{Operate: s.operate, Authenticate: known}))
+	for name, tt := range map[string]struct {
+		files ClientTLS
+		want  string // of the error
+	}{
+		"all of it":      {ClientTLS{files.ClientCA, own.Cert, own.Key}, ""},
+		"no certificate": {ClientTLS{CA: files.ClientCA}, "certificate required"},
+		"no authority":   {ClientTLS{Cert: own.Cert, Key: own.Key}, "unknown authority"},
+	} {
+		c, err := At(address, "viewer", tt.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.Names(t.Context()); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("with %s: %v, want %q", name, err, tt.want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		address string
+		files   ClientTLS
+		want    string
+	}{
+		"no key":         {address, ClientTLS{Cert: own.Cert}, "and its key \"\""},
+		"no file":        {address, ClientTLS{CA: "absent.pem"}, "absent.pem"},
+		"no certificate": {address, ClientTLS{CA: own.Key}, "has no certificate in PEM"},
+		"no TLS":         {"http://127.0.0.1:8680", ClientTLS{CA: files.ClientCA}, "https:// alone"},
+	} {
+		_, err := At(tt.address, "viewer", tt.files)
+		wantCode(t, name, err, host.Invalid, tt.want)
+	}
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A context names a server with its token, so that a verb needs no other flag.
+func TestVerbsByContext(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, adminTOML)
+	d := startServe(t, dir)
+	address := addressOf(t, d)
+	<-d.errors.await("the first one may do everything")
+	d.until(t, func(e eventLine) bool { return e.Event == "end" })
+	home := t.TempDir()
+	folder := filepath.Join(home, ".config", "wasmjobd")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "config.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=", addressVariable + "=", tokenVariable + "="}
+	write("[contexts.prod]\naddress = '" + address + "'\ntoken_file = '" + filepath.Join(dir, "data", firstToken) + "'\n[contexts.empty]\n[contexts.bare]\naddress = '" + address + "'\n")
+	if out := asked(t, env, exitOK, "job", "list", "--context", "prod"); !strings.Contains(out, "quick") {
+		t.Errorf("listed:\n%s", out)
+	}
+	by := append([]string{contextVariable + "=prod"}, env...)
+	if out := asked(t, by, exitOK, "job", "list"); !strings.Contains(out, "quick") {
+		t.Errorf("listed by the variable:\n%s", out)
+	}
+	asked(t, by, exitOK, "job", "show", "quick", "--context", "bare", "--token-file", filepath.Join(dir, "data", firstToken))
+	asked(t, env, exitUsage, "job", "list", "--context", "bare")
+	asked(t, env, exitInvalid, "job", "list", "--context", "empty")
+	asked(t, env, exitNotFound, "job", "list", "--context", "prd")
+	asked(t, env, exitUsage, "job", "list", "--context", "prod", "--address", address)
+	asked(t, env, exitUsage, "job", "list", "--context", "prod", "--config", filepath.Join(dir, "jobs.toml"))
+	asked(t, []string{"HOME=", "XDG_CONFIG_HOME="}, exitUsage, "job", "list", "--context", "prod")
+	write("[contexts.prod]\nadress = 'x'\n")
+	asked(t, env, exitInvalid, "job", "list", "--context", "prod")
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}
