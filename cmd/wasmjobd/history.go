@@ -42,6 +42,8 @@ type historyVerb struct {
 	term  *terminal
 	files *[]string
 	with  []string // histories of other servers
+	// server has the flags of a server that is asked for its history instead.
+	server addressFlags
 }
 
 // withFlag lets a verb look at the histories of other servers as well.

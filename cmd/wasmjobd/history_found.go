@@ -36,6 +36,13 @@ type found struct {
 // find looks for rows in the configuration's history, in those of --with, and in the
 // registry. A job that none of them knows is an error.
 func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
+	at, err := h.server.server(h.term.env, *h.files)
+	if err != nil {
+		return err
+	}
+	if at.Address != "" {
+		return h.findAt(ctx, at, filter, tz, show)
+	}
 	f, err := h.load()
 	if err != nil {
 		return err

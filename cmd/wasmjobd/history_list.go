@@ -59,7 +59,8 @@ func historyList(h *historyVerb) *cobra.Command {
 			"configuration have, or UTC.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
 			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
-			"still has them, without texts, and the servers are named.",
+			"still has them, without texts, and the servers are named.\n\n" +
+			"With --address a server is asked for its rows of one --job, also chosen by --item and --state.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)
 			if err != nil {
@@ -76,6 +77,7 @@ func historyList(h *historyVerb) *cobra.Command {
 	c.Flags().IntVar(&limit, "limit", sqltrace.DefaultLimit, "how many rows")
 	c.Flags().StringVar(&cursor, "cursor", "", "go on where a page ended")
 	h.withFlag(c)
+	h.server.add(c)
 	zoneFlag(c, &zone)
 	return c
 }

@@ -29,6 +29,7 @@ func historyShow(h *historyVerb) *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return h.printShow(c.Context(), args[0], zone) },
 	}
 	h.withFlag(c)
+	h.server.add(c)
 	zoneFlag(c, &zone)
 	return c
 }

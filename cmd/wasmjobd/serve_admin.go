@@ -192,7 +192,7 @@ func writeSecret(name, text string) error {
 // runsOf reads pages of a history for operators.
 func runsOf(rows *sqltrace.Store) admin.Runs {
 	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
-		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Limit: w.Limit, Cursor: w.Cursor})
+		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Run != ""})
 		if errors.Is(err, sqltrace.ErrCursor) {
 			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err}
 		}

@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -64,6 +67,7 @@ func TestVerbsByAddress(t *testing.T) {
 	}
 	by(exitOK, "job", "resume", "quick")
 	by(exitOK, "server", "list")
+	historyByAddress(t, by)
 	by(exitOK, "module", "show", "quick")
 	if out := by(exitOK, "audit", "list"); !regexp.MustCompile(`(?m) first +token +job pause +quick +-$`).MatchString(out) || !strings.Contains(out, "token create") {
 		t.Errorf("the audit:\n%s", out)
@@ -112,6 +116,37 @@ func TestVerbsByAddress(t *testing.T) {
 	if s := d.end(t); s.ExitStatus() != exitOK || strings.Contains(d.errors.String(), "the first one may do everything") {
 		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
 	}
+}
+
+// historyByAddress looks at rows of the job quick, whose file no verb here can read.
+func historyByAddress(t *testing.T, by func(int, ...string) string) {
+	t.Helper()
+	var listed struct {
+		Rows []struct{ Run string }
+	}
+	// The history has a row a moment after its event.
+	await(t, func() bool {
+		text := by(exitOK, "history", "list", "--job", "quick", "--state", "succeeded", "--limit", "1", "-o", "json")
+		if err := json.Unmarshal([]byte(text), &listed); err != nil {
+			t.Fatal(err)
+		}
+		return len(listed.Rows) == 1
+	})
+	run := "quick/0/" + listed.Rows[0].Run
+	if out := by(exitOK, "history", "show", run); !strings.Contains(out, "succeeded") || !strings.Contains(out, "\n  log") || strings.Contains(out, "not kept") {
+		t.Errorf("%s is shown as:\n%s", run, out)
+	}
+	ms, err := strconv.ParseInt(listed.Rows[0].Run, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by(exitOK, "history", "show", "quick/0/"+time.UnixMilli(ms).UTC().Format(time.RFC3339))
+	by(exitOK, "history", "list", "--job", "quick", "--item", "0")
+	by(exitNotFound, "history", "show", "quick/0/1")
+	by(exitUsage, "history", "list")
+	by(exitUsage, "history", "list", "--job", "quick", "--since", "1h")
+	by(exitUsage, "history", "list", "--job", "quick", "--limit", "1001")
+	by(exitInvalid, "history", "list", "--job", "quick", "--cursor", "x")
 }
 
 // A server whose address is taken does not start.

@@ -149,7 +149,7 @@ func runRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: runsPath + "{job}/{item}/{run}", right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
-			says: "answers with the attempts of one run that this server's history has, the newest first",
+			says: "answers with the attempts of one run that this server's history has, the newest first, and the end of what each logged",
 		},
 	}
 }

@@ -63,6 +63,7 @@ type runDocument struct {
 	Succeeded int64             `json:"elements_succeeded,omitempty"`
 	Failed    int64             `json:"elements_failed,omitempty"`
 	Metrics   json.RawMessage   `json:"metrics,omitempty"`
+	Log       *string           `json:"log,omitempty"` // of one run: the end of it; absent if it was not kept
 }
 
 func runOf(r *trace.Row) runDocument {
@@ -77,6 +78,9 @@ func runOf(r *trace.Row) runDocument {
 	}
 	if r.HasCode {
 		d.ExitCode = &r.Code
+	}
+	if r.HasLog {
+		d.Log = &r.Log
 	}
 	return d
 }

@@ -98,6 +98,20 @@ func (r Reason) fill(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
+// OfParams returns the reason with a code and its Params, as another server writes them.
+// If this release does not know the code, the words decide.
+func OfParams(c Code, params map[string]string, words string) Reason {
+	row, known := rowOf(c)
+	if !known {
+		return Text(words)
+	}
+	args := make([]string, len(row.params))
+	for i, name := range row.params {
+		args[i] = params[name]
+	}
+	return Of(c, args...)
+}
+
 // rowOf is the line of the table for a code.
 func rowOf(c Code) (entry, bool) {
 	if f, ok := faults[c]; ok {

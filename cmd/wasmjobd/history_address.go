@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// findAt is find in the history of a server elsewhere, of one job.
+func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
+	switch {
+	case len(h.with) > 0:
+		return usage("--with and --address: name files or a server")
+	case filter.Job == "":
+		return usage("--address: write of which --job")
+	case filter.Cause != "" || filter.Run == "" && !filter.Logs && (filter.Since != 0 || filter.Until != 0):
+		return usage("--address: a server chooses rows by --item and --state, not by --cause, --since or --until")
+	case filter.Limit > admin.MaxRuns && !filter.Logs:
+		return usage("--address: --limit is 1 to %d", admin.MaxRuns)
+	}
+	zone, err := zoneOf(new(config.File), tz, filter.Job)
+	if err != nil {
+		return err
+	}
+	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, Run: filter.Run, State: filter.State, Limit: filter.Limit, Cursor: filter.Cursor}
+	if filter.Logs && want.Run == "" { // a scheduled run is named by its instant
+		want.Run = strconv.FormatInt(filter.Since, 10)
+	}
+	return untilSignal(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, defaultPatience)
+		defer cancel()
+		c, err := dial(at)
+		if err != nil {
+			return coded(err)
+		}
+		rows, next, err := c.Runs(ctx, want)
+		if err := errors.Join(err, c.Close()); err != nil {
+			return coded(err)
+		}
+		page := foundPage{next: next}
+		for i := range rows {
+			page.rows = append(page.rows, foundRow{Row: rows[i], in: at.Address})
+		}
+		return show(&found{foundPage: page, places: []string{at.Address}, zone: zone})
+	})
+}

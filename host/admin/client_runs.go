@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Runs returns a page of the history of the server, as the function Runs does there; of
+// one run it returns all attempts. want.Limit is at most MaxRuns.
+func (c *Client) Runs(ctx context.Context, want RunsWanted) (rows []trace.Row, next string, err error) {
+	name, err := checkName(want.Job)
+	if err != nil {
+		return nil, "", err
+	}
+	query := url.Values{}
+	for key, value := range map[string]string{"state": string(want.State), "cursor": want.Cursor} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	if want.Limit > 0 {
+		query.Set("limit", strconv.Itoa(want.Limit))
+	}
+	if want.Item != nil {
+		query.Set("item", strconv.Itoa(*want.Item))
+	}
+	path := jobPath(name) + "/runs?" + query.Encode()
+	if want.Run != "" {
+		if want.Item == nil {
+			return nil, "", &host.Error{Code: host.Invalid, Msg: "a run is named by job, item and id"}
+		}
+		path = runsPath + url.PathEscape(name) + "/" + strconv.Itoa(*want.Item) + "/" + url.PathEscape(want.Run)
+	}
+	var d runsDocument
+	if err := c.read(ctx, http.MethodGet, path, nil, &d); err != nil {
+		return nil, "", err
+	}
+	for i := range d.Runs {
+		rows = append(rows, d.Runs[i].row())
+	}
+	return rows, d.Next, nil
+}
+
+// MaxRuns is the limit of a page of runs.
+const MaxRuns = maxPage
+
+// row is the row of which the document was made.
+func (d *runDocument) row() trace.Row {
+	r := trace.Row{
+		Job: d.Job, Item: d.Item, Run: d.Run, Attempt: d.Attempt, Instant: d.InstantMs, Last: d.LastMs, Count: d.Count,
+		Cause: d.Cause, State: d.State, Reason: reason.OfParams(d.Code, d.Params, d.Reason),
+		Instance: d.Instance, TaskID: d.TaskID, Start: d.StartMs, End: d.EndMs, Result: d.Result, Error: d.Error,
+		Digest: d.Digest, Fence: d.Fence, Fuel: d.Fuel, Succeeded: d.Succeeded, Failed: d.Failed, Metrics: string(d.Metrics),
+	}
+	if d.ExitCode != nil {
+		r.Code, r.HasCode = *d.ExitCode, true
+	}
+	if d.Log != nil {
+		r.Log, r.HasLog = *d.Log, true
+	}
+	return r
+}
