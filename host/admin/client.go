@@ -119,7 +119,7 @@ func lost(method, path string, err error) error {
 }
 
 // codesOf maps codes that only the API has to codes of the host.
-var codesOf = map[string]host.Code{codeBusy: host.Unavailable, codeTimeout: host.Unavailable, codeTooMany: host.Unavailable, codeUnauthenticated: host.Denied}
+var codesOf = map[string]host.Code{codeBusy: host.Unavailable, codeOutdated: host.Refused, codeTimeout: host.Unavailable, codeTooMany: host.Unavailable, codeUnauthenticated: host.Denied}
 
 // refused returns the error in a server's answer.
 func refused(answer *http.Response) error {

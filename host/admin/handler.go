@@ -232,7 +232,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		op.As(h.author(caller, id))
 	}
 	asked := &request{r, h, op, w, caller, query}
-	if err := asked.try(one.does.do); err != nil {
+	if one.writes() {
+		err = asked.onlyIfMatch(one.aboutJob())
+	}
+	if err == nil {
+		err = asked.try(one.does.do)
+	}
+	if err != nil {
 		h.fail(w, r, err)
 		return
 	}

@@ -47,7 +47,11 @@ func showJob(r *request) (shownDocument, error) {
 	if err != nil {
 		return shownDocument{}, err
 	}
-	return shownDocument{Version: 1, jobDocument: documentOf(report)}, nil
+	return shownOf(report), nil
+}
+
+func shownOf(r *operator.JobReport) shownDocument {
+	return shownDocument{Version: 1, jobDocument: documentOf(r)}
 }
 
 // jobVerb calls a verb of the Operator that takes nothing but the job's name.

@@ -105,7 +105,7 @@ func (r *route) parameters() []schema {
 		}
 		all = append(all, schema{"name": p.name, "in": "query", "required": p.required, "description": p.says, "schema": takes})
 	}
-	for _, p := range r.header {
+	for _, p := range r.headers() {
 		all = append(all, schema{"name": p.name, "in": "header", "required": p.required, "description": p.says, "schema": p.takes})
 	}
 	return all
@@ -127,6 +127,10 @@ func (r *route) responses(documents schemas) map[string]schema {
 		done["content"] = content(a.givesType, schema{"type": "string"})
 	}
 	all := map[string]schema{strconv.Itoa(a.status): done}
+	if a.tagged {
+		done["headers"] = schema{etagHeader: schema{"description": "changes with every byte of the answer", "schema": schema{"type": "string"}}}
+		all[strconv.Itoa(http.StatusNotModified)] = schema{"description": "The client has it already"}
+	}
 	if r.writes() {
 		all[strconv.Itoa(http.StatusOK)] = r.orDry(done, documents)
 	}

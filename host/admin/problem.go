@@ -21,6 +21,7 @@ const (
 	codeTooLarge   = "too_large"
 	codeTimeout    = "timeout"
 	codeBusy       = "busy"
+	codeOutdated   = "outdated" // If-Match does not hold
 
 	codeUnauthenticated = "unauthenticated"
 	codeTooMany         = "too_many_requests"
@@ -94,6 +95,7 @@ var ownStatuses = map[string]int{
 	codeTooLarge:   http.StatusRequestEntityTooLarge,
 	codeTimeout:    http.StatusRequestTimeout,
 	codeBusy:       http.StatusServiceUnavailable,
+	codeOutdated:   http.StatusPreconditionFailed,
 
 	codeUnauthenticated: http.StatusUnauthorized,
 	codeTooMany:         http.StatusTooManyRequests,

@@ -42,6 +42,9 @@ type parameter struct {
 // writes reports whether a request of the route may change something.
 func (r *route) writes() bool { return r.method != http.MethodGet }
 
+// aboutJob reports whether the route is about the job in its path.
+func (r *route) aboutJob() bool { return strings.HasPrefix(r.path, jobsPath+"/{job}") }
+
 // role returns the role with the fewest rights that may send a request of the route.
 func (r *route) role() operator.Role {
 	all := operator.Roles()
@@ -74,6 +77,7 @@ type action struct {
 	gives     reflect.Type // of the JSON document that it answers; nil: none
 	givesType string       // the media type of the answer if it is no document
 	status    int
+	tagged    bool // the answer has an ETag
 	do        func(*request) error
 }
 
@@ -85,6 +89,24 @@ func shows[A any](do func(*request) (A, error)) action {
 	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
 		d, err := do(r)
 		if err != nil {
+			return err
+		}
+		return r.answer(d)
+	}}
+}
+
+// showsTagged is shows with an ETag, for a document that its writes may depend on.
+func showsTagged[A any](do func(*request) (A, error)) action {
+	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, tagged: true, do: func(r *request) error {
+		d, err := do(r)
+		if err != nil {
+			return err
+		}
+		has, err := r.unchanged(d)
+		if err == nil && has {
+			r.w.WriteHeader(http.StatusNotModified)
+		}
+		if err != nil || has {
 			return err
 		}
 		return r.answer(d)
@@ -125,7 +147,7 @@ func onJob[B any](do func(r *request, name string, body *B) error) action {
 func (r *route) codes() []string {
 	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeUnavailable, codeInternal, codeUnauthenticated, codeTooMany, codeWrongHost}, r.fails...)
 	if r.writes() {
-		all = append(all, codeUnknown, codeCrossSite)
+		all = append(all, codeUnknown, codeCrossSite, codeOutdated)
 	}
 	if r.does.takes != nil || r.does.takesType != "" {
 		all = append(all, codeTooLarge, codeMediaType, codeTimeout)

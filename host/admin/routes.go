@@ -64,7 +64,7 @@ func jobRoutes() []route {
 				parameter{name: "state", says: "a state of jobs", takes: schema{"type": "string", "enum": operator.JobStates()}},
 			),
 		},
-		{method: http.MethodGet, path: job, right: operator.View, does: shows(showJob), says: "answers as `job show`"},
+		{method: http.MethodGet, path: job, right: operator.View, does: showsTagged(showJob), says: "answers as `job show`, with an ETag"},
 		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
 		{
 			method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: triggerAction(), fails: []string{codeInvalid, codeRefused},

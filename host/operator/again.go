@@ -99,7 +99,7 @@ func endedBadly(s trace.State) bool {
 
 // lastAttempts returns the newest row of each item of a run, by item.
 func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, err error) {
-	v, l, err := o.presentView(ctx, verbRetry.words, name)
+	v, l, _, err := o.presentView(ctx, verbRetry.words, name)
 	if err != nil {
 		return nil, "", err
 	}

@@ -64,18 +64,18 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 	what, name := r.verb.words, r.job
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		v, l, err := o.editableView(ctx, what, name)
+		v, l, f, err := o.fencedView(ctx, what, name)
 		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
 			return failf(host.Unknown, e.Err, "%s", e.Msg)
 		}
 		if err != nil {
 			return err
 		}
-		ops, d, err := o.opsOf(ctx, r, v, l)
+		ops, d, err := o.opsOf(ctx, r, v, l, sent)
 		if err != nil || len(ops) == 0 {
 			return err
 		}
-		err = o.commit(ctx, d, ops...)
+		err = o.commit(ctx, d, append(f, ops...)...)
 		again := r.verb != verbTrigger && !r.single || r.once != nil // a trigger that is asked for twice may run twice
 		switch {
 		case err == nil:
@@ -96,11 +96,14 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 }
 
 // opsOf is the transaction that fulfils a request on a view, none if nothing is to be done.
-func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
+func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout, sent bool) ([]registry.Op, deed, error) {
 	what, name := r.verb.words, r.job
 	if r.direct != nil {
 		ops, d, err := r.direct(v, l)
 		d.verb, d.job = r.verb.command, name
+		if err == nil {
+			err = o.holds(l, name, v, sent)
+		}
 		return ops, d, err
 	}
 	a, d, err := r.wish(v)
@@ -113,6 +116,9 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
 			return nil, d, err
 		}
+	}
+	if err := o.holds(l, name, v, sent); err != nil {
+		return nil, d, err
 	}
 	m, fault := protocol.Fulfil(v, a)
 	switch {
@@ -134,30 +140,40 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 // editableView reads a job that is to be changed. It refuses one without a readable
 // configuration.
 func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	v, l, err := o.presentView(ctx, what, name)
+	v, l, _, err := o.fencedView(ctx, what, name)
+	return v, l, err
+}
+
+// fencedView is editableView with a fence for OnlyIf.
+func (o *Operator) fencedView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, fence, error) {
+	v, l, f, err := o.presentView(ctx, what, name)
 	switch {
 	case err != nil:
-		return nil, l, err
+		return nil, l, nil, err
 	case v.ConfigFault != "":
-		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
+		return nil, l, nil, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
 	case v.Config == nil:
-		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
+		return nil, l, nil, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
 	}
-	return v, l, nil
+	return v, l, f, nil
 }
 
 // presentView reads the job as the registry has it by now, and refuses a job of a layout that this
 // release does not write. What jobView reads may be older than another operator's last change, since
 // a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
 // nothing to do.
-func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
+func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, fence, error) {
 	if err := o.session.Sync(ctx); err != nil {
-		return nil, nil, readError(err, "%s job %s", what, name)
+		return nil, nil, nil, readError(err, "%s job %s", what, name)
 	}
 	l, err := o.jobLayout(ctx, what, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	f, err := o.newFence(ctx, l)
+	if err != nil {
+		return nil, nil, nil, readError(err, "%s job %s", what, name)
 	}
 	v, err := o.readJob(ctx, l, name)
-	return v, l, err
+	return v, l, f, err
 }

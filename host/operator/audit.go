@@ -39,6 +39,7 @@ type deed struct{ verb, job, detail, before, after string }
 // there without the other.
 func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error {
 	if o.dry {
+		o.onlyIf = nil
 		o.deeds = append(o.deeds, Deed{Verb: d.verb, Job: d.job, Detail: d.detail, Before: d.before, After: d.after})
 		return nil
 	}
@@ -53,6 +54,7 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 	if err != nil {
 		return err
 	}
+	o.onlyIf = nil // the job has changed by this
 	o.trimAudit(ctx, path.Base(receipt.Results[len(ops)].Path))
 	return nil
 }

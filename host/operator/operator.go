@@ -31,10 +31,11 @@ type Operator struct {
 	rows      trace.Sink             // set by Record; nil: none
 	history   History                // set by Recall; nil: none
 	tree      clustertree.Tree
-	author    Author // set by As
-	treeMade  bool   // the nodes of tree exist
-	dry       bool   // set by DryRun
-	deeds     []Deed // what was not done for that
+	author    Author                 // set by As
+	treeMade  bool                   // the nodes of tree exist
+	dry       bool                   // set by DryRun
+	deeds     []Deed                 // what was not done for that
+	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
 }
 
 const (
@@ -182,6 +183,9 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 	const what = "shut down"
 	v, l, err := o.editableView(ctx, what, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.holds(l, name, v, false); err != nil {
 		return nil, err
 	}
 	var gone []job.InstanceID

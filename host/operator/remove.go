@@ -61,11 +61,24 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 			return err
 		}
 	}
+	if o.onlyIf != nil { // before rows are stored
+		v, l, _, err := o.presentView(ctx, what, name)
+		if err == nil {
+			err = o.holds(l, name, v, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := o.recordMissed(ctx, name); err != nil {
 		return err
 	}
+	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		v, l, err := o.presentView(ctx, what, name)
+		v, l, f, err := o.presentView(ctx, what, name)
+		if err == nil {
+			err = o.holds(l, name, v, sent)
+		}
 		if err != nil {
 			return err
 		}
@@ -79,11 +92,13 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		if err != nil {
 			return readError(err, "look at job %s", name)
 		}
-		switch err := o.removeNodes(ctx, deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}, l, nodes); {
+		switch err := o.removeNodes(ctx, deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}, l, f, nodes); {
 		case err == nil:
 			return nil
 		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
 			return askError(what, name, err)
+		default:
+			sent = sent || errors.Is(err, registry.ErrUnknown)
 		}
 		if err := o.session.Sync(ctx); err != nil {
 			return askError(what, name, err)
@@ -113,8 +128,8 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 
 // removeNodes deletes all nodes in one transaction, so that no server sees half a job.
 // If they are too many, it deletes the definition first.
-func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, nodes []string) error {
-	err := o.commit(ctx, d, deletions(nodes)...)
+func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string) error {
+	err := o.commit(ctx, d, append(f, deletions(nodes)...)...)
 	if !errors.Is(err, registry.ErrTooLarge) {
 		return err
 	}
@@ -123,7 +138,7 @@ func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, nod
 	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return !defines(path) })
 	rest := slices.DeleteFunc(slices.Clone(nodes), defines)
 	chunks := slices.Collect(slices.Chunk(slices.Concat(first, rest), removeAtOnce))
-	if err := o.commit(ctx, d, deletions(chunks[0])...); err != nil {
+	if err := o.commit(ctx, d, append(f, deletions(chunks[0])...)...); err != nil {
 		return err
 	}
 	for _, chunk := range chunks[1:] {

@@ -27,6 +27,9 @@ type JobReport struct {
 	// State is the first that applies: unreadable, down (no server), paused, disabled
 	// (every server is), running, resharding or idle.
 	State string `json:"state"`
+	// Edition names what operators and files have decided of the job, and changes with nothing
+	// else. A list of jobs has none.
+	Edition string `json:"edition,omitempty"`
 	// Config is the job's configuration in the registry; nil if it is missing or
 	// unreadable, and Faults says why.
 	Config *job.Config `json:"-"`
@@ -238,9 +241,7 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := o.report(l, name, v)
-	r.Items = itemReports(v)
-	return r, nil
+	return o.wholeReport(l, name, v), nil
 }
 
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {

@@ -1,0 +1,83 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/status"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// wasmNode is set by every transaction of ours that changes a job.
+const wasmNode = "wasm"
+
+// OnlyIf lets the next write to a job happen only if holds returns no error for the report
+// on it, and nobody of ours has changed the job between that report and the write. The
+// verb returns the error of holds as it is.
+func (o *Operator) OnlyIf(holds func(*JobReport) error) { o.onlyIf = holds }
+
+// fence is taken before a view that OnlyIf judges. It makes a transaction fail if the job has
+// changed since.
+type fence []registry.Op
+
+// newFence returns a fence for a job; none without OnlyIf, or if no server of ours has run the job.
+func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error) {
+	if o.onlyIf == nil {
+		return nil, nil
+	}
+	n, err := o.session.Read(ctx, l.At(wasmNode))
+	if err != nil || !n.Exists {
+		return nil, err
+	}
+	return fence{{Kind: registry.Check, Path: l.At(wasmNode), Version: n.Stat.Version}}, nil
+}
+
+// holds asks OnlyIf about a view. sent says that a try of the same write had no answer: then
+// the view may show that write.
+func (o *Operator) holds(l layout.Layout, name string, v *protocol.View, sent bool) error {
+	if o.onlyIf == nil {
+		return nil
+	}
+	err := o.onlyIf(o.wholeReport(l, name, v))
+	if err != nil && sent {
+		return failf(host.Unknown, err, "job %s has changed since, maybe by this request", name)
+	}
+	return err
+}
+
+// wholeReport is a report with items.
+func (o *Operator) wholeReport(l layout.Layout, name string, v *protocol.View) *JobReport {
+	r := o.report(l, name, v)
+	r.Items, r.Edition = itemReports(v), editionOf(v)
+	return r
+}
+
+// editionOf is the Edition of a report.
+func editionOf(v *protocol.View) string {
+	hash := sha256.New()
+	say := func(what ...any) { _, _ = fmt.Fprintf(hash, "%q\n", what) } // a hash takes all
+	for i, part := range []protocol.Spelled{v.Definition.Config, v.Definition.Module} {
+		text := ""
+		if part != nil {
+			text = part.String()
+		}
+		say(text, []protocol.Version{v.ConfigVersion, v.ModuleVersion}[i])
+	}
+	say(v.Paused)
+	for _, s := range v.Servers {
+		if s.Disabled {
+			say("server", s.IP)
+		}
+	}
+	for _, it := range status.Items(v) {
+		if it.Disabled {
+			say("item", it.Item)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:16])
+}
