@@ -121,7 +121,7 @@ func TestDryRuns(t *testing.T) {
 	if len(s.ran) > 0 {
 		t.Error("a dry run ran something")
 	}
-	for value, status := range map[string]int{"false": http.StatusAccepted, "": http.StatusAccepted, "yes": http.StatusBadRequest, "true&dry_run=true": http.StatusBadRequest} {
+	for value, status := range map[string]int{"false": http.StatusAccepted, "": http.StatusBadRequest, "yes": http.StatusBadRequest, "true&dry_run=true": http.StatusBadRequest} {
 		if w := answered(t, h, http.MethodPost, jobPath("sums")+":reshard?dry_run="+value, "", ""); w.Code != status {
 			t.Errorf("dry_run=%s: %d %s, want %d", value, w.Code, w.Body, status)
 		}
