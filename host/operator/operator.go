@@ -36,6 +36,7 @@ type Operator struct {
 	dry       bool                   // set by DryRun
 	deeds     []Deed                 // what was not done for that
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
+	roster    *roster                // of the session; nil: each list reads all
 }
 
 const (
@@ -124,6 +125,7 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
 		return nil, nil, failf(host.Unavailable, err, "list the jobs of namespace %s", o.namespace)
 	}
+	o.roster = nil // events of other writes may still be on their way
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -172,9 +172,24 @@ type outline struct {
 // outlines reads jobs, with their rows if asked for. It leaves out nodes that are no jobs.
 func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
 	all := make([]outline, len(names))
+	kept := o.roster
+	if rows || o.files != nil { // a report says how the job compares with the files
+		kept = nil
+	}
+	if kept != nil {
+		if err := kept.follow(ctx, o.session); err != nil {
+			return nil, err
+		}
+	}
 	jobs, within := errgroup.WithContext(ctx)
 	jobs.SetLimit(readsAtOnce)
 	for i, name := range names {
+		var reading *known
+		if kept != nil {
+			if all[i].report, reading = kept.look(name); all[i].report != nil {
+				continue
+			}
+		}
 		jobs.Go(func() error {
 			v, l, err := o.readOutline(within, name, readsEach(len(names)))
 			switch {
@@ -186,6 +201,9 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 			}
 			if isJob(v) {
 				all[i].report = o.report(l, name, v)
+			}
+			if kept != nil {
+				kept.keep(name, reading, all[i].report)
 			}
 			if rows {
 				all[i].kept = keptRows(l, name, v)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -36,6 +37,7 @@ type link struct {
 	of       *SharedSession
 	users    map[*session.Inbox]struct{}
 	followed map[string]struct{}
+	roster   *roster
 	ended    bool // the registry has ended it
 }
 
@@ -61,7 +63,7 @@ func (s *SharedSession) Operator(ctx context.Context) (*Operator, error) {
 			err = l.answers(ctx)
 		}
 		if err == nil {
-			o.session = l
+			o.session, o.roster = l, l.roster
 			o.end = func() error { return l.leave(o.inbox) }
 			return o, nil
 		}
@@ -132,7 +134,7 @@ func (s *SharedSession) begin(ctx context.Context) {
 	s.try = t
 	s.work.Go(func() {
 		defer cancel()
-		l := &link{of: s, users: map[*session.Inbox]struct{}{}, followed: map[string]struct{}{}}
+		l := &link{of: s, users: map[*session.Inbox]struct{}{}, followed: map[string]struct{}{}, roster: newRoster(layout.JobsIn(s.namespace))}
 		opened, err := s.registry.Open(within, l.put)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -155,6 +157,7 @@ func (s *SharedSession) drop(l *link) {
 
 // put passes an event to all users: what one of them follows the others may read, too.
 func (l *link) put(e registry.Event) {
+	l.roster.event(e)
 	s := l.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
