@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
@@ -155,25 +156,51 @@ func serveOn(ctx context.Context, l net.Listener, h *admin.Handler, log *slog.Lo
 // firstToken is the file in the data directory with the token of a new cluster.
 const firstToken = "first-token"
 
+// firstTokenPause is the time between two tries to create the first token.
+const firstTokenPause = 10 * time.Second
+
 // keepFirstToken creates a token in a cluster that has never had one, and keeps it in a
-// file that only the server's user reads: what is printed ends in logs.
+// file that only the server's user reads: what is printed ends in logs. It tries until it
+// knows that there is one.
 func keepFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), dataDir string, log *slog.Logger) {
-	op, err := operate(ctx)
-	kept, name := false, filepath.Join(dataDir, firstToken)
-	if err == nil {
-		var token string
-		if token, err = op.FirstToken(ctx); token != "" {
-			err = writeSecret(name, token)
-			kept = err == nil
+	again := time.NewTicker(firstTokenPause)
+	defer again.Stop()
+	name := filepath.Join(dataDir, firstToken)
+	for warned := ""; ; {
+		created, err := createFirstToken(ctx, operate, name)
+		if created { // whatever became of the session
+			log.Info("this cluster had no token; the first one may do everything", "file", name)
 		}
-		err = errors.Join(err, op.Close())
+		if created || err == nil || ctx.Err() != nil {
+			return
+		}
+		if text := err.Error(); text != warned {
+			warned = text
+			log.Warn("the first token of this cluster was not created or kept; it is tried again", "error", err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
 	}
-	switch {
-	case kept: // whatever became of the session
-		log.Info("this cluster had no token; the first one may do everything", "file", name)
-	case err != nil && ctx.Err() == nil:
-		log.Warn("the first token of this cluster was not created or kept; create one with wasmjobd token create", "error", err)
+}
+
+// createFirstToken makes one try.
+func createFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), name string) (created bool, err error) {
+	op, err := operate(ctx)
+	if err != nil {
+		return false, err
 	}
+	written := false
+	created, err = op.FirstToken(ctx, func(secret string) error {
+		written = true
+		return writeSecret(name, secret)
+	})
+	if written && !created && err == nil {
+		err = os.Remove(name) // another server has the token, and this one opens nothing
+	}
+	return created, errors.Join(err, op.Close())
 }
 
 // writeSecret writes a file that only this user reads, in the place of an earlier one.

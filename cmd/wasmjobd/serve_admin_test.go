@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/admin"
@@ -195,4 +196,22 @@ func TestFirstTokenIsKept(t *testing.T) {
 	if token, err := admin.ReadToken(filepath.Join(dir, firstToken)); err != nil || !strings.HasPrefix(token, operator.TokenPrefix) {
 		t.Errorf("%.4s…, %v", token, err)
 	}
+}
+
+// A registry that does not answer at first delays the first token, and the log says so once.
+func TestFirstTokenIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir, reg, tries := t.TempDir(), embedded.Memory(), 0
+		var said bytes.Buffer
+		keepFirstToken(t.Context(), func(ctx context.Context) (*operator.Operator, error) {
+			if tries++; tries < 4 {
+				return nil, errors.New("no server answers")
+			}
+			return operator.Open(ctx, reg, "wasmjobd")
+		}, dir, slog.New(slog.NewJSONHandler(&said, nil)))
+		if _, err := admin.ReadToken(filepath.Join(dir, firstToken)); err != nil || tries != 4 || strings.Count(said.String(), "no server answers") != 1 {
+			t.Errorf("after %d tries: %v\n%s", tries, err, &said)
+		}
+	})
 }

@@ -61,9 +61,21 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 		return "", t, failf(host.Invalid, nil, "%s %s: it cannot be valid for %v; write %v to %v, or 0 for ever", what, name, life, minLife, maxLife)
 	}
 	secret = newSecret()
+	if t, err = o.addToken(ctx, secret, name, role, life); err != nil {
+		return "", Token{}, err
+	}
+	if o.dry {
+		secret = "" // of a token that there is not
+	}
+	return secret, t, nil
+}
+
+// addToken is CreateToken for a secret that is there already.
+func (o *Operator) addToken(ctx context.Context, secret, name string, role Role, life time.Duration) (t Token, err error) {
+	const what = "create token"
 	sum, err := hashOf(secret)
 	if err != nil {
-		return "", t, err
+		return t, err
 	}
 	hash := hex.EncodeToString(sum[:])
 	d := deed{verb: "token create", detail: "name=" + name, after: string(role) + ", for ever"}
@@ -88,34 +100,34 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 		t = tokenOf(one, now)
 		return true, nil
 	})
-	if err != nil {
-		return "", Token{}, err
-	}
-	if o.dry {
-		secret = "" // of a token that there is not
-	}
-	return secret, t, nil
+	return t, err
 }
 
 // firstToken is the name of the token of FirstToken.
 const firstToken = "first"
 
-// FirstToken creates a token of the role admin in a cluster that has never had one; in any
-// other it returns nothing. Of servers that start together one gets it.
-func (o *Operator) FirstToken(ctx context.Context) (secret string, err error) {
+// FirstToken creates a token of the role admin in a cluster that has never had one, and
+// reports whether it did. Of servers that start together one does. The secret is given to
+// keep before the cluster knows it, so that whoever dies in between leaves no token that
+// nobody has; if there is no error, and none was created, what keep has opens nothing.
+func (o *Operator) FirstToken(ctx context.Context, keep func(secret string) error) (created bool, err error) {
 	o.As(Author{Name: "serve"}) // nobody asked for it
 	if err := o.makeTree(ctx); err != nil {
-		return "", err
+		return false, err
 	}
 	_, n, err := readTokens(ctx, o.session, o.tree)
 	if err != nil || n.Exists {
-		return "", err
+		return false, err
 	}
-	secret, _, err = o.CreateToken(ctx, firstToken, RoleAdmin, 0)
+	secret := newSecret()
+	if err := keep(secret); err != nil {
+		return false, err
+	}
+	_, err = o.addToken(ctx, secret, firstToken, RoleAdmin, 0)
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Refused {
-		return "", nil // another server was faster
+		return false, nil // another server was faster
 	}
-	return secret, err
+	return err == nil, err
 }
 
 // RevokeToken ends a token. No server accepts it a second later.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -278,26 +279,55 @@ func TestFirstToken(t *testing.T) {
 	for range cap(secrets) {
 		o := operate(t, reg)
 		all.Go(func() {
-			secret, err := o.FirstToken(t.Context())
-			if err != nil {
-				t.Error(err)
+			var kept string
+			created, err := o.FirstToken(t.Context(), func(secret string) error {
+				kept = secret
+				return nil
+			})
+			if err != nil || created && kept == "" {
+				t.Errorf("created: %v, kept: %.4s…, %v", created, kept, err)
 			}
-			secrets <- secret
+			if !created {
+				kept = ""
+			}
+			secrets <- kept
 		})
 	}
 	all.Wait()
 	first := 0
+	o := operate(t, reg)
+	stored, _, err := readTokens(t.Context(), o.session, o.tree)
+	if err != nil || len(stored.All) != 1 {
+		t.Fatal(stored, err)
+	}
 	for range cap(secrets) {
-		if <-secrets != "" {
+		if secret := <-secrets; secret != "" {
 			first++
+			if hash, err := hashOf(secret); err != nil || hex.EncodeToString(hash[:]) != stored.All[0].Hash {
+				t.Errorf("what was kept is not the token: %v", err)
+			}
 		}
 	}
-	o := operate(t, reg)
 	if err := o.RevokeToken(t.Context(), firstToken); err != nil || first != 1 {
 		t.Errorf("%d are first, %v", first, err)
 	}
-	if secret, err := o.FirstToken(t.Context()); err != nil || secret != "" {
-		t.Errorf("after all were revoked: a token, %v", err)
+	if created, err := o.FirstToken(t.Context(), func(string) error { return errors.New("it is not asked to keep one") }); err != nil || created {
+		t.Errorf("after all were revoked: created %v, %v", created, err)
+	}
+}
+
+// A first token that cannot be kept is not created: nobody would have it.
+func TestFirstTokenThatIsNotKept(t *testing.T) {
+	t.Parallel()
+	o := operate(t, memory(t))
+	if created, err := o.FirstToken(t.Context(), func(string) error { return errors.New("the disk is full") }); err == nil || created {
+		t.Errorf("created %v, %v", created, err)
+	}
+	if all, err := o.Tokens(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("there are %+v, %v", all, err)
+	}
+	if created, err := o.FirstToken(t.Context(), func(string) error { return nil }); err != nil || !created {
+		t.Errorf("with room again: created %v, %v", created, err)
 	}
 }
 

@@ -146,7 +146,7 @@ var valueKeys = []struct {
 		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
 		{"why", "the words of the reason, for releases that know no codes"},
 		{"e", "when it ended"},
-		{"by", "who ran it. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on"},
+		{"by", "who ran it. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
 		{"gap", "`[after,until]`: the instants strictly between"},
 	}},
 	{"`" + jobtree.NodeModule + "`", [][2]string{
