@@ -46,6 +46,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		tokenCommand(term),
 		auditCommand(term),
 		doctorCommand(term),
+		planCommand(term),
 		versionCommand(term),
 		compileCommand(term),
 		examineCommand(term),

@@ -44,7 +44,7 @@ func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	all, base := m.merge("", there.Module.base, mine, theirs)
 	d, err := definitionOf(all, file, there.Module)
 	d.Module.base, d.said = base, m.says
-	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
+	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed, Taken: m.taken, Drifted: m.drifted}, err
 }
 
 // sides are the definitions of a file and of the registry in forms that can be compared.
@@ -78,6 +78,9 @@ type Merged struct {
 	Definition
 	Changed  []string
 	Disputed []Dispute
+
+	Taken   []Dispute // the values of Changed
+	Drifted []Dispute // values that the registry got after this file's, which stay
 }
 
 // Dispute is a key for which the registry and a file have different values. A missing
@@ -260,6 +263,8 @@ type merger struct {
 	says      map[string]string // the file's values, to be remembered
 	changed   []string
 	disputed  []Dispute
+	taken     []Dispute
+	drifted   []Dispute
 }
 
 // merge goes through all keys that are anywhere. applied is what the next merge
@@ -290,6 +295,7 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 		value, was := m.leaf(path, base[key], file[key], there[key])
 		if value != there[key] {
 			m.changed = append(m.changed, path)
+			m.taken = append(m.taken, Dispute{path, leafText(there[key]), leafText(value), false})
 		}
 		if value != nil {
 			merged[key] = value
@@ -310,6 +316,7 @@ func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 		return file, said
 	case base == said:
 		m.note(path, said)
+		m.drifted = append(m.drifted, Dispute{path, leafText(there), leafText(file), false})
 		return there, said
 	case m.unsaid[path] && !m.recanted(path, said):
 		return there, base

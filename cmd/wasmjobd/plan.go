@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// planDocument is what plan prints as JSON.
+type planDocument struct {
+	Version int                `json:"version"`
+	Jobs    []operator.Planned `json:"jobs"`
+}
+
+func planCommand(term *terminal) *cobra.Command {
+	o := &operatorVerb{term: term, readOnly: true}
+	c := &cobra.Command{
+		Use: "plan", Short: "Show what a configuration changes in the registry, and where that has drifted from it",
+		Long: "Plan compares the jobs of the configuration with the registry by the rule by which a server merges\n" +
+			"them at its start and when it reads its files again, and writes nothing. A setting is taken (the\n" +
+			"file's value goes into the registry), drift (the registry was changed since the file was applied,\n" +
+			"and stays as it is) or disputed (both were changed, and the registry stays). With overwrite = true\n" +
+			"all are taken. A job is new, changes, same, unread, or other, which is in the registry alone.\n" +
+			"Modules are not compared, and values that another server's file had are not known here. If\n" +
+			"anything is drift, disputed or unread, plan exits with 5.",
+		Example: "  wasmjobd plan\n  wasmjobd plan --config jobs.toml -o json",
+		Args:    cobra.NoArgs,
+	}
+	o.files = configFlag(c)
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *operator.Operator) error {
+			jobs, err := op.Plan(ctx, f.Jobs)
+			if err != nil {
+				return err
+			}
+			if term.json() {
+				err = term.printJSON(planDocument{1, jobs})
+			} else {
+				printPlan(term, jobs)
+			}
+			if err != nil {
+				return err
+			}
+			return drifted(jobs)
+		})
+	}
+	return c
+}
+
+func printPlan(term *terminal, jobs []operator.Planned) {
+	for _, j := range jobs {
+		term.printf("%s: %s", plain(j.Job), j.Action)
+		if j.Fault != "" {
+			term.printf(": %s", plain(j.Fault))
+		}
+		term.printf("\n")
+		for _, k := range j.Keys {
+			term.printf("  %-8s  %s: registry %s, file %s\n", k.Fate, plain(k.Key), orDash(plain(k.Registry)), orDash(plain(k.File)))
+		}
+	}
+}
+
+// drifted is an error if the registry does not follow the file.
+func drifted(jobs []operator.Planned) error {
+	settings, unread := 0, 0
+	for _, j := range jobs {
+		if j.Action == operator.PlanUnread {
+			unread++
+		}
+		for _, k := range j.Keys {
+			if k.Fate != operator.FateTaken {
+				settings++
+			}
+		}
+	}
+	switch {
+	case unread > 0:
+		return exitf(exitConflict, "what the registry has of %s cannot be read: wasmjobd doctor --registry", count(unread, "job"))
+	case settings > 0:
+		return exitf(exitConflict, "the registry does not follow the file in %s; with overwrite = true the file wins", count(settings, "setting"))
+	}
+	return nil
+}

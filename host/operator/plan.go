@@ -1,0 +1,117 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// What a file does to a job.
+const (
+	PlanNew     = "new"     // the registry does not have it
+	PlanSame    = "same"    // the file changes nothing
+	PlanChanges = "changes" // the file changes it
+	PlanOther   = "other"   // only the registry has it
+	PlanUnread  = "unread"  // what the registry has of it cannot be read, and Fault says why
+)
+
+// Planned is what a server does to a job of the registry when it reads a file.
+type Planned struct {
+	Job    string       `json:"job"`
+	Action string       `json:"action"`
+	Keys   []PlannedKey `json:"keys"` // by name
+	// Overwrite: the file wins wherever the two differ.
+	Overwrite bool   `json:"overwrite"`
+	Fault     string `json:"fault,omitempty"`
+}
+
+// PlannedKey is a setting in which file and registry differ.
+type PlannedKey struct {
+	Key      string `json:"key"`
+	Registry string `json:"registry,omitempty"` // empty: it has none
+	File     string `json:"file,omitempty"`
+	Fate     string `json:"fate"`
+}
+
+// The fates of a setting.
+const (
+	FateTaken    = "taken"    // the file's value goes into the registry
+	FateDrift    = "drift"    // the registry was changed after the file was applied, and stays
+	FateDisputed = "disputed" // both have changed, and the registry stays
+)
+
+// Plan tells what a server that reads these jobs in its file changes in the registry, and
+// where the registry has gone its own way. It writes nothing. Modules are left out: a
+// server looks for their bytes first. Jobs are sorted by name.
+func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, error) {
+	names, err := o.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rest := map[string]bool{} // of the names, without those of the files
+	for _, name := range names {
+		rest[name] = true
+	}
+	all := make([]Planned, len(files))
+	jobs, within := errgroup.WithContext(ctx)
+	jobs.SetLimit(readsAtOnce)
+	for i := range files {
+		all[i] = Planned{Job: files[i].Name, Action: PlanNew, Keys: []PlannedKey{}, Overwrite: files[i].Overwrite}
+		if !rest[files[i].Name] {
+			continue
+		}
+		delete(rest, files[i].Name)
+		jobs.Go(func() (err error) {
+			all[i], err = o.planned(within, files[i], len(files))
+			return err
+		})
+	}
+	if err := jobs.Wait(); err != nil {
+		return nil, err //nolint:wrapcheck // its functions return our errors
+	}
+	for name := range rest {
+		all = append(all, Planned{Job: name, Action: PlanOther, Keys: []PlannedKey{}})
+	}
+	slices.SortFunc(all, func(a, b Planned) int { return cmp.Compare(a.Job, b.Job) })
+	return all, nil
+}
+
+// planned compares one of all jobs of a file with the registry, by the rule by which a
+// server merges them.
+func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Planned, error) {
+	p := Planned{Job: file.Name, Action: PlanSame, Keys: []PlannedKey{}, Overwrite: file.Overwrite}
+	v, l, err := o.readOutline(ctx, file.Name, readsEach(all))
+	switch {
+	case err != nil:
+		return p, readError(err, "compare job %s with the registry", file.Name)
+	case !isJob(v):
+		p.Action = PlanNew
+		return p, nil
+	}
+	config, module := l.Defined(v)
+	if config == nil {
+		p.Action, p.Fault = PlanUnread, cmp.Or(v.ConfigFault, reason.Of(reason.ConfigGone).String())
+		return p, nil
+	}
+	merged, err := definition.Merge(l.Define(file), config, module)
+	if err != nil {
+		p.Action, p.Fault = PlanUnread, err.Error()
+		return p, nil
+	}
+	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
+		for _, k := range keys {
+			p.Keys = append(p.Keys, PlannedKey{k.Key, k.Registry, k.File, fate})
+		}
+	}
+	slices.SortFunc(p.Keys, func(a, b PlannedKey) int { return cmp.Compare(a.Key, b.Key) })
+	if len(merged.Taken) > 0 {
+		p.Action = PlanChanges
+	}
+	return p, nil
+}

@@ -1,0 +1,106 @@
+package operator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// defined writes a job as the first server with that file would.
+func defined(t *testing.T, o *Operator, j job.Config) {
+	t.Helper()
+	l := layout.NewJob("jobs", j.Name)
+	first, err := definition.Merge(l.Define(j), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.Spell(protocol.Definition{}, first.Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, module, _ := l.Nodes()
+	for _, n := range [][2]string{{l.Root(), ""}, {config, d.Config.String()}, {l.Root() + "/wasm", ""}, {module, d.Module.String()}} {
+		put(t, o, registry.Create, n[0], n[1])
+	}
+}
+
+// Plan tells apart what a file changes, what was changed by hand since it was applied, and
+// what both have changed. It writes nothing.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	put(t, o, registry.Create, "/jobs", "")
+	file := func(name string) job.Config {
+		return job.Config{Name: name, Kind: job.Simple, Cron: "0 0 2 * * ?", TimeZone: "UTC", Shards: 4, Param: "old", Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
+	}
+	for _, name := range []string{"calm", "moved", "left", "broken"} {
+		defined(t, o, file(name))
+	}
+	other := layout.NewJob("jobs", "moved")
+	at, _, _ := other.Nodes()
+	byHand := file("moved")
+	byHand.Shards, byHand.Param = 8, "by hand"
+	changed, err := definition.Merge(other.Define(byHand), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := other.Spell(protocol.Definition{}, changed.Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Set, at, d.Config.String())
+	at, _, _ = layout.NewJob("jobs", "broken").Nodes()
+	put(t, o, registry.Set, at, "{")
+
+	moved := file("moved")
+	moved.Param, moved.Timeout, moved.Except = "new", time.Minute, []string{"12-25"}
+	forced := moved
+	forced.Overwrite = true
+	want := []Planned{
+		{Job: "broken", Action: PlanUnread, Keys: []PlannedKey{}},
+		{Job: "calm", Action: PlanSame, Keys: []PlannedKey{}},
+		{Job: "comes", Action: PlanNew, Keys: []PlannedKey{}},
+		{Job: "left", Action: PlanOther, Keys: []PlannedKey{}},
+		{Job: "moved", Action: PlanChanges, Keys: []PlannedKey{
+			{"except", "", `["12-25"]`, FateTaken},
+			{"jobParameter", `"by hand"`, `"new"`, FateDisputed},
+			{"shardingTotalCount", "8", "4", FateDrift},
+			{"timeout", "", `"1m0s"`, FateTaken},
+		}},
+	}
+	for range 2 { // the first has changed nothing
+		got, err := o.Plan(t.Context(), []job.Config{moved, file("comes"), file("calm"), file("broken")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].Fault == "" {
+			t.Error("nothing says why a job cannot be read")
+		}
+		got[0].Fault = ""
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	}
+	got, err := o.Plan(t.Context(), []job.Config{forced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range got[3].Keys {
+		if k.Fate != FateTaken {
+			t.Errorf("a file that overwrites: %+v", k)
+		}
+	}
+	if len(got[3].Keys) < 4 || !got[3].Overwrite {
+		t.Errorf("a file that overwrites: %+v", got[3])
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
