@@ -31,14 +31,17 @@ type dryDocument struct {
 // dry reports whether the request may not change anything.
 func (r *request) dry() bool { return r.query.Get(dryName) == "true" }
 
-// try carries out the action of a dry run, and answers with what was kept from happening.
-func (r *request) try(do func(*request) error) error {
+// try carries out an action. In a dry run it answers with what was kept from happening.
+func (r *request) try(a *action) error {
 	switch text := r.query.Get(dryName); text {
 	case "", "false":
-		return do(r)
+		return a.do(r)
 	case "true":
 	default:
 		return wrongParameter(dryName, fmt.Sprintf("dry_run is true or false, not %.20q", text))
+	}
+	if a.reports {
+		return a.do(r)
 	}
 	if r.op == nil {
 		return fmt.Errorf("%s cannot be tried", r.URL.Path)
@@ -46,7 +49,7 @@ func (r *request) try(do func(*request) error) error {
 	r.op.DryRun()
 	to := r.w
 	r.w = unsent{to, http.Header{}}
-	if err := do(r); err != nil {
+	if err := a.do(r); err != nil {
 		return err
 	}
 	r.w = to

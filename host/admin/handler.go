@@ -236,7 +236,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		err = asked.onlyIfMatch(one.aboutJob())
 	}
 	if err == nil {
-		err = asked.try(one.does.do)
+		err = asked.try(&one.does)
 	}
 	if err != nil {
 		h.fail(w, r, err)

@@ -131,7 +131,7 @@ func (r *route) responses(documents schemas) map[string]schema {
 		done["headers"] = schema{etagHeader: schema{"description": "changes with every byte of the answer", "schema": schema{"type": "string"}}}
 		all[strconv.Itoa(http.StatusNotModified)] = schema{"description": "The client has it already"}
 	}
-	if r.writes() {
+	if r.writes() && !r.does.reports {
 		all[strconv.Itoa(http.StatusOK)] = r.orDry(done, documents)
 	}
 	codes := map[int][]string{}

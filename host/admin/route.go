@@ -78,7 +78,9 @@ type action struct {
 	givesType string       // the media type of the answer if it is no document
 	status    int
 	tagged    bool // the answer has an ETag
-	do        func(*request) error
+	// reports: its answer says what a dry run would do, and is that of a dry run, too.
+	reports bool
+	do      func(*request) error
 }
 
 // nothing is a body without members.

@@ -22,11 +22,10 @@ const examiningTimeout = 4 * time.Minute
 func uploadRoute() route {
 	return route{
 		method: http.MethodPost, path: modulesPath, right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
-		does: action{takesType: wasmType, gives: reflect.TypeFor[operator.PushReport](), status: http.StatusOK, do: uploadModule},
+		does: action{takesType: wasmType, gives: reflect.TypeFor[operator.PushReport](), status: http.StatusOK, reports: true, do: uploadModule},
 		says: "does what `module push` does with a module, uploaded as " + wasmType + `: examines it, with a test run, and keeps it on this server and the others that take modules. ` +
 			`A module that could not be run, or not by the "job", is not saved; with "dry_run" none is, and the answer tells what would be refused`,
 		query: []parameter{
-			{name: "dry_run", says: "true: only report", takes: schema{"type": "boolean", "default": false}},
 			{name: "job", says: "a job that is to run it"},
 		},
 		served: func(o *Options) bool { return o.Keep != nil && o.Push != nil },
@@ -34,10 +33,6 @@ func uploadRoute() route {
 }
 
 func uploadModule(r *request) error {
-	dry, err := r.flag("dry_run")
-	if err != nil {
-		return err
-	}
 	select {
 	case r.h.uploads <- struct{}{}:
 		defer func() { <-r.h.uploads }()
@@ -49,9 +44,9 @@ func uploadModule(r *request) error {
 		return err
 	}
 	p := *r.h.o.Push
-	p.Job, p.DryRun, p.Keep = r.query.Get("job"), dry, r.h.o.Keep
+	p.Job, p.DryRun, p.Keep = r.query.Get("job"), r.dry(), r.h.o.Keep
 	if p.Job != "" {
-		if p.Job, err = checkName(p.Job); err != nil {
+		if _, err := checkName(p.Job); err != nil {
 			return err
 		}
 	}
@@ -60,18 +55,6 @@ func uploadModule(r *request) error {
 		return err
 	}
 	return r.answer(report)
-}
-
-// flag returns a parameter that is true or false.
-func (r *request) flag(name string) (bool, error) {
-	switch text := r.query.Get(name); text {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, wrongParameter(name, fmt.Sprintf("%.20q is neither true nor false", text))
-	}
 }
 
 // readModule reads the body, as long as it may be.

@@ -27,6 +27,7 @@ func onceStage(t *testing.T) (registry.Registry, *pile) {
 		Runner: host.Func(fine), Sinks: []trace.Sink{rows},
 	})
 	<-h.Ready()
+	synctest.Wait() // the items have an owner
 	t.Cleanup(func() {
 		if err := errors.Join(stop(), reg.Close()); err != nil {
 			t.Error(err)
