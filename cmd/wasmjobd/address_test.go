@@ -44,7 +44,7 @@ func TestVerbsByContext(t *testing.T) {
 	asked(t, env, exitUsage, "job", "list", "--context", "prod", "--address", address)
 	asked(t, env, exitUsage, "job", "list", "--context", "prod", "--config", filepath.Join(dir, "jobs.toml"))
 	asked(t, []string{"HOME=", "XDG_CONFIG_HOME="}, exitUsage, "job", "list", "--context", "prod")
-	write("[contexts.prod]\nadress = 'x'\n")
+	write("[contexts.prod]\naddresses = 'x'\n")
 	asked(t, env, exitInvalid, "job", "list", "--context", "prod")
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

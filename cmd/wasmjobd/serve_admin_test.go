@@ -70,7 +70,7 @@ func TestVerbsByAddress(t *testing.T) {
 	by(exitOK, "server", "list")
 	historyByAddress(t, by)
 	by(exitOK, "module", "show", "quick")
-	if out := by(exitOK, "audit", "list"); !regexp.MustCompile(`(?m) first +token +job pause +quick +-$`).MatchString(out) || !strings.Contains(out, "token create") {
+	if out := by(exitOK, "audit", "list"); !regexp.MustCompile(`(?m) first +token +job pause +quick +running -> paused$`).MatchString(out) || !strings.Contains(out, "token create") {
 		t.Errorf("the audit:\n%s", out)
 	}
 	if out := by(exitOK, "token", "list"); !regexp.MustCompile(`(?m)^first +admin .* serve +never$`).MatchString(out) {

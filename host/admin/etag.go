@@ -55,7 +55,7 @@ var tagList = regexp.MustCompile(`^[ \t,]*(W/)?"[!#-~\x80-\xff]*"([ \t]*(,[ \t]*
 var oneTag = regexp.MustCompile(`(W/)?"[!#-~\x80-\xff]*"`)
 
 // tags returns the tags in a header, or that it has "*". Without the header there are none.
-func (r *request) tags(header string) (tags []string, any bool, err error) {
+func (r *request) tags(header string) (tags []string, star bool, err error) {
 	sent := r.Header.Values(header)
 	text := strings.Join(sent, ",")
 	if len(sent) == 0 {
@@ -72,8 +72,8 @@ func (r *request) tags(header string) (tags []string, any bool, err error) {
 
 // onlyIfMatch makes a request that writes depend on its header If-Match. Only jobs have tags.
 func (r *request) onlyIfMatch(aboutJob bool) error {
-	tags, any, err := r.tags(matchHeader)
-	if err != nil || any || tags == nil {
+	tags, star, err := r.tags(matchHeader)
+	if err != nil || star || tags == nil {
 		return err
 	}
 	if !aboutJob {
@@ -95,13 +95,13 @@ func (r *request) unchanged(document any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	have, any, err := r.tags(noneHeader)
+	have, known, err := r.tags(noneHeader)
 	if err != nil {
 		return false, err
 	}
 	r.w.Header().Set(etagHeader, tag)
 	for _, one := range have {
-		any = any || strings.TrimPrefix(one, "W/") == tag
+		known = known || strings.TrimPrefix(one, "W/") == tag
 	}
-	return any, nil
+	return known, nil
 }

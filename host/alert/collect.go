@@ -180,9 +180,6 @@ func (w *Watcher) poke() {
 
 // intended reports whether instants passed because an operator wanted it so.
 func intended(why reason.Code) bool {
-	switch why {
-	case reason.JobPaused, reason.ItemDisabled, reason.ItemDidNotExist, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.NotBegunJobRemoved:
-		return true
-	}
-	return false
+	wanted := []reason.Code{reason.JobPaused, reason.ItemDisabled, reason.ItemDidNotExist, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.NotBegunJobRemoved}
+	return slices.Contains(wanted, why)
 }

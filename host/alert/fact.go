@@ -18,9 +18,6 @@ const (
 	Recovered = "recovered"
 )
 
-// Kinds are all there are.
-func Kinds() []string { return []string{Failed, Missed, Late, TooLong, Recovered} }
-
 // again is the least time between two messages about an alert that goes on.
 const again = time.Hour
 

@@ -115,7 +115,7 @@ func (h *Webhook) post(ctx context.Context, m *Message) error {
 		}
 		return fmt.Errorf("post to the webhook: %w", err)
 	}
-	defer got.Body.Close()                                          //nolint:errcheck // only read
+	defer got.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(got.Body, maxAnswer)) // the status says all
 	if got.StatusCode < 200 || got.StatusCode > 299 {
 		return fmt.Errorf("post to the webhook: it answered %d", got.StatusCode)

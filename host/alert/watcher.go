@@ -324,6 +324,6 @@ func (w *Watcher) change(ctx context.Context, do func(*clustertree.Alerts) bool)
 func (w *Watcher) warn(what string, err error) {
 	if text := what + fmt.Sprint(err); text != w.warned {
 		w.warned = text
-		w.log.Warn(what, "error", err)
+		w.log.Warn("trouble with alerts", "what", what, "error", err)
 	}
 }

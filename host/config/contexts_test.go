@@ -35,7 +35,7 @@ func TestContexts(t *testing.T) {
 func TestFaultsOfContexts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"another key": {"[contexts.prod]\nadress = 'x'\n", `:2:1: contexts.prod.adress: unknown key (did you mean "address"?)`},
+		"another key": {"[contexts.prod]\naddresses = 'x'\n", `:2:1: contexts.prod.addresses: unknown key (did you mean "address"?)`},
 		"a number":    {"[contexts.prod]\naddress = 8680\n", ":2:11: contexts.prod.address: "},
 		"no table":    {"[context]\nprod = 'x'\n", ":1:2: context: unknown key"},
 		"no TOML":     {"contexts", ":1:8: "},

@@ -93,7 +93,10 @@ func ExamineInSubprocess(ctx context.Context, in io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(found)
+	if err := json.NewEncoder(out).Encode(found); err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return nil
 }
 
 // firstBytes keeps the first bytes that are written, and takes all.

@@ -76,7 +76,7 @@ func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, err
 		return nil, err //nolint:wrapcheck // its functions return our errors
 	}
 	for name := range rest {
-		all = append(all, Planned{Job: name, Action: PlanOther, Keys: []PlannedKey{}})
+		all = append(all, Planned{Job: name, Action: PlanOther, Keys: []PlannedKey{}}) //nolint:makezero // behind those of the files
 	}
 	slices.SortFunc(all, func(a, b Planned) int { return cmp.Compare(a.Job, b.Job) })
 	return all, nil
@@ -99,10 +99,10 @@ func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Plann
 		p.Action, p.Fault = PlanUnread, cmp.Or(v.ConfigFault, reason.Of(reason.ConfigGone).String())
 		return p, nil
 	}
-	merged, err := definition.Merge(l.Define(file), config, module)
-	if err != nil {
-		p.Action, p.Fault = PlanUnread, err.Error()
-		return p, nil
+	merged, fault := definition.Merge(l.Define(file), config, module)
+	if fault != nil {
+		p.Action, p.Fault = PlanUnread, fault.Error()
+		return p, nil //nolint:nilerr // the plan tells it
 	}
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {

@@ -62,11 +62,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		}
 	}
 	if o.onlyIf != nil { // before rows are stored
-		v, l, _, err := o.presentView(ctx, what, name)
-		if err == nil {
-			err = o.holds(l, name, v, false)
-		}
-		if err != nil {
+		if _, _, _, err := o.heldView(ctx, what, name, false); err != nil {
 			return err
 		}
 	}
@@ -75,10 +71,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	}
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		v, l, f, err := o.presentView(ctx, what, name)
-		if err == nil {
-			err = o.holds(l, name, v, sent)
-		}
+		v, l, f, err := o.heldView(ctx, what, name, sent)
 		if err != nil {
 			return err
 		}
@@ -107,6 +100,15 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 			return nil // the transaction with the unknown outcome was applied
 		}
 	}
+}
+
+// heldView is a view of a job for which OnlyIf holds.
+func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (*protocol.View, layout.Layout, fence, error) {
+	v, l, f, err := o.presentView(ctx, what, name)
+	if err == nil {
+		err = o.holds(l, name, v, sent)
+	}
+	return v, l, f, err
 }
 
 // nodes lists a node and all nodes below it, children first.

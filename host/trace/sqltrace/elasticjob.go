@@ -104,7 +104,7 @@ func sourceOf(c trace.Cause) string {
 		return "MISFIRE"
 	case trace.Failover:
 		return "FAILOVER"
-	case trace.Schedule, trace.Trigger:
+	case trace.Schedule, trace.Trigger, trace.Retry, trace.Backfill:
 	}
 	return "NORMAL_TRIGGER"
 }
