@@ -79,7 +79,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
 	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
-	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`"), mutations("an operator deletes the root")},
+	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
