@@ -31,13 +31,9 @@ func (b *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // net/http distinguishes errors by their type
 	}
-	select {
-	case b.places <- struct{}{}:
-	default:
-		if !b.await() {
-			_ = accepted.Close() // nobody is told of the end
-			return nil, net.ErrClosed
-		}
+	if !b.await() {
+		_ = accepted.Close() // nobody is told of the end
+		return nil, net.ErrClosed
 	}
 	c := &limitedConn{Conn: accepted, of: b}
 	c.leave = sync.OnceFunc(func() {
@@ -48,9 +44,14 @@ func (b *limitedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// await takes a place as soon as a connection can give way. It returns false at the end.
+// await takes a place, for which a connection gives way as soon as one can. It returns false at the end.
 func (b *limitedListener) await() bool {
 	for {
+		select { // who gave way has left a place, whatever else has happened since
+		case b.places <- struct{}{}:
+			return true
+		default:
+		}
 		b.mu.Lock()
 		var oldest *limitedConn
 		if len(b.waits) > 0 {
