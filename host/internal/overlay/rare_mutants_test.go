@@ -45,6 +45,7 @@ func rareMutants() []mutant {
 		{"begin: a foreign member leads", "a begin is refused that comes after a foreign leader has assigned", without("jobtree.transaction.begin", `t.checkLead("begin/lead")`), script("begin_foreign_leads")},
 		{"take: late", "a take is refused that comes after another member has ended the pending run", without("jobtree.transaction.takeOver", `t.checkRuns("take/records", m.Check)`), script("take_foreign_late")},
 		{"begin: late", "so is a begin", without("jobtree.transaction.begin", `t.checkRuns("begin/records", m.Check)`), script("take_foreign_late")},
+		{"two steps: over a new assignment", "a part in flight is refused if a foreign leader assigns meanwhile", in("jobtree.transaction.reshard", "t.op(registry.Set, t.at(NodeNecessary), nil, _)", "t.op(registry.Check, t.at(NodeNecessary), nil, t.v.NecessaryV)"), script("parts_reshard_foreign_assigns")},
 		{"drop: named since", "a pending run that has been named since is not dropped", in("jobtree.transaction.deletePending", `t.seen("delete-pending/pending", p.Version)`, "registry.AnyVersion"), script("drop_foreign_named")},
 		{"record-taken: never", "a run of ours that a foreign member has taken has its row", in("protocol.recordTaken", "len(s.evidence.taken) == 0", "true"), script("record_taken")},
 		{"guarantee: never joined", "foreign members do not wait for ours to begin an instant", in("protocol.joinRound", "!s.company.shared", "true"), script("guarantee")},

@@ -19,10 +19,6 @@ func foreignMutants() []mutant {
 		{"two steps: restored at once", "the pause also holds while the strategy fails and a late part of the former leader deletes more of them", []change{in("protocol.facts.restore", "s.now < until", "false")}},
 		{"two steps: assigned anew", "the pause also holds when the items have been assigned anew since", []change{in("protocol.reshard", "v.hasOwnerlessItem()", "false")}},
 		{"two steps: of another leader", "the pause also holds for a node that the former leader wrote after the new assignment was decided", []change{in("protocol.facts.writeOwners", "s.company.shared", "false")}},
-		{"two steps: over a new assignment", "a part in flight is refused if a foreign leader assigns meanwhile", []change{
-			in("jobtree.transaction.reshard", "t.op(registry.Set, t.at(NodeNecessary), nil, _)", "t.op(registry.Check, t.at(NodeNecessary), nil, t.v.NecessaryV)"),
-			in("protocol.State.applied", "f.view.NecessaryV + 1", "f.view.NecessaryV"),
-		}},
 		{"adopt: never", "what a foreign leader has assigned becomes the assignment", []change{noRule("adopt")}},
 		{"adopt: nodes unchecked", "what is adopted is what the nodes still say", []change{noFence("adopt/owners")}},
 		{"adopt: moves what runs", "an item that is open does not move, whichever leader assigns", []change{without("protocol.adopt", "next.Owners[e.Item] = owner")}},
