@@ -11,8 +11,8 @@ import (
 
 // Schedule is a source of the job's instants, and when it came into force.
 type Schedule struct {
-	Rev   int64 // of the registry, with which it came; 0: not known, as is Since
-	Since int64 // ms: in force from then on
+	Rev   int64 // of the registry, at which it was in force
+	Since int64 // ms: seen in force then, and no schedule before it later
 	Cron  string
 }
 
@@ -52,7 +52,7 @@ func (s *State) seeSchedule() {
 	}
 	switch n, cron := len(s.schedule.known), s.inForce(c); {
 	case n == 0:
-		s.schedule.known = []Schedule{{Cron: cron}}
+		s.schedule.known = []Schedule{{s.view.ConfigModified, s.now, cron}}
 	case s.schedule.known[n-1].Cron != cron:
 		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), s.now, cron}})
 	}
@@ -67,10 +67,10 @@ func joined(a, b []Schedule) []Schedule {
 	}
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y Schedule) int { return cmp.Or(cmp.Compare(x.Rev, y.Rev), cmp.Compare(x.Since, y.Since)) })
-	all = slices.CompactFunc(all, func(x, y Schedule) bool { return x.Cron == y.Cron })
 	for k := len(all) - 2; k >= 0; k-- {
 		all[k].Since = min(all[k].Since, all[k+1].Since)
 	}
+	all = slices.CompactFunc(all, func(x, y Schedule) bool { return x.Cron == y.Cron })
 	return all[max(0, len(all)-keptSchedules):]
 }
 
@@ -91,19 +91,27 @@ type total struct {
 	items  int
 	since  int64
 	unread bool // some view had none, so that the first may be new
+
+	sets int32 // of the configuration that said so
 }
 
 func (s *State) seeTotal() {
 	t := &s.schedule.total
-	switch c := s.config(); {
-	case c == nil:
+	c, v := s.config(), s.view
+	if c == nil {
 		t.unread = true
+		return
+	}
+	switch {
 	case c.Total != t.items:
 		if t.items != 0 || t.unread {
 			t.since = s.now
 		}
 		t.items = c.Total
+	case v.ConfigSets > t.sets+1 && v.Assignment.Total < c.Total:
+		t.since = s.now // a smaller total may have come and gone unseen
 	}
+	t.sets = v.ConfigSets
 }
 
 // gap is a gap as rows: one for each schedule that was in force during it.

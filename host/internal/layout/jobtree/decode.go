@@ -142,7 +142,8 @@ func round(n registry.Node) protocol.Round {
 
 func (d *Decoder) configured(n registry.Node) {
 	v := d.v
-	v.ConfigVersion, v.ConfigModified, v.Definition.Config = version(n), n.Stat.Modified, spelling.Spelled(n.Data)
+	v.ConfigVersion, v.ConfigModified, v.ConfigSets = version(n), n.Stat.Modified, n.Stat.Version
+	v.Definition.Config = spelling.Spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(NodeConfig, err)
 	d.config = c
