@@ -84,7 +84,7 @@ func (b *beginning) blocked(i int) reason.Code {
 		return reason.LeaderAwaitsEnd
 	case it.Failover != "":
 		return reason.RunningAfterFailure
-	case b.m.Monitor && it.Marked():
+	case it.Marked(): // also while monitorExecution is off, as a mark may be older than that
 		return reason.MarkedRunning
 	case b.s.openElsewhere(i):
 		return reason.RunningAfterFailure

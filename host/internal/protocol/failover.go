@@ -173,10 +173,7 @@ func (s *facts) taking() *Take {
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
 			break
 		}
-		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.openElsewhere(p.Item) || s.later(p.Entry) || !it.Exists {
-			continue
-		}
-		if m.Monitor && it.Marked() {
+		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Marked() || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.openElsewhere(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
 		row := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: p.Dead}

@@ -21,7 +21,7 @@ func recordMutants() []mutant {
 		{"gap: before the item", "an item that did not exist before the mark is accounted for from when it does", []change{in("protocol.State.beganAt", "max(_, _)", "s.reshard.since")}},
 		{"begin: last not raised", "a begin accounts for its instant", []change{without("protocol.beginning.open", "b.m.Own.Last = set(_, _, _)")}},
 		{"begin: no running mark", "what begins in a monitored job is marked as running", []change{
-			in("protocol.beginning.blocked", "b.m.Monitor", "false"),
+			in("protocol.beginning.blocked", "it.Marked()", "false"),
 			in("jobtree.transaction.begin", "m.Monitor", "false"),
 		}},
 		{"begin: paused", "a paused job begins nothing by schedule", []change{in("protocol.beginning.scheduled", "s.view.Paused", "false")}},
