@@ -45,6 +45,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.owners(m)
 	case protocol.Adopt:
 		t.checkRuns("adopt/records", m.Check)
+		t.noneJoined("adopt/joins")
 		t.unasked("adopt/requests", m.Moving)
 		t.checkOwners("adopt/owners", m.Items)
 		if !t.checkSeal("adopt/seal") {

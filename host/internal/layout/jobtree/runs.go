@@ -47,6 +47,9 @@ func (t *transaction) begin(m protocol.Begin) {
 		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
 	}
 	t.checkRuns("begin/records", m.Check)
+	if m.Shared && len(m.DeletePending) > 0 {
+		t.noneJoined("begin/joins")
+	}
 	t.deletePending(m.DeletePending)
 	if m.Ack {
 		t.request("begin/request", m.Self, false)
@@ -100,12 +103,22 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 }
 
 // stillAway: the members that had the runs have not come back. Before their
-// instances they write the nodes of their servers.
+// instances they write the nodes of their servers, or create those that an operator
+// removed.
 func (t *transaction) stillAway(fence string, all []protocol.Pending) {
-	for _, s := range t.v.Servers {
-		if slices.ContainsFunc(all, func(p protocol.Pending) bool { return p.Dead.IP() == s.IP }) {
-			t.check(fence, t.server(s.IP), s.Version)
+	var ips []string
+	for k := range all {
+		if ip := all[k].Dead.IP(); ip != "" && !slices.Contains(ips, ip) {
+			ips = append(ips, ip)
 		}
+	}
+	for _, ip := range ips {
+		k := slices.IndexFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip })
+		if k < 0 {
+			t.fenced(fence, registry.Op{Kind: registry.Absent, Path: t.server(ip)})
+			continue
+		}
+		t.check(fence, t.server(ip), t.v.Servers[k].Version)
 	}
 }
 
