@@ -257,6 +257,7 @@ func TestWritesGoFirst(t *testing.T) {
 		for range maxInFlight {
 			p.read(func() { <-release })
 		}
+		synctest.Wait() // each has a goroutine of its own
 		var order []string
 		note := func(what string) func() { return func() { order = append(order, what) } }
 		p.read(note("r1"))

@@ -35,6 +35,9 @@ func (w *World) damage(v *protocol.View) {
 		// and damaged as well: its old value is not this one.
 		if n := w.tree.Get(p); n.Exists && n.Stat.Created == was.Stat.Created && string(n.Data) == garbage {
 			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
+			if w.calm { // what was asked for before can be carried out only now
+				w.after(w.timeout/2, w.undo)
+			}
 		}
 	})
 }

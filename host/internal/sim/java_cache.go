@@ -192,6 +192,7 @@ func (j *jvm) own(t *thread, n notice) {
 			t.remove(j.w.nodes.leader)
 		}
 		j.shut = true
+		j.w.revive(j) // its session may have been away for longer than the disturbances
 	case n.kind == added && n.data == triggered21:
 		// The listener is only for changes of the node, and this one has not changed
 		// since the copy has it.

@@ -28,6 +28,8 @@ func unnoticed() map[string]string {
 		"join-round":       "no simulated job has foreign listeners; guarantee.txt",
 		"take/records":     "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
 		"begin/records":    "as take/records",
+		"begin/joins":      "a new member has to take the run and end it besides; begin_joined.txt",
+		"adopt/joins":      "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
 		"record-taken":     "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "every other writer of the assignment also sets a record or deletes the seal; both are checked",

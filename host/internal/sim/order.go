@@ -169,6 +169,9 @@ func (l *ledger) recovers(m *member) {
 				slices.ContainsFunc(m.guests, func(g *running) bool { return g.Item == e.Item }) {
 				return
 			}
+			if state, ended := l.ended[attempt{keyOf(*now), now.Attempt}]; ended && state != protocol.Cancelled {
+				return // it ran to its end, and its row is about to come
+			}
 			l.w.breach("prompt", "%s does not run item %d run %s again", m.name(), e.Item, runName(e))
 		})
 	}
