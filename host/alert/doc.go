@@ -5,6 +5,6 @@
 // Flow: Count makes facts of the rows, starts and ends of this server → Run writes them
 // into the node of alerts, where those of one job and kind are one alert → the server that
 // has the deliverer's node also looks for jobs that are late, and sends what is due to
-// notifiers, tries again what could not be sent, and writes down what was. Whoever takes
+// notifiers, webhooks and mail, tries again what could not be sent, and writes down what was. Whoever takes
 // its place goes on from there.
 package alert

@@ -33,6 +33,7 @@ type Notifier struct {
 	Name    string
 	Events  []string // kinds that it gets; empty: all
 	Webhook Webhook  // zero: none
+	Mail    Mail     // zero: none
 }
 
 // Webhook is an address to which alerts are posted as JSON.
@@ -86,7 +87,7 @@ func (n *Notifier) send(ctx context.Context, m *Message) error {
 	if n.Webhook.URL != "" {
 		return n.Webhook.post(ctx, m)
 	}
-	return nil
+	return n.Mail.send(ctx, m)
 }
 
 func (h *Webhook) post(ctx context.Context, m *Message) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
@@ -56,6 +57,8 @@ type Watcher struct {
 	now       func() time.Time
 	news      chan struct{} // holds one value if there is something to look at
 	warned    string        // the newest warning of Run
+	// What Gauges tells.
+	active, untold atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
 	own      map[string]watched
@@ -169,6 +172,7 @@ func (w *Watcher) follow(ctx context.Context) error {
 		return fmt.Errorf("open a session: %w", err)
 	}
 	defer func() { _ = s.Close() }() // nothing is lost with it
+	defer func() { w.leads = false; w.report() }()
 	for _, path := range []string{w.tree.Alerts(), w.tree.Deliverer()} {
 		if err := s.Follow(opening, path); err != nil {
 			return fmt.Errorf("follow %s: %w", path, err)
@@ -217,7 +221,33 @@ func (w *Watcher) turn(ctx context.Context, due map[string]time.Time) {
 	if w.leads {
 		w.deliver(ctx)
 	}
+	w.report()
 }
+
+// report sets what Gauges returns.
+func (w *Watcher) report() {
+	var active, untold int64
+	for i := range w.value.All {
+		if a := &w.value.All[i]; w.leads {
+			active += one(a.Over == 0)
+			untold += one(a.Tries > 0 && len(a.Left) > 0)
+		}
+	}
+	w.active.Store(active)
+	w.untold.Store(untold)
+}
+
+func one(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Gauges returns how many alerts of the cluster are not over, and of how many a notifier
+// could not be told at the last try. A server that does not deliver has none, so that a sum over
+// servers is right.
+func (w *Watcher) Gauges() (active, untold int64) { return w.active.Load(), w.untold.Load() }
 
 // read reads the alerts, and takes the place of the deliverer if nobody has it.
 func (w *Watcher) read(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -151,6 +152,29 @@ func TestOneServerDelivers(t *testing.T) {
 	if from, n := h.next(t); from != "b" || n.Event != Recovered || n.Of != Failed {
 		t.Errorf("%s: %+v", from, n)
 	}
+}
+
+// Only the server that delivers counts alerts, or a sum would have them more than once.
+func TestGauges(t *testing.T) {
+	t.Parallel()
+	w := New(Options{})
+	w.value = clustertree.Alerts{All: []clustertree.Alert{
+		{Job: "a", Kind: Failed, Left: []string{"ops"}, Tries: 2},
+		{Job: "b", Kind: Failed, Left: []string{"ops"}}, // it waits for others like it
+		{Job: "c", Kind: Failed, Over: 1, Left: []string{"ops"}, Tries: 1},
+	}}
+	want := func(active, untold int64) {
+		t.Helper()
+		w.report()
+		if a, u := w.Gauges(); a != active || u != untold {
+			t.Errorf("%d active, %d untold; want %d and %d", a, u, active, untold)
+		}
+	}
+	want(0, 0)
+	w.leads = true
+	want(2, 2)
+	w.leads = false
+	want(0, 0)
 }
 
 // What a webhook refuses is sent again, under the same id, and by a server that has seen

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/mail"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,9 +15,22 @@ import (
 type Notifier struct {
 	Name    string
 	Webhook Secret   // its address, which may have a token in it
-	Key     Secret   // signs what is sent; its zero value is none
+	Key     Secret   // signs what is posted; its zero value is none
+	Mail    Mail     // in place of a webhook
 	Events  []string // that it gets; none: all
 }
+
+// Mail is the table [notify.NAME.mail].
+type Mail struct {
+	Server   string // smtp://host:port or smtps://host:port
+	From     string
+	To       []string
+	User     string // "": nobody signs in
+	Password Secret
+}
+
+// maxRecipients is how many recipients mail may have.
+const maxRecipients = 20
 
 // maxNotifierName is the longest name of a notifier.
 const maxNotifierName = 64
@@ -39,10 +53,54 @@ func (b *builder) notifier(path, name string) {
 			*to, _ = b.secret(path, key, "", get(b, "", path+"."+key))
 		}
 	}
-	if !b.isSet(path + ".webhook") {
+	n.Mail = b.mail(path + ".mail")
+	switch hook, mailed := b.isSet(path+".webhook"), n.Mail.Server != "" || b.isSet(path+".mail.server"); {
+	case !hook && !mailed:
 		b.fault(path, "", "", reason.Of(reason.NotifyNowhere))
+	case hook && mailed:
+		b.fault(path, "webhook", "", reason.Of(reason.NotifyBoth))
 	}
 	b.file.Notify = append(b.file.Notify, n)
+}
+
+// mail reads the table of a notifier that sends mail.
+func (b *builder) mail(path string) Mail {
+	m := Mail{Server: get(b, "", path+".server"), From: get(b, "", path+".from"), To: get(b, []string(nil), path+".to"), User: get(b, "", path+".user")}
+	some, all := false, true
+	for _, key := range []string{"server", "from", "to"} {
+		some, all = some || b.isSet(path+"."+key), all && b.isSet(path+"."+key)
+	}
+	user, password := b.isSet(path+".user"), b.isSet(path+".password")
+	if password && !b.values[path+".password"].refused {
+		m.Password, _ = b.secret(path, "password", "", get(b, "", path+".password"))
+	}
+	switch {
+	case (some || user || password) && !all:
+		b.fault(path, "", "", reason.Of(reason.NotifyMailPart))
+	case user != password:
+		b.fault(path, "", "", reason.Of(reason.NotifyMailUser))
+	}
+	if u, err := url.Parse(m.Server); m.Server != "" && (err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || u.User != nil || u.Path != "" || u.RawQuery != "" || !isPort(u.Port())) {
+		b.fault(path, "server", "", reason.Of(reason.NotifyMailServer, strconv.Quote(m.Server)))
+	}
+	if _, err := mail.ParseAddress(m.From); m.From != "" && err != nil {
+		b.fault(path, "from", "", reason.Of(reason.NotifyMailAddress, strconv.Quote(m.From)))
+	}
+	for i, to := range m.To {
+		if _, err := mail.ParseAddress(to); err != nil {
+			b.fault(path, "to", "["+strconv.Itoa(i)+"]", reason.Of(reason.NotifyMailAddress, strconv.Quote(to)))
+		}
+	}
+	if b.isSet(path+".to") && len(m.To) == 0 || len(m.To) > maxRecipients {
+		b.fault(path, "to", "", reason.Of(reason.NotifyMailMany, strconv.Itoa(len(m.To)), strconv.Itoa(maxRecipients)))
+	}
+	return m
+}
+
+// isPort reports whether the port of an address can be one; it may be left out.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // notified checks that the file has the notifiers that a job names.
@@ -56,7 +114,7 @@ func (b *builder) notified(path string, c job.Config) {
 
 // NotifierSecrets are the secrets of a Notifier.
 type NotifierSecrets struct {
-	URL, Key string
+	URL, Key, Password string
 }
 
 // Notifiers fetches the addresses and keys of all notifiers, by name. The error is a
@@ -77,7 +135,7 @@ func (f *File) Notifiers(env []string) (map[string]NotifierSecrets, error) {
 			}
 			return value
 		}
-		got := NotifierSecrets{fetch("webhook", n.Webhook), fetch("key", n.Key)}
+		got := NotifierSecrets{fetch("webhook", n.Webhook), fetch("key", n.Key), fetch("mail.password", n.Mail.Password)}
 		u, err := url.Parse(got.URL)
 		if got.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 			problems = append(problems, f.laid[path+".webhook"].problem(path+".webhook", reason.Of(reason.NotifyAddress)))

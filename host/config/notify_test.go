@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,14 +20,14 @@ func TestNotify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Notifier{{"ops", Secret{Env: "HOOK"}, Secret{Env: "KEY"}, []string{"late"}}}, f.Notify); diff != "" {
+	if diff := cmp.Diff([]Notifier{{Name: "ops", Webhook: Secret{Env: "HOOK"}, Key: Secret{Env: "KEY"}, Events: []string{"late"}}}, f.Notify); diff != "" {
 		t.Error(diff)
 	}
 	if c := f.Jobs[0]; !slices.Equal(c.Notify, []string{"ops"}) || c.Expect != (job.Expect{Within: 3 * 3600e9, MaxDuration: 25 * 60e9}) || c.ErrorHandler != job.IgnoreErrors {
 		t.Errorf("%+v", c)
 	}
 	got, err := f.Notifiers([]string{"HOOK=https://example.org/x", "KEY=k"})
-	if diff := cmp.Diff(map[string]NotifierSecrets{"ops": {"https://example.org/x", "k"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]NotifierSecrets{"ops": {URL: "https://example.org/x", Key: "k"}}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	for address, want := range map[string]string{"ftp://secret/": "no address of a webhook", "secret": "no address", "": "HOOK is not set"} {
@@ -36,13 +37,39 @@ func TestNotify(t *testing.T) {
 	}
 }
 
+// A notifier that sends mail is read whole, and its password is from where the file says.
+func TestNotifyByMail(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("t.toml", []byte("[notify.ops.mail]\nserver = 'smtp://mail.example.org:587'\nfrom = 'Jobs <jobs@example.org>'\nto = ['a@example.org']\nuser = 'jobs'\npassword = 'env:MAIL'\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Mail{"smtp://mail.example.org:587", "Jobs <jobs@example.org>", []string{"a@example.org"}, "jobs", Secret{Env: "MAIL"}}
+	if diff := cmp.Diff([]Notifier{{Name: "ops", Mail: want}}, f.Notify); diff != "" {
+		t.Error(diff)
+	}
+	got, err := f.Notifiers([]string{"MAIL=p"})
+	if diff := cmp.Diff(map[string]NotifierSecrets{"ops": {Password: "p"}}, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if _, err := f.Notifiers(nil); err == nil || !strings.Contains(err.Error(), "MAIL is not set") {
+		t.Error(err)
+	}
+}
+
 func TestNotifyFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"[notify.ops]\nevents = ['late', 'never']\n": "t.toml:2:19: notify.ops.events[1]: \"never\" is no event (write one of failed, missed, late, too_long, recovered)",
-		"[notify.ops]\n":                                        "notify.ops: where its messages go is missing (write webhook = \"env:NAME\")",
-		"[notify.'o s']\nwebhook = 'env:A'\n":                   "this is no name of a notifier",
-		"[notify.ops]\nwebhook = 'https://hook/token'\n":        "notify.ops.webhook: a secret is named here, not written (write \"env:NAME\" or \"file:path/to/file\")",
+		"[notify.ops]\n":                                 "notify.ops: where its messages go is missing (write webhook = \"env:NAME\", or server, from and to in its table mail)",
+		"[notify.'o s']\nwebhook = 'env:A'\n":            "this is no name of a notifier",
+		"[notify.ops]\nwebhook = 'https://hook/token'\n": "notify.ops.webhook: a secret is named here, not written (write \"env:NAME\" or \"file:path/to/file\")",
+		mailing("server = 'mail.example.org'"):           "\"mail.example.org\" is no address of a mail server", mailing("server = 'smtp://h:0'"): "is no address of a mail server",
+		mailing("server = 'smtp://u:p@h'"): "is no address of a mail server", mailing("server = 'https://h'"): "is no address of a mail server",
+		mailing("from = 'jobs'"): "\"jobs\" is no address of mail", mailing("to = ['a@b.c', 'x y@b.c']"): "notify.ops.mail.to[1]: \"x y@b.c\" is no address of mail",
+		mailing("to = []"): "there are 0 recipients", mailing("to = ['a@b.c" + strings.Repeat("', 'a@b.c", 20) + "']"): "there are 21 recipients (write 1 to 20)",
+		"[notify.ops]\nmail.from = 'a@b.c'\n": "server, from or to is missing", mailing("user = 'u'"): "user and password go together",
+		mailing("password = 'token'"): "a secret is named here", mailing("") + "webhook = 'env:A'\n": "it has a webhook and mail (make two notifiers of it)",
 		small + "notify = ['ops']\n":                            "jobs.j.notify: there is no notifier ops (add [notify.ops] with a webhook, or remove it)",
 		small + "expect = { within = '3h', longest = '25m' }\n": "jobs.j.expect.longest: unknown key",
 	} {
@@ -51,4 +78,17 @@ func TestNotifyFaults(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
+}
+
+// mailing is a notifier that sends mail, with one line more, or another one.
+func mailing(line string) string {
+	lines := map[string]string{"server": "server = 'smtp://h'", "from": "from = 'a@b.c'", "to": "to = ['a@b.c']"}
+	if name, _, ok := strings.Cut(line, " "); ok {
+		lines[name] = line
+	}
+	text := "[notify.ops]\n"
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		text += "mail." + lines[name] + "\n"
+	}
+	return text
 }

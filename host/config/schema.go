@@ -110,7 +110,7 @@ func schema() []key {
 		{path: "history.elasticjob_tables", takes: flag},
 		{path: "history.retention.age", takes: duration, words: []string{off}},
 		{path: "history.retention.per_job", takes: number, min: 1, max: 1_000_000_000},
-		{path: "history.retention.size", release: "use age or per_job"},
+		{path: "history.retention.size", takes: size, min: 1 << 20, max: 1 << 50},
 
 		{path: "calendars.*.days", takes: list},
 
@@ -126,6 +126,11 @@ func schema() []key {
 
 		{path: "notify.*.webhook", takes: text, secret: true},
 		{path: "notify.*.key", takes: text, secret: true},
+		{path: "notify.*.mail.server", takes: text},
+		{path: "notify.*.mail.from", takes: text},
+		{path: "notify.*.mail.to", takes: list},
+		{path: "notify.*.mail.user", takes: text},
+		{path: "notify.*.mail.password", takes: text, secret: true},
 		{path: "notify.*.events", takes: list},
 	}
 	for s := range job.Settings() {

@@ -189,6 +189,7 @@ const (
 	RegistryFollowed      Code = "registry_followed"
 	AddressPrefix         Code = "address_prefix"
 	TokensBackwards       Code = "tokens_backwards"
+	StateOpen             Code = "state_open"
 )
 
 // What became of a job.

@@ -175,6 +175,8 @@ var table = map[Code]entry{
 	AddressPrefix:         {"members of ElasticJob take {server} and {other} for one server, because one address begins with the other: they may think a dead server alive", []string{"server", "other"}},
 	TokensBackwards:       {"the history has a run with the token {history}, but the registry has only reached {registry}: it was emptied or replaced, so sinks that remember tokens must forget them", []string{"history", "registry"}},
 
+	StateOpen: {"everybody who reaches the registry may read or change {nodes}, although it has a user: who writes there makes tokens and forges the audit. Mend it in zkCli.sh, with addauth digest USER:PASSWORD of that user: setAcl -R {root} auth::cdrwa", []string{"nodes", "root"}},
+
 	MemberGone:             {"a server of the job died or lost the registry: {server}", []string{"server"}},
 	ForeignGone:            {"a member of ElasticJob is gone: {server}", []string{"server"}},
 	LeaderChanged:          {"the job has a new leader: {leader}", []string{"leader"}},
