@@ -145,7 +145,7 @@ http = ["https://*.example.org", "https://metrics.internal:8443/v1"]
 private_hosts = ["metrics.internal"]
 [history]
 dsn = "sqlite:///var/h.db"
-retention = { age = "30d", per_job = 1000 }
+retention = { age = "30d", per_job = 1000, size = "2GiB" }
 [modules.m]
 source = "file:build/m.wasm"
 sha256 = "ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
@@ -247,7 +247,7 @@ command = "/bin/echo 'a b'"
 			NativeScripts: true, Memory: 2 << 30, Workers: 12,
 			Secrets: []Secret{{Name: "key", File: abs(t, "keys/key")}, {Name: "token", Env: "TOKEN"}},
 		},
-		History: History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000},
+		History: History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000, Size: 2 << 30},
 		Modules: []Module{{Name: "m", Path: abs(t, "build/m.wasm"), SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"}},
 		Jobs: []job.Config{{
 			Name: "j", Kind: job.Simple, Cron: "0 2 * * *", Dialect: "unix", TimeZone: "Europe/Berlin",

@@ -20,12 +20,26 @@ type History struct {
 	ElasticJob bool
 	Age        time.Duration // rows older than this go; 0 keeps them
 	PerJob     int           // of each job only so many are kept; 0 keeps all
+	Size       int64         // the oldest rows go that do not fit these bytes; 0 keeps all
 }
 
-// databaseOptions are what may follow the ? of an address: how its connections are
-// protected.
-func databaseOptions() map[string][]string {
-	return map[string][]string{"postgres": {"sslmode", "sslrootcert"}, "mysql": {"tls"}}
+// rootCert is the option of an address that names the file with the authority of the
+// database's certificate.
+const rootCert = "sslrootcert"
+
+// protection is how an address asks for protected connections: an option, the values
+// that it takes, the strictest first, and how many of them look at the certificate.
+type protection struct {
+	option   string
+	modes    []string
+	verifies int
+}
+
+func protections() map[string]protection {
+	return map[string]protection{
+		"postgres": {"sslmode", []string{"verify-full", "verify-ca", "require", "prefer", "allow", "disable"}, 2},
+		"mysql":    {"tls", []string{"true", "preferred", "skip-verify", "false"}, 1},
+	}
 }
 
 func (b *builder) history() {
@@ -33,6 +47,7 @@ func (b *builder) history() {
 		Path:   filepath.Join(b.file.Server.DataDir, historyFile),
 		Age:    get(b, time.Duration(0), "history.retention.age"),
 		PerJob: int(get(b, int64(0), "history.retention.per_job")),
+		Size:   get(b, int64(0), "history.retention.size"),
 	}
 	if dsn := get(b, "", "history.dsn"); b.isSet("history.dsn") && !b.values["history.dsn"].refused {
 		h.Path, h.Address = b.dsn(dsn)
@@ -94,12 +109,34 @@ func (b *builder) address(scheme, dsn string) string {
 	if err != nil {
 		return refuse(reason.Of(reason.DatabaseAddress, scheme))
 	}
-	for _, option := range sortedNames(options) {
-		if known := databaseOptions()[scheme]; !slices.Contains(known, option) || len(options[option]) != 1 {
-			return refuse(reason.Of(reason.DatabaseOption, strconv.Quote(option), strings.Join(known, ", ")))
-		}
+	if why := suits(protections()[scheme], options); why.Code != "" {
+		return refuse(why)
+	}
+	if path := options.Get(rootCert); path != "" && !filepath.IsAbs(path) {
+		options.Set(rootCert, b.resolve(b.values["history.dsn"].at, path))
+		u.RawQuery = options.Encode()
+		return u.String()
 	}
 	return dsn
+}
+
+// suits refuses options that the driver would, and those that look as if they protected
+// something.
+func suits(p protection, options url.Values) reason.Reason {
+	known := []string{p.option, rootCert}
+	for _, option := range sortedNames(options) {
+		if !slices.Contains(known, option) || len(options[option]) != 1 {
+			return reason.Of(reason.DatabaseOption, strconv.Quote(option), strings.Join(known, ", "))
+		}
+	}
+	mode := options.Get(p.option)
+	switch {
+	case options.Has(p.option) && !slices.Contains(p.modes, mode):
+		return reason.Of(reason.DatabaseValue, p.option, strconv.Quote(mode), strings.Join(p.modes, ", "))
+	case options.Has(rootCert) && !slices.Contains(p.modes[:p.verifies], mode):
+		return reason.Of(reason.DatabaseUnverified, p.option+"="+p.modes[0])
+	}
+	return reason.Reason{}
 }
 
 // HistoryPassword returns the password of the user in the address of the history; ""

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -35,7 +36,19 @@ func TestFaultsOfHistory(t *testing.T) {
 			`t.toml:2:7: history.dsn: postgres:// must be followed by user, host and database (write "postgres://user@host/database")`,
 		}},
 		{"options_of_a_database", "[history]\ndsn = 'mysql://u@h/y?allowAllFiles=true'\n", []string{
-			`t.toml:2:7: history.dsn: "allowAllFiles" is no option of an address, or is there twice (options are tls)`,
+			`t.toml:2:7: history.dsn: "allowAllFiles" is no option of an address, or is there twice (options are tls, sslrootcert)`,
+		}},
+		{"mode_of_a_database", "[history]\ndsn = 'mysql://u@h/y?tls=custom'\n", []string{
+			`t.toml:2:7: history.dsn: tls cannot be "custom" (write true, preferred, skip-verify, false)`,
+		}},
+		{"mode_of_postgres", "[history]\ndsn = 'postgres://u@h/y?sslmode='\n", []string{
+			`t.toml:2:7: history.dsn: sslmode cannot be "" (write verify-full, verify-ca, require, prefer, allow, disable)`,
+		}},
+		{"authority_that_is_not_asked", "[history]\ndsn = 'postgres://u@h/y?sslrootcert=ca.pem'\n", []string{
+			`t.toml:2:7: history.dsn: nothing compares the certificate of the database with sslrootcert (add sslmode=verify-full)`,
+		}},
+		{"authority_that_is_passed_over", "[history]\ndsn = 'mysql://u@h/y?tls=preferred&sslrootcert=ca.pem'\n", []string{
+			`t.toml:2:7: history.dsn: nothing compares the certificate of the database with sslrootcert (add tls=true)`,
 		}},
 		{"dsn_without_scheme", "[history]\ndsn = 'history.db'\n", []string{
 			`t.toml:2:7: history.dsn: the address of a database has a scheme (write "sqlite://history.db")`,
@@ -68,8 +81,10 @@ func TestHistoryOnAServer(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"postgres://u@h/d": "postgres://u@h/d",
-		"postgresql://u@h:5433/d?sslmode=verify-full":    "postgres://u@h:5433/d?sslmode=verify-full",
-		"mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify": "mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify",
+		"postgresql://u@h:5433/d?sslmode=verify-full":        "postgres://u@h:5433/d?sslmode=verify-full",
+		"mysql://u@h/d?tls=true&sslrootcert=/a/ca.pem":       "mysql://u@h/d?tls=true&sslrootcert=/a/ca.pem",
+		"postgres://u@h/d?sslmode=verify-full&sslrootcert=a": "postgres://u@h/d?sslmode=verify-full&sslrootcert=" + url.QueryEscape(abs(t, "a")),
+		"mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify":     "mysql://wasm-jobd@[::1]:3307/d?tls=skip-verify",
 	} {
 		f, err := Parse("t.toml", []byte("[history]\ndsn = '"+address+"'\npassword = 'env:P'\nelasticjob_tables = true\n"), Options{})
 		if err != nil {

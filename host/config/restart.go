@@ -41,6 +41,7 @@ func fixed() []fixedSetting {
 		{"history.elasticjob_tables", func(f *File) any { return f.History.ElasticJob }},
 		{"history.retention.age", func(f *File) any { return f.History.Age }},
 		{"history.retention.per_job", func(f *File) any { return f.History.PerJob }},
+		{"history.retention.size", func(f *File) any { return f.History.Size }},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.R
 			state, message string
 			at             int64
 		}{
-			{"TASK_STAGING", "Job '" + job + "' execute begin.", r.Start}, {"TASK_RUNNING", "", r.Start}, {end, message, r.End},
+			{"TASK_STAGING", "Job '" + job + "' execute begin.", r.Start}, {"TASK_RUNNING", "", r.Start}, {end, message, max(r.Start, r.End)}, // 0 is unknown, and a row without a time is never purged
 		} {
 			if _, err := state.ExecContext(ctx, idOf(r, step.state), job, task, ip, fmt.Sprintf("[%d]", r.Item), step.state, step.message, timestamp(step.at)); err != nil {
 				return err
@@ -86,6 +87,62 @@ func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.R
 		}
 	}
 	return nil
+}
+
+// purgeElasticJob deletes rows by the age of their time, in small transactions. Those
+// that members of ElasticJob wrote stay: their ids have another length.
+func (s *Store) purgeElasticJob(ctx context.Context, keep Retention) error {
+	if !s.elasticJob || keep.Age == 0 {
+		return nil
+	}
+	for table, at := range map[string]string{"JOB_EXECUTION_LOG": "start_time", "JOB_STATUS_TRACE_LOG": "creation_time"} {
+		old := &conditions{}
+		old.add(at+" < ?", keep.Now.Add(-keep.Age))
+		old.add("CHAR_LENGTH(id) = ?", idLength)
+		if keep.Job != "" {
+			old.add("job_name = ?", shorten(keep.Job, 100))
+		}
+		for last, n := "", purgeChunk; n == purgeChunk; {
+			var err error
+			if last, n, err = s.purgeIDs(ctx, table, old, last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// purgeIDs deletes a chunk of the rows whose ids come after one. It returns the last, so
+// that the table, which has no index of times, is read once.
+func (s *Store) purgeIDs(ctx context.Context, table string, old *conditions, after string) (last string, n int, err error) {
+	rows, err := s.query(ctx, "SELECT id FROM "+table+old.String()+" AND id > ? ORDER BY id LIMIT ?", append(slices.Clip(old.args), after, purgeChunk)...)
+	if err != nil {
+		return "", 0, s.fail("look for old rows of "+table, err)
+	}
+	defer rows.Close()
+	ids := make([]string, 0, purgeChunk)
+	for rows.Next() {
+		if err := rows.Scan(&last); err != nil {
+			return "", 0, s.fail("look for old rows of "+table, err)
+		}
+		ids = append(ids, last)
+	}
+	if err := rows.Err(); err != nil || len(ids) == 0 {
+		return "", 0, s.fail("look for old rows of "+table, err)
+	}
+	return last, len(ids), s.exclusively(ctx, fmt.Sprintf("purge %d rows of %s", len(ids), table), func(ctx context.Context, tx *sql.Tx) error {
+		del, err := tx.PrepareContext(ctx, s.dialect.bind("DELETE FROM "+table+" WHERE id = ?"))
+		if err != nil {
+			return err
+		}
+		defer del.Close()
+		for _, id := range ids {
+			if _, err := del.ExecContext(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func failureOf(r *trace.Row) string {
@@ -109,10 +166,13 @@ func sourceOf(c trace.Cause) string {
 	return "NORMAL_TRIGGER"
 }
 
+// idLength is the length of our ids. Those of ElasticJob have 36 characters.
+const idLength = 32
+
 // idOf is the id of what is said of a row: the same whenever it comes.
 func idOf(r *trace.Row, what string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d %s", r.Job, r.Item, r.Run, r.Attempt, what))
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:idLength/2])
 }
 
 // shorten makes s a text of so many characters, as ElasticJob counts. Its tables may be

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,6 +84,59 @@ func TestTablesOfElasticJob(t *testing.T) {
 			if n := lines("SELECT CONCAT_WS('/', COUNT(*), MAX(CHAR_LENGTH(failure_cause)), MAX(CHAR_LENGTH(task_id))) FROM JOB_EXECUTION_LOG"); n[0] != "3/4000/255" {
 				t.Errorf("executions, longest cause, longest id: %s", n)
 			}
+		})
+	}
+}
+
+// Rows of ours go by age, in chunks, and what ElasticJob wrote stays.
+func TestTablesOfElasticJobArePurged(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc := address(t, server(t).Database(t))
+			loc.ElasticJob = true
+			s := open(t, loc)
+			now := time.UnixMilli(1_767_225_600_000)
+			at := func(job string, n int64, age time.Duration) trace.Row {
+				r := run(job, 0, 10_000+n)
+				r.Start = now.Add(-age).UnixMilli()
+				r.End = r.Start + 1
+				return r
+			}
+			var rows []trace.Row
+			for n := range int64(600) {
+				rows = append(rows, at("a", n, 48*time.Hour))
+			}
+			open := at("a", 601, 48*time.Hour)
+			open.End = 0
+			write(t, s, append(rows, open, at("a", 602, time.Hour), at("b", 1, 48*time.Hour))...)
+			db, err := loc.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			const java = "INSERT INTO JOB_EXECUTION_LOG (id, job_name, task_id, hostname, ip, sharding_item, execution_source, is_success, start_time) " +
+				"VALUES ('01234567-89ab-cdef-0123-456789abcdef', 'a', '', '', '', 0, 'NORMAL_TRIGGER', (1 = 1), '2001-01-01 00:00:00')"
+			if _, err := db.ExecContext(t.Context(), java); err != nil {
+				t.Fatal(err)
+			}
+			expect := func(keep sqltrace.Retention, executions, states int) {
+				t.Helper()
+				keep.Now = now
+				if _, err := s.Purge(t.Context(), keep); err != nil {
+					t.Fatal(err)
+				}
+				for table, want := range map[string]int{"JOB_EXECUTION_LOG": executions, "JOB_STATUS_TRACE_LOG": states} {
+					var got int
+					if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&got); err != nil || got != want {
+						t.Errorf("%+v: %s has %d rows, %v; want %d", keep, table, got, err, want)
+					}
+				}
+			}
+			expect(sqltrace.Retention{PerJob: 10_000}, 604, 603*3)
+			expect(sqltrace.Retention{Age: 24 * time.Hour, Job: "b"}, 603, 602*3)
+			expect(sqltrace.Retention{Age: 24 * time.Hour}, 2, 3)
 		})
 	}
 }

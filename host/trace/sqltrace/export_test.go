@@ -1,6 +1,19 @@
 package sqltrace
 
-import "database/sql"
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"time"
+)
 
 // DB opens a history for what only tests do to it.
 func (l Location) DB() (*sql.DB, error) { return sql.Open(l.dialect.driver, l.writer) }
+
+// Hasty makes a Store give a server up sooner.
+func (s *Store) Hasty(patience time.Duration) { s.patience = patience }
+
+// OpenSmallSpool is OpenSpool with a file of so many bytes at most.
+func OpenSmallSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, most int64) (*Spool, error) {
+	return openSpool(ctx, to, file, log, most)
+}

@@ -46,7 +46,7 @@ func BenchmarkHistory(b *testing.B) {
 				}
 			}
 			b.Logf("%d rows written in %s", *benchRows, time.Since(begun).Round(time.Second))
-			item := 1
+			item, none := 1, 999
 			middle := benchRow(*benchRows / 2)
 			for _, c := range []struct {
 				name   string
@@ -60,6 +60,7 @@ func BenchmarkHistory(b *testing.B) {
 				{"job_and_state", sqltrace.Filter{Job: "job-500", State: trace.Failed}},
 				{"large_job_and_rare_state", sqltrace.Filter{Job: "job-0", State: trace.Lost}},
 				{"job_and_item", sqltrace.Filter{Job: "job-500", Item: &item}},
+				{"large_job_and_no_item", sqltrace.Filter{Job: "job-0", Item: &none}},
 				{"run", sqltrace.Filter{Job: middle.Job, Item: &middle.Item, Run: middle.Run}},
 				{"times", sqltrace.Filter{Since: middle.Instant, Until: middle.Instant + 3_600_000}},
 				{"deep_page", sqltrace.Filter{Cursor: sqltrace.After(&middle)}},

@@ -59,9 +59,23 @@ func fileSource(path, mode, key, value string) string {
 	return u.String()
 }
 
+// pageBytes is the size of SQLite's pages.
+const pageBytes = 4096
+
+// bounded is a file that does not grow beyond so many bytes.
+func (l Location) bounded(most int64) Location {
+	l.writer += "&_pragma=" + url.QueryEscape(fmt.Sprintf("max_page_count(%d)", most/pageBytes))
+	return l
+}
+
+// MySQLAuthority is the name under which the program gives the driver of MySQL the TLS
+// configuration for an address with sslrootcert.
+const MySQLAuthority = "wasmjobd-history"
+
 // Address is the history at an address postgres://user@host/database, or
 // mysql://user@host/database, which has no password in it. Its drivers are
-// github.com/jackc/pgx/v5/stdlib and github.com/go-sql-driver/mysql.
+// github.com/jackc/pgx/v5/stdlib and github.com/go-sql-driver/mysql. Beside it may stand
+// sslmode or tls, and sslrootcert: the file with the authority that the certificate must be of.
 func Address(dsn, password string) (Location, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -101,6 +115,10 @@ func mysqlSource(u *url.URL, password string) string {
 		"time_zone": {"'+00:00'"},            // of what the driver sends
 	}
 	maps.Copy(q, u.Query())
+	if q.Has("sslrootcert") {
+		q.Del("sslrootcert")
+		q.Set("tls", MySQLAuthority)
+	}
 	return u.User.Username() + ":" + password + "@tcp(" + host + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + q.Encode()
 }
 

@@ -142,7 +142,7 @@ func (r *Reader) step(ctx context.Context, version int) error {
 	})
 }
 
-// widen adds the columns, and the index, that need no new version: the cron expression from which a
+// widen adds the columns, and the indexes, that need no new version: the cron expression from which a
 // row's instants come, the code of its reason, and the end of the guest's log. They
 // are NULL where there is no value, or an older server wrote the row.
 func (r *Reader) widen(ctx context.Context) error {
@@ -161,9 +161,13 @@ func (r *Reader) widen(ctx context.Context) error {
 			return r.fail("add a column to its tables", err)
 		}
 	}
-	const index = " wasmjobd_run_job_state ON wasmjobd_run (job, state, instant_ms, item, run, attempt)"
-	if _, err := r.db.ExecContext(ctx, r.dialect.index+index); err != nil && !r.dialect.wasMade(err) {
-		return r.fail("add an index to its tables", err)
+	for _, index := range []string{
+		" wasmjobd_run_job_state ON wasmjobd_run (job, state, instant_ms, item, run, attempt)",
+		" wasmjobd_run_job_item ON wasmjobd_run (job, item, instant_ms, run, attempt)",
+	} {
+		if _, err := r.db.ExecContext(ctx, r.dialect.index+index); err != nil && !r.dialect.wasMade(err) {
+			return r.fail("add an index to its tables", err)
+		}
 	}
 	return nil
 }

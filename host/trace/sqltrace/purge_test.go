@@ -35,6 +35,12 @@ func TestPurge(t *testing.T) {
 		{"by both", sqltrace.Retention{Age: 100 * time.Millisecond, PerJob: 30, Now: now}, 30 + 2},
 		{"one job", sqltrace.Retention{PerJob: 1, Job: "b"}, 1300 + 1},
 		{"more than there are", sqltrace.Retention{PerJob: 5000}, 1304},
+		{"by bytes", sqltrace.Retention{Bytes: 100 * 347}, 101},
+		{"by bytes, in several reads", sqltrace.Retention{Bytes: 300*347 + 800*340}, 1100},
+		{"by bytes that all have", sqltrace.Retention{Bytes: 1 << 40}, 1304},
+		{"by bytes and age", sqltrace.Retention{Bytes: 1 << 40, Age: 100 * time.Millisecond, Now: now}, 400 + 2},
+		{"by bytes of what stays", sqltrace.Retention{Bytes: 10*347 + 339, PerJob: 10}, 10 + 1},
+		{"by bytes of one job", sqltrace.Retention{Bytes: 1, Job: "b"}, 1300 + 1},
 		{"all", sqltrace.Retention{Age: time.Millisecond, Now: now.Add(time.Hour)}, 0},
 	}
 	var rows []trace.Row
@@ -88,13 +94,17 @@ func TestPurgeKeepsAttemptsTogether(t *testing.T) {
 		if err != nil || gone != 4 {
 			t.Errorf("%d gone, %v; want the 4 attempts of the oldest run", gone, err)
 		}
+		gone, err = s.Purge(t.Context(), sqltrace.Retention{Bytes: 1})
+		if err != nil || gone != 4 {
+			t.Errorf("%d gone, %v; want the 4 attempts of the run before the newest", gone, err)
+		}
 	})
 }
 
 func TestPurgeRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	s := open(t, locate(t))
-	for _, keep := range []sqltrace.Retention{{Age: -1}, {PerJob: -1}} {
+	for _, keep := range []sqltrace.Retention{{Age: -1}, {PerJob: -1}, {Bytes: -1}} {
 		if _, err := s.Purge(t.Context(), keep); err == nil {
 			t.Errorf("%+v: no error", keep)
 		}

@@ -136,7 +136,12 @@ func (f Filter) where() (*conditions, error) {
 // order is that of Query. Where there is one job it is left out, or databases do not
 // see that the index of jobs has this order.
 func (f Filter) order() string {
-	if f.Job != "" {
+	switch {
+	case f.Job != "" && f.Item != nil && f.Run != "":
+		// A run has few rows. The sign keeps SQLite from reading all of the job in this order,
+		// when the primary key leads to them.
+		return " ORDER BY +instant_ms DESC, item DESC, run DESC, attempt DESC"
+	case f.Job != "":
 		return " ORDER BY instant_ms DESC, item DESC, run DESC, attempt DESC"
 	}
 	return " ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC"

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // Spool is a Sink for a history on a server. While that is away, rows wait in a file,
-// which is a history, too: the registry has room for few of them.
+// which is a history, too: the registry has room for few of them. Where that is full
+// rows are refused, and whoever writes keeps them.
 type Spool struct {
 	to   *Store
 	file *Store
@@ -20,24 +22,39 @@ type Spool struct {
 	// turn holds one token, with which waiting is looked at and changed: a row must not
 	// overtake what waits of its run.
 	turn    chan struct{}
-	waiting bool          // the file has rows
+	waiting atomic.Bool   // the file has rows
 	wake    chan struct{} // an element: rows wait since Deliver looked
 }
 
+// MaxSpool is how many bytes the file has at most: millions of rows.
+const MaxSpool = 1 << 30
+
 // OpenSpool opens the file, and makes it. The caller runs Deliver.
 func OpenSpool(ctx context.Context, to *Store, file Location, log *slog.Logger) (*Spool, error) {
-	f, err := Open(ctx, file)
+	return openSpool(ctx, to, file, log, MaxSpool)
+}
+
+func openSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, most int64) (*Spool, error) {
+	f, err := Open(ctx, file.bounded(most))
 	if err != nil {
 		return nil, err
 	}
-	// Rows of an earlier process are looked for as if they were there.
-	s := &Spool{to: to, file: f, log: log, turn: make(chan struct{}, 1), waiting: true, wake: make(chan struct{}, 1)}
+	s := &Spool{to: to, file: f, log: log, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	s.waiting.Store(true) // rows of an earlier process are looked for as if they were there
 	s.wake <- struct{}{}
 	return s, nil
 }
 
 // Close closes the file. Deliver must have ended.
 func (s *Spool) Close() error { return s.file.Close() }
+
+// Waiting counts the rows that are in the file alone.
+func (s *Spool) Waiting(ctx context.Context) (n int64, err error) {
+	if s.waiting.Load() {
+		err = s.file.queryRow(ctx, "SELECT COUNT(*) FROM wasmjobd_run").Scan(&n)
+	}
+	return n, s.file.fail("count rows", err)
+}
 
 // Write implements trace.Sink. Rows are on the disk of the server, or on that of this
 // machine.
@@ -46,20 +63,29 @@ func (s *Spool) Write(ctx context.Context, batch []trace.Row) error {
 		return err
 	}
 	defer s.give()
-	if s.waiting {
-		return s.file.Write(ctx, batch)
+	if s.waiting.Load() {
+		return s.keep(ctx, batch)
 	}
 	err := s.to.Write(ctx, batch)
 	if err == nil || errors.Is(err, trace.ErrRow) || ctx.Err() != nil {
 		return err
 	}
-	if also := s.file.Write(ctx, batch); also != nil {
+	if also := s.keep(ctx, batch); also != nil {
 		return errors.Join(err, also)
 	}
-	s.waiting = true
+	s.waiting.Store(true)
 	s.wake <- struct{}{} // Deliver took the one before, or waiting would be true
 	s.log.Warn("the history is away; rows wait in a file", "file", s.file.place, "error", err)
 	return nil
+}
+
+// keep writes rows to the file.
+func (s *Spool) keep(ctx context.Context, batch []trace.Row) error {
+	err := s.file.Write(ctx, batch)
+	if codeOf(err) == codeFull {
+		return fmt.Errorf("there is no room for rows that wait; make the history reachable, or room on the disk: %w", err)
+	}
+	return err
 }
 
 func (s *Spool) take(ctx context.Context) error {
@@ -139,7 +165,7 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 	if rows, err = s.file.first(ctx, 1); err != nil || len(rows) > 0 {
 		return len(rows), err // it came meanwhile, and is brought by the next turn
 	}
-	s.waiting = false
+	s.waiting.Store(false)
 	return 0, nil
 }
 

@@ -10,6 +10,7 @@ package sqltrace
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -102,6 +103,8 @@ type Store struct {
 	// fair and ends with a context, which that of the database is and does not.
 	writing chan struct{}
 	ready   bool // the tables are up to date; whoever has the token may look
+	// patience is serverTime, but for tests.
+	patience time.Duration
 }
 
 // writeAhead switches the database to a write-ahead log. If several connections do
@@ -146,7 +149,7 @@ func Later(at Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", writing: make(chan struct{}, 1)}, nil
+	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", writing: make(chan struct{}, 1), patience: serverTime}, nil
 }
 
 // Ready brings the tables up to date, unless they are.
@@ -156,8 +159,16 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // alone calls do, one at a time in this process, when the tables are up to date.
 func (s *Store) alone(ctx context.Context, what string, do func() error) error {
+	var late <-chan time.Time
+	if s.file == "" { // whoever has the token may wait for a server that is frozen
+		limit := time.NewTimer(s.patience)
+		defer limit.Stop()
+		late = limit.C
+	}
 	select {
 	case s.writing <- struct{}{}:
+	case <-late:
+		return fmt.Errorf("history %s: %s: the request before got no answer for %s", s.place, what, s.patience)
 	case <-ctx.Done():
 		return fmt.Errorf("history %s: %s: %w", s.place, what, ctx.Err())
 	}
@@ -190,7 +201,7 @@ func (s *Store) exclusively(ctx context.Context, what string, do func(context.Co
 		if s.file != "" { // it waits as long as the disk does
 			return s.transact(ctx, what, func(tx *sql.Tx) error { return do(ctx, tx) })
 		}
-		within, cancel := context.WithTimeout(ctx, serverTime)
+		within, cancel := context.WithTimeout(ctx, s.patience)
 		defer cancel()
 		return s.transact(within, what, func(tx *sql.Tx) error { return do(within, tx) })
 	})
@@ -211,11 +222,12 @@ func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) err
 	return nil
 }
 
-// SQLite's primary result codes that this package distinguishes; the last two mean
-// that the file is damaged.
+// SQLite's primary result codes that this package distinguishes; ErrDamaged is for
+// codeCorrupt and codeNotADB.
 const (
 	codeCantOpen = 14
 	codeCorrupt  = 11
+	codeFull     = 13
 	codeNotADB   = 26
 )
 
@@ -241,6 +253,9 @@ func (r *Reader) fail(what string, err error) error {
 		if why := whyClosed(r.file); why != nil {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
+	}
+	if unknown := new(tls.CertificateVerificationError); errors.As(err, &unknown) {
+		err = fmt.Errorf("%w; the address has to name the host as its certificate does, and with sslrootcert the file of who signed it", err)
 	}
 	if strings.Contains(err.Error(), "\n") {
 		err = oneLine{err}

@@ -25,6 +25,7 @@ func MariaDB(t testing.TB) *Server {
 			return exec.Command("/usr/bin/mariadb-install-db", "--no-defaults", "--datadir="+filepath.Join(dir, "data"), //nolint:noctx,gosec // it is short, and ours
 				"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve")
 		},
+		secure: func(cert, key string) []string { return []string{"--ssl-cert=" + cert, "--ssl-key=" + key} },
 		run: func(dir string, port int) *exec.Cmd {
 			return exec.Command(program, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--port="+strconv.Itoa(port), //nolint:noctx,gosec // Kill ends it
 				"--bind-address=127.0.0.1", "--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),

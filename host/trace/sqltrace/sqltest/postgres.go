@@ -26,6 +26,9 @@ func Postgres(t testing.TB) *Server {
 			return exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-D", filepath.Join(dir, "data"), "-U", User, "-E", "UTF8", "--locale=C.UTF-8", //nolint:noctx,gosec // it is short, and ours
 				"--auth=scram-sha-256", "--pwfile="+write(dir, "password", Password))
 		},
+		secure: func(cert, key string) []string {
+			return []string{"-c", "ssl=on", "-c", "ssl_cert_file=" + cert, "-c", "ssl_key_file=" + key}
+		},
 		run: func(dir string, port int) *exec.Cmd {
 			return exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-k", dir, //nolint:noctx,gosec // Kill ends it
 				"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200")

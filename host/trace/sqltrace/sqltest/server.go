@@ -45,6 +45,7 @@ type Server struct {
 	kind    *kind
 	dir     string // its data and its log
 	port    int
+	more    []string // arguments
 	process *process
 	made    atomic.Int64 // databases
 }
@@ -66,6 +67,8 @@ type kind struct {
 	// make creates the data in a folder; run is how the server is run there.
 	make func(dir string) *exec.Cmd
 	run  func(dir string, port int) *exec.Cmd
+	// secure are arguments with which it speaks TLS, too.
+	secure func(cert, key string) []string
 }
 
 // shared has one server of a kind for all tests of the process.
@@ -113,6 +116,22 @@ func (s *Server) Start(t testing.TB) *Server {
 	}
 	t.Cleanup(own.remove)
 	return own
+}
+
+// Secure starts the server again, and offers TLS with a certificate and its key, in PEM.
+func (s *Server) Secure(t testing.TB, cert, key []byte) {
+	t.Helper()
+	paths := []string{filepath.Join(s.dir, "cert.pem"), filepath.Join(s.dir, "key.pem")}
+	for i, text := range [][]byte{cert, key} {
+		if err := os.WriteFile(paths[i], text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.give(paths[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.more = s.kind.secure(paths[0], paths[1])
+	s.Restart(t)
 }
 
 func start(k *kind) (*Server, error) {
@@ -163,6 +182,7 @@ func (s *Server) launch() error {
 		return fmt.Errorf("make a log: %w", err)
 	}
 	cmd := s.kind.run(s.dir, s.port)
+	cmd.Args = append(cmd.Args, s.more...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, asNobody()
 	if err := cmd.Start(); err != nil {
 		_ = log.Close()

@@ -1,0 +1,115 @@
+package sqltrace
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// walkRows is how many rows are looked at together: no read lasts long.
+const walkRows = 1000
+
+// What a row takes beside its texts: numbers and short words in the table, and what its
+// indexes repeat of them. Names are in the table and in six indexes.
+const (
+	rowBytes   = 300
+	nameCopies = 7
+)
+
+// sized are the columns whose texts may be long.
+const sized = "reason, instance, task_id, result, error, digest, metrics, schedule, reason_code, " + guestLog
+
+// overflow adds up what rows take, the newest first, and returns those that are older
+// than what fits; nil if all fit. Rows that go for another reason are passed over; if goes
+// is given, it also counts how many go.
+func (r *Reader) overflow(ctx context.Context, keep Retention, goes func(*trace.Row) bool) (old *expired, count int64, err error) {
+	if keep.Bytes == 0 {
+		return nil, 0, nil
+	}
+	var total int64
+	var cut *trace.Row // the run that fits no more; its attempts stay together
+	for row, bytes := range r.walk(ctx, keep.Job, &err) {
+		switch {
+		case goes != nil && goes(row):
+		case cut == nil:
+			if total += bytes; total > keep.Bytes {
+				cut = row
+			}
+		case row.Instant == cut.Instant && row.Job == cut.Job && row.Item == cut.Item && row.Run == cut.Run:
+		case goes == nil:
+			return olderThan(cut, keep.Job), 0, nil
+		default:
+			count++
+		}
+	}
+	return nil, count, err
+}
+
+// olderThan are the rows before a run, of one job or of all.
+func olderThan(cut *trace.Row, job string) *expired {
+	old := &expired{order: "instant_ms, job, item, run, attempt"}
+	old.add("instant_ms <= ?", cut.Instant) // this alone tells MySQL where to begin
+	if job == "" {
+		old.add("(instant_ms, job, item, run) < (?, ?, ?, ?)", cut.Instant, cut.Job, cut.Item, cut.Run)
+		return old
+	}
+	old.order = "instant_ms, item, run, attempt"
+	old.add("job = ?", job)
+	old.add("(instant_ms, item, run) < (?, ?, ?)", cut.Instant, cut.Item, cut.Run)
+	return old
+}
+
+// walk yields the rows of a job, or of all, newest first, and what each takes. It ends
+// early with an error.
+func (r *Reader) walk(ctx context.Context, job string, failed *error) iter.Seq2[*trace.Row, int64] {
+	return func(yield func(*trace.Row, int64) bool) {
+		for f := (Filter{Job: job}); ; {
+			rows, bytes, err := r.sizes(ctx, f)
+			if err != nil {
+				*failed = err
+				return
+			}
+			for i := range rows {
+				if !yield(&rows[i], bytes[i]) {
+					return
+				}
+			}
+			if len(rows) < walkRows {
+				return
+			}
+			f.Cursor = After(&rows[walkRows-1])
+		}
+	}
+}
+
+// sizes are some rows, with what orders them, and what each takes.
+func (r *Reader) sizes(ctx context.Context, f Filter) (rows []trace.Row, bytes []int64, err error) {
+	w, err := f.where()
+	if err != nil {
+		return nil, nil, err
+	}
+	var texts []string
+	for name := range strings.SplitSeq(sized, ", ") {
+		if strings.Contains(r.columns, name) { // else it is a column that this table has not got
+			texts = append(texts, "COALESCE(OCTET_LENGTH("+name+"), 0)")
+		}
+	}
+	found, err := r.query(ctx, fmt.Sprintf("SELECT job, item, run, attempt, instant_ms, last_ms, %s FROM wasmjobd_run%s%s LIMIT %d",
+		strings.Join(texts, " + "), w, f.order(), walkRows), w.args...)
+	if err != nil {
+		return nil, nil, r.fail("look at the size of rows", err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var x trace.Row
+		var n int64
+		if err := found.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &n); err != nil {
+			return nil, nil, r.fail("look at the size of rows", err)
+		}
+		rows, bytes = append(rows, x), append(bytes, n+rowBytes+nameCopies*int64(len(x.Job)+len(x.Run)))
+	}
+	return rows, bytes, r.fail("look at the size of rows", found.Err())
+}
