@@ -74,8 +74,8 @@ func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: assigner, Changed: changed,
-		Labels: h.o.Labels, Address: h.store.Address(), Knows: assign.Known(h.o.Strategies),
-		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
+		Announced: runner.Announced{Labels: h.o.Labels, Address: h.store.Address()}, Knows: assign.Known(h.o.Strategies),
+		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log, Logs: h.o.Logs,
 	}
 	if !j.found {
 		o.Define = func(file job.Config) definition.Definition {

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/runlog"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/strategy"
 )
@@ -124,6 +125,8 @@ type Options struct {
 	// Discover makes this server also run jobs that others have defined in the
 	// registry, unless a limit or a missing module prevents it.
 	Discover bool
+	// Created is Discover for the jobs alone that no file has had: an operator made them.
+	Created bool
 	// Peers configures the exchange of modules between servers.
 	Peers Peers
 	// MonitorIP is the address for the MonitorPort of jobs; empty: 127.0.0.1. Everybody
@@ -175,6 +178,8 @@ type Options struct {
 	// job waits for a handler that blocks. When the queue is full, records are lost,
 	// and the log says how many.
 	Log *slog.Logger
+	// Logs has the lines of the runs for those who follow them; nil: nobody does.
+	Logs *runlog.Logs
 	// Observe receives the start and the end of each guest, failed strategies and
 	// refused modules, in order and one at a time, from its own goroutine. When it
 	// blocks and its queue is full, events are lost, and the log says so. The end of Run
@@ -257,7 +262,7 @@ func (o *Options) validate() error {
 	case o.DrainTimeout > 0 && o.NoDrain:
 		add("time to drain: %v is set, and NoDrain as well; leave one of them out", o.DrainTimeout)
 	}
-	if o.Runner == nil && o.DataDir == "" && (len(o.Jobs) > 0 || o.Discover) {
+	if o.Runner == nil && o.DataDir == "" && (len(o.Jobs) > 0 || o.Discover || o.Created) {
 		add(noDataDir)
 	}
 	if c, err := outbound.New(nil, outbound.Options{AllowPrivate: o.PrivateHosts}); err != nil {

@@ -54,6 +54,7 @@ var layers = []layer{
 		why:   "an adapter knows the port and the one library that it makes safe"},
 	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
 
+	{pkg: "host/runlog", why: "it keeps lines; who logs and who follows is not its business"},
 	{pkg: "host/trace", may: []string{"host/job", "host/reason"}, why: "rows are nouns; who keeps them comes later"},
 	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "modernc.org/sqlite", "internal/smalldisk", "host/trace/sqltrace/sqltest"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
@@ -114,7 +115,7 @@ var layers = []layer{
 	{pkg: "host/internal/finder", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/discovery", "host/internal/layout", "host/internal/session", "host/job", "host/reason", "host/registry"}, tests: []string{"host/internal/protocol", "host/registry/embedded"},
 		why: "it carries out what discovery decides; how a job runs here, the host says"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
+	{pkg: "host/internal/runner", may: []string{"host/runlog", "host/internal/admission", "host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/internal/finder", "host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/clock", may: []string{"host/internal/runner", "host/internal/schedule", "host/job"}, why: "it is the runner's clock, made of a schedule; what happens at an instant is decided elsewhere"},
@@ -133,14 +134,14 @@ var layers = []layer{
 	{pkg: "host/internal/missed", may: []string{"host/job", "host/registry", "host/trace", "host/internal/clock", "host/internal/definition", "host/internal/layout", "host/internal/protocol", "host/internal/runner"},
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
-	{pkg: "host", may: []string{"strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+	{pkg: "host", may: []string{"strategy", "host/runlog", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
 		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/dump", "host/internal/finder", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/supply", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
 	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/internal/layout/v21", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
-	{pkg: "host/operator", may: []string{"internal/nearest", "host", "host/guest", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/layout/spelling", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
+	{pkg: "host/operator", may: []string{"host/runlog", "internal/nearest", "host", "host/guest", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/layout/spelling", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it reads and writes the registry; it joins nothing and runs nothing"},
 	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
@@ -156,13 +157,13 @@ var layers = []layer{
 		tests: []string{"host/job", "host/registry", "host/registry/embedded", "github.com/prometheus/client_model", "github.com/prometheus/common"},
 		why:   "it adds up what a host reports; who may ask for it is decided above"},
 	{pkg: "host/alert", may: []string{"host", "host/operator", "host/internal/backoff", "host/internal/layout/clustertree", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
-		tests: []string{"host/registry/embedded"},
-		why:   "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
-	{pkg: "host/admin", may: []string{"host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
+		libs: []string{"github.com/wneessen/go-mail"}, tests: []string{"host/registry/embedded", "github.com/emersion/go-smtp", "github.com/emersion/go-sasl"},
+		why: "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
+	{pkg: "host/admin", may: []string{"host/runlog", "host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/alert", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics"},
+	{pkg: "cmd/wasmjobd", may: []string{"host/runlog", "internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/alert", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics"},
 		libs:  []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/trace/sqltrace/sqltest", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -190,6 +191,7 @@ var owners = map[string]string{
 	"github.com/rogpeppe/go-internal": "cmd/wasmjobd",
 
 	"github.com/prometheus/client_golang": "host/metrics",
+	"github.com/wneessen/go-mail":         "host/alert",
 }
 
 // furtherImporters are further importers, each of which has nothing to do with the first.

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/runlog"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -28,7 +29,7 @@ const (
 type guest struct {
 	member *member
 	call   job.Call
-	lines  *runLines // that it has logged
+	lines  *runlog.Lines // that it has logged
 	entry  protocol.Entry
 	end    context.CancelFunc
 	grace  time.Duration
@@ -96,11 +97,12 @@ func (m *member) startGuest(e protocol.Run) {
 		g.grace = defaultGrace
 	}
 	g.call.Why = m.stopQuery(g)
-	g.call.Log, g.lines = logOf(g.call.Log, g.call.RunID, g.call.Attempt)
+	g.call.Log, g.lines = m.Logs.Begin(g.call.Log, g.call.RunID, g.call.Attempt)
 	m.guests.add(g)
 	leave := m.fenceGuest(g)
 	m.life.start(func() {
 		defer end()
+		defer m.Logs.End(g.lines)
 		how := m.runAttempt(ctx, g)
 		g.markReturned()
 		leave()
@@ -141,7 +143,7 @@ func (m *member) runAttempt(ctx context.Context, g *guest) protocol.End {
 	}
 	stretch() // not before: very many guests may be waiting
 	began := time.Now()
-	g.lines.began = began
+	g.lines.Began(began)
 	m.reportEvent(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
 		deadline := time.AfterFunc(limit, func() { g.askToStop(job.StopDeadline, reason.Reason{}) })
@@ -159,7 +161,7 @@ func (m *member) runAttempt(ctx context.Context, g *guest) protocol.End {
 	m.results.put(g.entry, resultText{
 		result: printable(out.Result), fault: out.Error, code: out.Code, hasCode: out.HasCode, digest: out.Digest, taskID: g.call.TaskID,
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
-		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics), log: g.lines.kept(),
+		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics), log: g.lines.Kept(),
 	})
 	m.reportEvent(g, ended, &in, &out)
 	return in

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
 // callListener calls the listener of a fire. One server of all does that, and the call is no
@@ -18,7 +19,7 @@ func (m *member) callListener(e protocol.Listen) {
 		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),
 		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence,
 	}
-	call.Log, _ = logOf(m.guestLog(), call.RunID, call.Attempt)
+	call.Log, _ = (*runlog.Logs)(nil).Begin(m.guestLog(), call.RunID, call.Attempt)
 	if r := e.Results; r.Instant != 0 {
 		call.Results = &job.FireResults{Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped}
 	}

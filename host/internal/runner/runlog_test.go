@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -49,35 +48,3 @@ func TestRowHasTheLogOfItsAttempt(t *testing.T) {
 		must(t, reg.Close())
 	})
 }
-
-func TestLogOfAnAttemptIsBounded(t *testing.T) {
-	t.Parallel()
-	log, lines := logOf(slog.New(slog.DiscardHandler), "j/0/1", 1)
-	on := slog.New(all{log.Handler()})
-	if lines.kept() != "" {
-		t.Errorf("nothing was logged, kept is %q", lines.kept())
-	}
-	on.Info("first")
-	if got := lines.kept(); !strings.HasSuffix(got, "s info first\n") || strings.Contains(got, cutLog) {
-		t.Errorf("kept is %q", got)
-	}
-	for n := range 2_000 {
-		on.Info(fmt.Sprintf("line %d\nof two", n)) //nolint:sloglint // as guests do
-	}
-	on.Info(strings.Repeat("é", keptLine)) //nolint:sloglint // as guests do
-	got := lines.kept()
-	if len(got) > keptLog || len(got) < keptLog/2 || !utf8.ValidString(got) {
-		t.Errorf("%d bytes are kept", len(got))
-	}
-	if !strings.HasPrefix(got, cutLog+"+") || !strings.Contains(got, `line 1999\nof two`+"\n") || !strings.HasSuffix(got, "é…\n") {
-		t.Errorf("kept is %q", got)
-	}
-	if lines.kept() != got {
-		t.Error("to look at it changes it")
-	}
-}
-
-// all lets every line through.
-type all struct{ slog.Handler }
-
-func (all) Enabled(context.Context, slog.Level) bool { return true }

@@ -25,6 +25,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/runlog"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -157,6 +158,14 @@ const (
 	Resharded = "reshard" // this server has assigned the items as leader
 )
 
+// Announced is what other servers see of this one.
+type Announced struct {
+	// Labels are the labels of this server, which the strategies of all servers see.
+	Labels map[string]string
+	// Address is where other servers get modules from this one; empty: nowhere.
+	Address string
+}
+
 // Options configure a Runner. Workers, Commands, Looks, Observe and Log may be left
 // out.
 type Options struct {
@@ -185,15 +194,14 @@ type Options struct {
 	// Looks bound how many jobs of a server read all of their nodes at once, since
 	// they need the most memory then. Nil is no bound.
 	Looks Slots
-	// Labels are the labels of this server, which the strategies of all servers see.
-	Labels map[string]string
-	// Address is where other servers get modules from this one; empty: nowhere.
-	Address string
+	Announced
 	// DrainTimeout is how long guests may go on after the runner was asked to stop.
 	DrainTimeout time.Duration
 	// Knows reports whether this server has the strategy of that name; nil: it has
 	// any.
 	Knows func(strategy string) bool
+	// Logs has the lines of the runs for those who follow them; nil: nobody does.
+	Logs *runlog.Logs
 	// Observe is called in the goroutines of the guests, several at once. Neither
 	// it nor the log may block: they would hold up the loop and the end of guests.
 	// It may be nil.

@@ -1,4 +1,4 @@
-package runner
+package runlog
 
 import (
 	"context"
@@ -20,33 +20,79 @@ const (
 	cutLog = "… earlier lines are in the log of the server\n"
 )
 
-// runLog is the log of one attempt. It adds the run to every line in the log of the
+// handler is the log of one attempt. It adds the run to every line in the log of the
 // server, and keeps the last lines for the row.
-type runLog struct {
+type handler struct {
 	slog.Handler
-	of    *runLines
+	of    *Lines
 	named bool // the handler adds the run already
 }
 
-// runLines are the lines that are kept.
-type runLines struct {
+// Lines are the lines of an attempt that are kept.
+type Lines struct {
 	run     string
 	attempt int
 	began   time.Time
 
-	mu   sync.Mutex // guards the fields below: parts of a run log concurrently
-	text []byte
-	cut  bool
+	mu      sync.Mutex // guards the fields below: parts of a run log concurrently
+	text    []byte
+	written int64 // bytes of all lines, also of those that text has no more
+	cut     bool
+	ended   bool
+	more    chan struct{} // closed at the next line, or at the end; nil: nobody waits
 }
 
-// logOf returns the log of an attempt. to is the log of all guests.
-func logOf(to *slog.Logger, run string, attempt int) (*slog.Logger, *runLines) {
-	of := &runLines{run: run, attempt: attempt, began: time.Now()}
-	return slog.New(runLog{Handler: to.Handler(), of: of}), of
+// Began says when the attempt has begun, before its first line.
+func (l *Lines) Began(at time.Time) { l.began = at }
+
+// Attempt is the number of the attempt.
+func (l *Lines) Attempt() int { return l.attempt }
+
+// end says that no line follows, and takes no more memory than the lines.
+func (l *Lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.text) > keptLog {
+		l.shorten()
+	}
+	l.text, l.ended = slices.Clip(slices.Clone(l.text)), true
+	l.wake()
+}
+
+// size is what ended lines occupy.
+func (l *Lines) size() int { return len(l.text) }
+
+// wake tells those who wait for more. l.mu is held.
+func (l *Lines) wake() {
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
+}
+
+// Part is a piece of a log.
+type Part struct {
+	Text  string
+	Next  int64           // where the following part begins
+	Gap   bool            // lines before Text are not kept any more
+	Ended bool            // no line follows Text
+	More  <-chan struct{} // closed when there is more
+}
+
+// After returns what follows the first seen bytes of all lines.
+func (l *Lines) After(seen int64) Part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.more == nil && !l.ended {
+		l.more = make(chan struct{})
+	}
+	oldest := l.written - int64(len(l.text))
+	from := min(max(seen, oldest), l.written)
+	return Part{Text: string(l.text[from-oldest:]), Next: l.written, Gap: from != seen, Ended: l.ended, More: l.more}
 }
 
 // Handle implements slog.Handler.
-func (h runLog) Handle(ctx context.Context, r slog.Record) error {
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	h.of.add(&r)
 	if !h.named {
 		r = r.Clone()
@@ -57,7 +103,7 @@ func (h runLog) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler. The run comes after the job, which is the first
 // thing that is added.
-func (h runLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if !h.named {
 		attrs, h.named = slices.Concat(attrs, h.of.attrs()), true
 	}
@@ -66,7 +112,7 @@ func (h runLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup implements slog.Handler.
-func (h runLog) WithGroup(name string) slog.Handler {
+func (h handler) WithGroup(name string) slog.Handler {
 	if !h.named {
 		h.Handler, h.named = h.Handler.WithAttrs(h.of.attrs()), true
 	}
@@ -74,12 +120,12 @@ func (h runLog) WithGroup(name string) slog.Handler {
 	return h
 }
 
-func (l *runLines) attrs() []slog.Attr {
+func (l *Lines) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("run", l.run), slog.Int("attempt", l.attempt)}
 }
 
 // add keeps a line: the time since the attempt began, the level, message and attributes.
-func (l *runLines) add(r *slog.Record) {
+func (l *Lines) add(r *slog.Record) {
 	level := strings.ToLower(r.Level.String())
 	if r.Level < slog.LevelDebug {
 		level = "trace"
@@ -100,14 +146,19 @@ func (l *runLines) add(r *slog.Record) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ended { // a goroutine that the guest left behind
+		return
+	}
 	l.text = append(append(l.text, line...), '\n')
+	l.written += int64(len(line)) + 1
+	l.wake()
 	if len(l.text) > 2*keptLog { // seldom, since the text is copied
 		l.shorten()
 	}
 }
 
 // shorten drops the first lines until the rest is within the bound. l.mu is held.
-func (l *runLines) shorten() {
+func (l *Lines) shorten() {
 	over := len(l.text) - (keptLog - len(cutLog))
 	if over <= 0 {
 		return
@@ -116,8 +167,8 @@ func (l *runLines) shorten() {
 	l.text, l.cut = append(l.text[:0], l.text[end:]...), true
 }
 
-// kept returns the last lines.
-func (l *runLines) kept() string {
+// Kept returns the last lines.
+func (l *Lines) Kept() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.text) > keptLog || l.cut {
