@@ -4,6 +4,8 @@
 // It does not interpret a module: checking is the job of package sandbox. Here a
 // module is a sequence of bytes with a digest.
 //
+// Prune removes what nobody needs.
+//
 // Flow: LoadSource or Put → file <digest>.wasm in the store's directory → Get, which
 // verifies the digest before it returns the bytes.
 package module
@@ -43,7 +45,8 @@ const (
 type Store struct{ dir string }
 
 // Open opens the store in dir, which it creates with mode 0700 if necessary. It
-// removes temporary files that an interrupted Put left behind long ago.
+// removes temporary files that an interrupted Put left behind long ago, and gives back
+// what an interrupted Prune set aside.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
@@ -65,7 +68,8 @@ func Open(dir string) (*Store, error) {
 			return nil, fmt.Errorf("open module store: %w", err)
 		}
 	}
-	return &Store{dir: dir}, nil
+	s := &Store{dir: dir}
+	return s, s.restoreAll(entries)
 }
 
 // Put stores the bytes of r, at most limit, and returns their digest. After Put
@@ -114,7 +118,11 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 		return "", fmt.Errorf("store module: %w: its sha256 is %s, want %s", ErrPin, digest, pin)
 	}
 	if _, err := s.Get(digest); err == nil {
-		return digest, nil
+		// From now on it is a new one for Prune, unless that has just taken it away.
+		now := time.Now()
+		if os.Chtimes(s.path(digest), now, now) == nil {
+			return digest, nil
+		}
 	}
 	if err := f.Sync(); err != nil {
 		return "", fmt.Errorf("store module: %w", err)

@@ -1,8 +1,12 @@
 package supply
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
@@ -35,3 +39,31 @@ func (d Dir) Refused() (map[string]string, error) { return sandbox.RefusedModule
 
 // Retry makes the server compile a refused module again.
 func (d Dir) Retry(digest string) error { return sandbox.RetryModule(d.cache(), digest) }
+
+// Held lists the modules on the disk, none where there never was a server.
+func (d Dir) Held() ([]module.Held, error) {
+	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	disk, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	return disk.Held()
+}
+
+// Prune removes modules that were stored before a time and that nobody needs, or only lists
+// them.
+func (d Dir) Prune(before time.Time, dry bool, used module.Used) ([]module.Held, error) {
+	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	disk, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	if dry {
+		return disk.Prunable(before, used)
+	}
+	return disk.Prune(before, used)
+}

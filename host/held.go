@@ -1,0 +1,49 @@
+package host
+
+import (
+	"errors"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
+)
+
+// HeldModule is a module on the disk of a server.
+type HeldModule struct {
+	Digest string
+	Size   int64
+	Since  time.Time // when the server got it last
+}
+
+// HeldModules lists the modules that the server with the data directory dir has on its
+// disk, by digest.
+func HeldModules(dir string) ([]HeldModule, error) {
+	held, err := supply.Dir(dir).Held()
+	if err != nil {
+		return nil, failf(Internal, err, "data directory %s", dir)
+	}
+	return heldOf(held), nil
+}
+
+// PruneModules removes from the disk of the server with the data directory dir, which may
+// be running, the modules that it got last before a time and that used does not name. It
+// asks used twice, and removes none if that returns an error, or names it the second time.
+// Dry only lists them. Uploads and other calls may go on meanwhile.
+func PruneModules(dir string, before time.Time, dry bool, used func() (map[string]bool, error)) ([]HeldModule, error) {
+	gone, err := supply.Dir(dir).Prune(before, dry, used)
+	if e, ok := errors.AsType[*Error](err); ok {
+		return heldOf(gone), failf(e.Code, err, "prune the modules in %s", dir)
+	}
+	if err != nil {
+		return heldOf(gone), failf(Internal, err, "prune the modules in %s", dir)
+	}
+	return heldOf(gone), nil
+}
+
+func heldOf(held []module.Held) []HeldModule {
+	all := make([]HeldModule, 0, len(held))
+	for _, h := range held {
+		all = append(all, HeldModule(h))
+	}
+	return all
+}

@@ -1,0 +1,148 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// aside begins the names of directories for modules that may be about to go.
+const aside = ".aside-"
+
+// Held is a module on the disk.
+type Held struct {
+	Digest string
+	Size   int64
+	Since  time.Time // when it was stored last
+}
+
+// Held lists the stored modules in ascending order of digests, without reading them.
+func (s *Store) Held() ([]Held, error) {
+	digests, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Held, 0, len(digests))
+	for _, d := range digests {
+		info, err := os.Stat(s.path(d))
+		if errors.Is(err, fs.ErrNotExist) { // it was pruned meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list modules: %w", err)
+		}
+		all = append(all, Held{d, info.Size(), info.ModTime()})
+	}
+	return all, nil
+}
+
+// Used returns the digests of all modules that somebody needs.
+type Used func() (map[string]bool, error)
+
+// Prunable lists the modules that were stored last before a time, and that nobody needs.
+func (s *Store) Prunable(before time.Time, used Used) ([]Held, error) {
+	needed, err := used()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Held()
+	if err != nil {
+		return nil, err
+	}
+	var free []Held
+	for _, h := range all {
+		if !needed[h.Digest] && h.Since.Before(before) {
+			free = append(free, h)
+		}
+	}
+	return free, nil
+}
+
+// Prune removes what Prunable lists, and returns what it removed. First it sets the modules
+// aside, and asks again who needs them. Whoever names one before that question gets it
+// back; whoever does later does not find it. An upload meanwhile is kept, since it either
+// writes a file of its own, or makes the one that is set aside a new one.
+func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
+	free, err := s.Prunable(before, used)
+	if err != nil || len(free) == 0 {
+		return nil, err
+	}
+	// Each call has its own directory: another one must not remove what this one set aside.
+	dir, err := os.MkdirTemp(s.dir, aside+"*")
+	if err != nil {
+		return nil, fmt.Errorf("prune modules: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.restore(dir)) }()
+	for _, h := range free {
+		if err := os.Rename(s.path(h.Digest), filepath.Join(dir, h.Digest+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("prune modules: %w", err)
+		}
+	}
+	needed, err := used()
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range free {
+		path := filepath.Join(dir, h.Digest+suffix)
+		info, err := os.Stat(path)
+		if err == nil && (needed[h.Digest] || !info.ModTime().Before(before)) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(path)
+		}
+		switch {
+		case err == nil:
+			gone = append(gone, h)
+		case !errors.Is(err, fs.ErrNotExist): // another process has it back
+			return gone, fmt.Errorf("prune modules: %w", err)
+		}
+	}
+	return gone, nil
+}
+
+// restore gives back what is in a directory of Prune, and removes it.
+func (s *Store) restore(dir string) error {
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	now := time.Now()
+	for _, e := range left {
+		path := filepath.Join(dir, e.Name())
+		// It may take the place of a new upload, and must not look older than that.
+		err := os.Chtimes(path, now, now)
+		if err == nil {
+			err = os.Rename(path, filepath.Join(s.dir, e.Name()))
+		}
+		if err := ignoreMissing(err); err != nil {
+			return err
+		}
+	}
+	return errors.Join(ignoreMissing(os.Remove(dir)), s.syncDir())
+}
+
+// restoreAll gives back what a Prune set aside that did not end. One that goes on finds
+// less to remove.
+func (s *Store) restoreAll(entries []fs.DirEntry) error {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), aside) {
+			continue
+		}
+		if err := s.restore(filepath.Join(s.dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("give back modules: %w", err)
+}
