@@ -17,6 +17,9 @@ func (h *Host) newFinder(ctx context.Context) *finder.Finder {
 	if !h.o.Discover {
 		o.Undefined = h.undefined
 	}
+	if !h.o.Discover && h.o.Created {
+		o.Created = h.created
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, j := range h.jobs {

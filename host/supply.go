@@ -77,7 +77,7 @@ func (h *Host) loadModules(ctx context.Context) error {
 			loaded <- h.loadCode(ctx, j, c)
 		})
 	}
-	if h.o.Discover {
+	if h.o.Discover || h.o.Created && len(h.jobs) == 0 {
 		return nil // a job of the registry may be able to run
 	}
 	var faults []error

@@ -3,8 +3,10 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/missed"
@@ -18,8 +20,18 @@ import (
 // undefined warns about jobs of the registry that are in no file of this server and that
 // no server runs, and stores their missed instants. It is for a server without Discover.
 func (h *Host) undefined(ctx context.Context, names []string, line *session.Job) error {
+	var created []string
+	if h.o.Created {
+		var err error
+		if created, err = h.created(ctx, names, line); err != nil {
+			return err
+		}
+	}
 	var alone []string
 	for _, name := range names {
+		if slices.Contains(created, name) {
+			continue // this server runs it
+		}
 		config, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
 		there, err := line.Read(ctx, config)
 		if err != nil {
@@ -41,6 +53,32 @@ func (h *Host) undefined(ctx context.Context, names []string, line *session.Job)
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
 	}
 	return nil
+}
+
+// created chooses the jobs that an operator made: no file has had them. Those of the file of
+// this server are none of them.
+func (h *Host) created(ctx context.Context, names []string, line *session.Job) ([]string, error) {
+	h.mu.Lock()
+	own := map[string]bool{}
+	for _, j := range h.jobs[:h.owned()] {
+		own[j.config.Name] = true
+	}
+	h.mu.Unlock()
+	var all []string
+	for _, name := range names {
+		if own[name] {
+			continue
+		}
+		_, path, _ := layout.NewJob(h.o.Namespace, name).Nodes()
+		n, err := line.Read(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if m, err := definition.DecodeModule(n.Data); n.Exists && err == nil && !m.Applied() {
+			all = append(all, name)
+		}
+	}
+	return all, nil
 }
 
 // recordUndefined stores the missed instants of such jobs, if the registry is this

@@ -40,6 +40,10 @@ type Module struct {
 	base     branch // what the file said when it was applied last, as digests
 }
 
+// Applied reports whether the definition of a file was ever applied to the job. An operator
+// has made one to which none was.
+func (m *Module) Applied() bool { return len(m.base) > 0 }
+
 // moduleJSON is how a Module begins. The settings follow, and the base.
 type moduleJSON struct {
 	V        int    `json:"v"`

@@ -36,6 +36,9 @@ type Options struct {
 	// in no file of this server, all once after the start, and later each that FileLost
 	// names. After an error it is given them again.
 	Undefined func(ctx context.Context, names []string, s *session.Job) error
+	// Created, beside Undefined, chooses from the names of the registry those of jobs that no
+	// file has had: these are started all the same. nil: none.
+	Created func(ctx context.Context, names []string, s *session.Job) ([]string, error)
 }
 
 // Host runs the jobs that were found.
@@ -276,10 +279,15 @@ func (f *Finder) names() ([]string, error) {
 		return nil, err
 	}
 	if f.o.Undefined != nil {
-		return nil, f.undefined(s)
+		if err := f.undefined(s); err != nil || f.o.Created == nil {
+			return nil, err
+		}
 	}
 	n, err := s.Read(f.ctx, f.root)
-	return n.Children, err
+	if err != nil || f.o.Created == nil {
+		return n.Children, err
+	}
+	return f.o.Created(f.ctx, n.Children, s)
 }
 
 // undefined hands over the jobs that are in no file of this server.
@@ -332,7 +340,7 @@ func (f *Finder) openSession() (*session.Job, error) {
 // Await waits until every job that was found at the start has joined or was refused. It
 // reports false if ctx ended before that.
 func (f *Finder) Await(ctx context.Context) bool {
-	if f.o.Undefined == nil {
+	if f.o.Undefined == nil || f.o.Created != nil {
 		select {
 		case <-f.listed:
 		case <-ctx.Done():
