@@ -167,6 +167,8 @@ func FuzzValues(f *testing.F) {
 	cancels := Cancels{All: []Cancel{{Job: "j", Item: 1, Run: "17", Attempt: 2, At: 1}}}
 	f.Add(keys.Encode())
 	f.Add(cancels.Encode())
+	sessions := Sessions{All: []Session{{hash, hash, 1}}}
+	f.Add(sessions.Encode())
 	f.Add(Row{Who: "ann", Way: "socket", Verb: "job pause", Job: "j", Before: "<on>", After: "é"}.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if v, err := DecodeTokens(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
@@ -177,6 +179,9 @@ func FuzzValues(f *testing.F) {
 		}
 		if v, err := DecodeCancels(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
 			t.Errorf("cancels %q become %q", data, v.Encode())
+		}
+		if v, err := DecodeSessions(data); err == nil && len(data) > 0 && !bytes.Equal(v.Encode(), data) {
+			t.Errorf("sessions %q become %q", data, v.Encode())
 		}
 		if v, err := DecodeRow(data); err == nil && !bytes.Equal(v.Encode(), data) {
 			t.Errorf("a row %q becomes %q", data, v.Encode())

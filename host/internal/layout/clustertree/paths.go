@@ -14,6 +14,8 @@ const (
 	NodeTokens = "tokens"
 	NodeAudit  = "audit"
 	NodeKeys   = "keys"
+	// NodeSessions has the sessions of browsers.
+	NodeSessions = "sessions"
 	// NodeCancels has the newest requests to cancel runs.
 	NodeCancels = "cancels"
 	NodeAlerts  = "alerts"
@@ -46,6 +48,9 @@ func (t Tree) Root() string { return t.root }
 // Tokens is the node with all tokens.
 func (t Tree) Tokens() string { return t.root + "/" + NodeTokens }
 
+// Sessions is the node with the sessions of browsers.
+func (t Tree) Sessions() string { return t.root + "/" + NodeSessions }
+
 // Cancels is the node with the requests to cancel runs.
 func (t Tree) Cancels() string { return t.root + "/" + NodeCancels }
 
@@ -68,6 +73,15 @@ func (t Tree) AuditRow(r Row) registry.Op {
 
 // Keys is the node that has an idempotency key, among others.
 func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string(k)[:2] }
+
+// Named are the root and the nodes right below it that have a name of their own.
+func (t Tree) Named() []string {
+	all := []string{t.root}
+	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts} {
+		all = append(all, t.root+"/"+name)
+	}
+	return all
+}
 
 // Parents are the nodes that must exist before anything is written, outermost first.
 func (t Tree) Parents() []string {

@@ -76,10 +76,11 @@ var ourNodes = []nodeRow{
 // clusterNodes stand in the root of a cluster, beside the namespace.
 var clusterNodes = []nodeRow{
 	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), mutations("an operator deletes the root")},
+	{clustertree.NodeSessions, persistent, "sessions of browsers, the oldest first; [keys](#keys)", mutations("a browser signs in or out"), mutations("an operator deletes the root")},
 	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
 	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
-	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it"), mutations("an operator deletes the root")},
+	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -176,9 +177,13 @@ var valueKeys = []struct {
 		{"created", "when"},
 		{"until", "when it expires; left out: never"},
 	}},
+	{"`" + clustertree.NodeSessions + "`", [][2]string{
+		{"sessions", "at most " + strconv.Itoa(clustertree.MaxSessions) + ", and " + strconv.Itoa(clustertree.MaxSessionsOf) + " of a token. `hash` is that of the cookie, `until` when it expires"},
+		{"token", "SHA-256 of the token that the browser signed in with: the session is valid while that is"},
+	}},
 	{"`" + clustertree.NodeAudit + "/{digits}`", [][2]string{
 		{"who", "name of the token, or user"},
-		{"way", "how they came in: `token`, `socket` or `registry`"},
+		{"way", "how they came in: `token`, `session` of a browser, `socket` or `registry`"},
 		{"verb", "what was done, in the words of the command"},
 		{"job", "to which job. In `" + clustertree.NodeKeys + "`: which was triggered"},
 		{"detail", "parameters, as `name=value`"},
