@@ -28,10 +28,14 @@ func (m *Metrics) Checks() []Check {
 		return c
 	}
 	err := h.Healthy()
+	history := check("history", g.Unwritable > 0, "%d jobs cannot store their rows, %d rows wait", g.Unwritable, g.Unstored)
+	if n := m.rowsInFile(); n > 0 && history.Fault == "" {
+		history = check("history", true, "%d rows wait in a file of this server until its database takes them", n)
+	}
 	return []Check{
 		check("started", !g.Started, "the server starts"),
 		check("registry", err != nil, "%v", err),
-		check("history", g.Unwritable > 0, "%d jobs cannot store their rows, %d rows wait", g.Unwritable, g.Unstored),
+		history,
 		check("modules", g.Loading > 0, "%d jobs wait for the compilation of their module", g.Loading),
 		check("draining", g.Draining, "the server ends"),
 	}

@@ -49,6 +49,8 @@ type Metrics struct {
 	reasons  map[reason.Code]bool
 	host     atomic.Pointer[host.Host]
 	running  atomic.Int64
+	inFile   atomic.Pointer[func() int64]
+	alerts   atomic.Pointer[func() (active, untold int64)]
 
 	mu         sync.Mutex // guards the fields below
 	jobs       map[string]string
@@ -103,6 +105,20 @@ func (m *Metrics) register(row *metric, o Options) {
 
 // Watch makes the gauges those of h.
 func (m *Metrics) Watch(h *host.Host) { m.host.Store(h) }
+
+// RowsInFile makes count the number of rows that wait in a file of this server.
+func (m *Metrics) RowsInFile(count func() int64) { m.inFile.Store(&count) }
+
+// Alerts makes count the number of alerts that are not over, and of those that a notifier
+// could not be told.
+func (m *Metrics) Alerts(count func() (active, untold int64)) { m.alerts.Store(&count) }
+
+func (m *Metrics) rowsInFile() int64 {
+	if count := m.inFile.Load(); count != nil {
+		return (*count)()
+	}
+	return 0
+}
 
 // Running returns how many guests run now.
 func (m *Metrics) Running() int64 { return m.running.Load() }
@@ -240,6 +256,10 @@ func (m *Metrics) now() moment {
 	m.mu.Lock()
 	now := moment{reloadedAt: m.reloadedAt, reloadFails: m.reloadFail, running: m.running.Load()}
 	m.mu.Unlock()
+	now.inFile = m.rowsInFile()
+	if count := m.alerts.Load(); count != nil {
+		now.active, now.untold = (*count)()
+	}
 	if h := m.host.Load(); h != nil {
 		now.Gauges = h.Gauges()
 		now.connected = now.Started && h.Healthy() == nil

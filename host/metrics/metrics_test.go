@@ -201,6 +201,17 @@ func TestHealthAndReadiness(t *testing.T) {
 		if got := s.metrics.Checks(); len(got) != 5 {
 			t.Errorf("checks: %v", got)
 		}
+		s.metrics.RowsInFile(func() int64 { return 7 })
+		want("history")
+		if got := sum(scrape(t, s.metrics)[prefix+"history_rows_in_file"]); got != 7 {
+			t.Errorf("%v rows wait", got)
+		}
+		s.metrics.RowsInFile(func() int64 { return 0 })
+		s.metrics.Alerts(func() (int64, int64) { return 3, 2 })
+		if got := scrape(t, s.metrics); sum(got[prefix+"alerts_active"]) != 3 || sum(got[prefix+"alerts_untold"]) != 2 {
+			t.Errorf("alerts: %v, %v", got[prefix+"alerts_active"], got[prefix+"alerts_untold"])
+		}
+		want()
 		disk.set(registry.ErrReadOnly)
 		want("registry")
 		if got := sum(scrape(t, s.metrics)[prefix+"registry_connected"]); got != 0 {

@@ -33,6 +33,9 @@ type moment struct {
 	host.Gauges
 	connected   bool // jobs can go on, as far as the registry is concerned
 	running     int64
+	inFile      int64 // rows
+	active      int64 // alerts
+	untold      int64 // of these
 	reloadedAt  time.Time
 	reloadFails bool
 }
@@ -80,9 +83,12 @@ var table = []metric{
 	{name: "registry_connected", kind: gauge, help: "1 while there is a session of the registry that answers and takes writes, else 0.", read: func(now *moment) float64 { return bit(now.connected) }},
 	{name: "clock_skew_seconds", kind: gauge, help: "By how much the clock of this server is ahead of the registry's, at least; 0 if that is not known.", read: func(now *moment) float64 { return now.Skew.Seconds() }},
 	{name: "history_rows_waiting", kind: gauge, help: "Rows that the history does not have yet.", read: func(now *moment) float64 { return float64(now.Unstored) }},
+	{name: "history_rows_in_file", kind: gauge, help: "Rows that wait in a file of this server until the database of the history takes them.", read: func(now *moment) float64 { return float64(now.inFile) }},
 	{name: "history_jobs_unwritable", kind: gauge, help: "Jobs whose rows the history does not take at present.", read: func(now *moment) float64 { return float64(now.Unwritable) }},
 	{name: "guest_memory_bytes", kind: gauge, help: "Memory of all guests, running and idle.", read: func(now *moment) float64 { return float64(now.GuestMemory) }},
 	{name: "guest_memory_limit_bytes", kind: gauge, help: "Memory that all guests together may have.", read: func(now *moment) float64 { return float64(now.MemoryLimit) }},
+	{name: "alerts_active", kind: gauge, help: "Alerts of the cluster that are not over, at the server that delivers them; elsewhere 0.", read: func(now *moment) float64 { return float64(now.active) }},
+	{name: "alerts_untold", kind: gauge, help: "Alerts of which a notifier could not be told at the last try, at the server that delivers them; elsewhere 0.", read: func(now *moment) float64 { return float64(now.untold) }},
 	{name: "draining", kind: gauge, help: "1 while the server ends, else 0.", read: func(now *moment) float64 { return bit(now.Draining) }},
 	{name: "config_last_reload_successful", kind: gauge, help: "1 if the files could be used when they were read last, else 0.", read: func(now *moment) float64 { return bit(!now.reloadFails) }},
 	{name: "config_last_reload_success_timestamp_seconds", kind: gauge, help: "When files were read last that could be used, in Unix time.", read: func(now *moment) float64 { return float64(now.reloadedAt.UnixMilli()) / 1000 }},

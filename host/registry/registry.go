@@ -57,6 +57,13 @@ type Session interface {
 	Close() error
 }
 
+// Guarded is a Session of a service that keeps for each node who may do what with it.
+type Guarded interface {
+	// OpenToAll reports whether callers without credentials may read or change a node,
+	// although this session has credentials. An absent node is not open.
+	OpenToAll(ctx context.Context, path string) (bool, error)
+}
+
 // Requests are the calls that a session offers.
 type Requests interface {
 	// Commit applies ops as one transaction, all or none. It returns a

@@ -149,3 +149,22 @@ func (s *session) Time(ctx context.Context) (time.Time, error) {
 	s.acknowledge(sent)
 	return time.UnixMilli(answers[1].Stat.Mtime), nil
 }
+
+// OpenToAll implements registry.Guarded. Who may not read the list of permissions of a
+// node learns that it is guarded.
+func (s *session) OpenToAll(ctx context.Context, path string) (bool, error) {
+	if s.registry.options.Digest == "" {
+		return false, nil
+	}
+	list, err := call(ctx, s, func() ([]client.ACL, error) {
+		list, _, err := s.conn.GetACL(s.full(path))
+		return list, err //nolint:wrapcheck // call names it
+	})
+	switch {
+	case errors.Is(err, client.ErrNoNode), errors.Is(err, client.ErrNoAuth):
+		return false, nil
+	case err != nil:
+		return false, s.readError("read the permissions of "+path, err)
+	}
+	return slices.ContainsFunc(list, func(a client.ACL) bool { return a.Scheme == "world" && a.Perms != 0 }), nil
+}
