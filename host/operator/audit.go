@@ -25,6 +25,7 @@ type Way string
 
 const (
 	ByToken    Way = "token"    // at the address of a server
+	BySession  Way = "session"  // of a browser, at the address of a server
 	BySocket   Way = "socket"   // at the socket of a server, as its user
 	ByRegistry Way = "registry" // with the password of the registry, if it has one
 )
@@ -33,7 +34,12 @@ const (
 func (o *Operator) As(a Author) { o.author = a }
 
 // deed is what the audit says of a write.
-type deed struct{ verb, job, detail, before, after string }
+type deed struct {
+	verb, job, detail, before, after string
+	// unaudited: it has no row, because it changes nothing for others, and anybody with a
+	// token could push all rows out by it.
+	unaudited bool
+}
 
 // commit applies a transaction together with its row of the audit, so that neither is
 // there without the other.
@@ -44,6 +50,10 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 		return nil
 	}
 	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	if d.unaudited {
+		_, err := o.session.Commit(ctx, ops...)
 		return err
 	}
 	row := clustertree.Row{
@@ -76,12 +86,23 @@ func (o *Operator) makeTree(ctx context.Context) error {
 	err := session.CreateMissing(ctx, o.session, o.tree.Parents())
 	switch {
 	case errors.Is(err, registry.ErrDenied):
-		return failf(host.Denied, err, "nothing was changed, since the audit cannot be written: let this user of the registry create and write %s, and what is below it", o.tree.Root())
+		return o.deniedTree(ctx, err)
 	case err != nil:
 		return readError(err, "make %s, where the audit is", o.tree.Root())
 	}
 	o.treeMade = true
 	return nil
+}
+
+// deniedTree says what to do where the root of the cluster cannot be made or written.
+func (o *Operator) deniedTree(ctx context.Context, err error) error {
+	root := o.tree.Root()
+	if n, unread := o.session.Read(ctx, root); unread == nil && !n.Exists {
+		return failf(host.Denied, err, "nothing was changed, since the audit cannot be written: this user of the registry may not create %s. Let a user who may write to %s create it once, in zkCli.sh with "+
+			"addauth digest USER:PASSWORD for each of the two users, then create %s \"\" auth::cdrwa. Without a digest write world:anyone:cdrwa", root, path.Dir(root), root)
+	}
+	return failf(host.Denied, err, "nothing was changed, since the audit cannot be written: let this user of the registry create and write what is below %s, in zkCli.sh with "+
+		"addauth digest USER:PASSWORD as its owner and as this user, then setAcl -R %s auth::cdrwa", root, root)
 }
 
 // trimEvery is how many rows are added between two looks for rows that may go.

@@ -26,31 +26,34 @@ import (
 
 // Checkup is what a server that wants to run a job would find in the registry.
 type Checkup struct {
-	Job    string
-	Layout string // "1", "2.0", "2.1", "3"; empty: no job's nodes, or no nodes yet
+	Job    string `json:"job"`
+	Layout string `json:"layout"` // "1", "2.0", "2.1", "3"; empty: no job's nodes, or no nodes yet
 	// Class and Type are ElasticJob's class and type of the job; empty if they cannot
 	// be read.
-	Class, Type string
-	Leader      job.InstanceID // "": no leader
-	Members     []CheckedMember
-	Named       bool // the server's own file has the job
-	Ours        bool // the registry has the node of its module, so a server needs no file for it
+	Class   string          `json:"class"`
+	Type    string          `json:"type"`
+	Leader  job.InstanceID  `json:"leader"` // "": no leader
+	Members []CheckedMember `json:"members"`
+	Named   bool            `json:"named"` // the server's own file has the job
+	Ours    bool            `json:"ours"`  // the registry has the node of its module, so a server needs no file for it
 
 	// Breaks have to be fixed before a server with these options can run the job beside
 	// its members. Needs are missing in the server's configuration. Notes are worth
 	// knowing. Each is one line.
-	Breaks, Needs, Notes []reason.Reason
+	Breaks []reason.Reason `json:"breaks"`
+	Needs  []reason.Reason `json:"needs"`
+	Notes  []reason.Reason `json:"notes"`
 	// Newest is at least the token of the newest run of ours that the registry knows.
 	// If the job is missing, it is the revision of the newest change of the list of
 	// jobs. -1: it may not be read.
-	Newest int64
+	Newest int64 `json:"newest"`
 }
 
 // CheckedMember is a member of a job, or the node of one that is gone.
 type CheckedMember struct {
-	ID       job.InstanceID // in layouts 1 and 2.0 the address alone
-	Kind     MemberKind
-	Disabled bool // an operator disabled its server
+	ID       job.InstanceID `json:"id"` // in layouts 1 and 2.0 the address alone
+	Kind     MemberKind     `json:"kind"`
+	Disabled bool           `json:"disabled"` // an operator disabled its server
 }
 
 // MemberKind is the kind of a CheckedMember.

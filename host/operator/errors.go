@@ -22,3 +22,9 @@ func askError(what, name string, err error) error {
 	}
 	return failf(host.CodeOf(err), err, "%s job %s", what, name)
 }
+
+// isCode reports whether an error has a code.
+func isCode(err error, code host.Code) bool {
+	e, ok := errors.AsType[*host.Error](err)
+	return ok && e.Code == code
+}

@@ -41,10 +41,14 @@ type Keyring struct {
 	session registry.Session
 	fault   string // why no token is accepted; empty: some may be
 	tokens  clustertree.Tokens
-	hashes  [][]byte  // of tokens, in their order
-	events  int       // so many have said that the tokens may have changed
-	changed time.Time // of the oldest event that is not followed up; zero: none
-	clock   estimate
+	hashes  [][]byte // of tokens, in their order
+	// sessions are those of browsers. If they cannot be read, unread says why.
+	sessions clustertree.Sessions
+	unread   string
+	taken    chan struct{} // closed, and replaced, when tokens and sessions were read
+	events   int           // so many have said that the tokens may have changed
+	changed  time.Time     // of the oldest event that is not followed up; zero: none
+	clock    estimate
 }
 
 // estimate is the registry's time, as it was told at a moment of this server's clock.
@@ -67,7 +71,7 @@ func NewKeyring(r registry.Registry, namespace string, log *slog.Logger) *Keyrin
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Keyring{registry: r, tree: clustertree.Of(namespace), log: log, fault: "the tokens were not read yet"}
+	return &Keyring{registry: r, tree: clustertree.Of(namespace), log: log, fault: "the tokens were not read yet", taken: make(chan struct{})}
 }
 
 // Check returns who the bearer of a token is. The error of a token that is not accepted
@@ -147,8 +151,10 @@ func (k *Keyring) follow(ctx context.Context) error {
 		return failf(host.Unavailable, err, "open a session")
 	}
 	defer func() { _ = s.Close() }() // nothing is lost with it
-	if err := s.Follow(opening, k.tree.Tokens()); err != nil {
-		return failf(host.Unavailable, err, "follow the tokens")
+	for _, root := range []string{k.tree.Tokens(), k.tree.Sessions()} {
+		if err := s.Follow(opening, root); err != nil {
+			return failf(host.Unavailable, err, "follow the tokens")
+		}
 	}
 	if err := session.CreateMissing(opening, s, k.tree.Parents()); err != nil {
 		return readError(err, "make %s", k.tree.Root())
@@ -208,6 +214,14 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 	events := k.events
 	k.mu.RUnlock()
 	all, _, err := readTokens(ctx, s, k.tree)
+	var sessions clustertree.Sessions
+	unread := ""
+	if err == nil {
+		sessions, _, err = readSessions(ctx, s, k.tree)
+		if e, ok := errors.AsType[*host.Error](err); ok && e.Code != host.Unavailable {
+			unread, err = e.Error(), nil // which concerns no token
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e, ok := errors.AsType[*host.Error](err); ok {
@@ -217,6 +231,9 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 		return err
 	}
 	k.session, k.fault, k.tokens, k.hashes = s, "", all, nil
+	k.sessions, k.unread = sessions, unread
+	close(k.taken)
+	k.taken = make(chan struct{})
 	for _, t := range all.All {
 		hash, _ := hex.DecodeString(t.Hash) // which was checked when it was read
 		k.hashes = append(k.hashes, hash)

@@ -28,6 +28,10 @@ type ModulesReport struct {
 	Next  *ModuleRef   `json:"next,omitempty"` // replaces Now once every server has it; nil: none
 	Past  []ModuleRef  `json:"past,omitempty"` // ran before, the newest last
 	Waits []ModuleWait `json:"waits,omitempty"`
+	// Strategy assigns the items; nil: no module does.
+	Strategy *ModuleRef `json:"strategy,omitempty"`
+	// Unread says that the registry names modules for the job, which cannot be read.
+	Unread bool `json:"unreadable,omitempty"`
 }
 
 // ModuleWait is a server that does not have the next module ready.
@@ -237,9 +241,10 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 	var r ModulesReport
 	if m == nil {
+		r.Unread = v.HasModule
 		return r
 	}
-	r.Now, r.Next = (*ModuleRef)(m.Code), (*ModuleRef)(m.Next)
+	r.Now, r.Next, r.Strategy = (*ModuleRef)(m.Code), (*ModuleRef)(m.Next), (*ModuleRef)(m.Strategy)
 	for _, c := range m.Past {
 		r.Past = append(r.Past, ModuleRef(c))
 	}

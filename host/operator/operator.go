@@ -30,6 +30,7 @@ type Operator struct {
 	files     map[string]*job.Config // set by Compare, by name
 	rows      trace.Sink             // set by Record; nil: none
 	history   History                // set by Recall; nil: none
+	logs      *RunLogs               // set by ReadLogs
 	tree      clustertree.Tree
 	author    Author                 // set by As
 	treeMade  bool                   // the nodes of tree exist

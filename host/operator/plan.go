@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -94,15 +96,23 @@ func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Plann
 		p.Action = PlanNew
 		return p, nil
 	}
+	p.merge(l, v, file)
+	return p, nil
+}
+
+// merge compares a job of a file with the registry, by the rule by which a server merges
+// them.
+func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (merged definition.Merged) {
+	p.Action, p.Keys, p.Fault = PlanSame, []PlannedKey{}, ""
 	config, module := l.Defined(v)
 	if config == nil {
 		p.Action, p.Fault = PlanUnread, cmp.Or(v.ConfigFault, reason.Of(reason.ConfigGone).String())
-		return p, nil
+		return merged
 	}
 	merged, fault := definition.Merge(l.Define(file), config, module)
 	if fault != nil {
 		p.Action, p.Fault = PlanUnread, fault.Error()
-		return p, nil //nolint:nilerr // the plan tells it
+		return merged
 	}
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {
@@ -113,5 +123,5 @@ func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Plann
 	if len(merged.Taken) > 0 {
 		p.Action = PlanChanges
 	}
-	return p, nil
+	return merged
 }

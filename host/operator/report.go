@@ -125,6 +125,9 @@ type ItemReport struct {
 	// not known. Jobs of thousands of items may round them down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
+	// Failures is how often it failed in a row. Of more than 64 items with failures of one
+	// server some are not counted.
+	Failures int `json:"failures_in_a_row,omitempty"`
 }
 
 // LatestReport is how the newest runs of a job ended, on any member.
@@ -300,13 +303,30 @@ func scheduleOver(c job.Config) reason.Reason {
 	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
 }
 
+// failuresOf is how often an item failed in a row, by the record that saw it end last.
+func failuresOf(v *protocol.View, item int) int {
+	var newest protocol.Streak
+	in := func(all []protocol.Streak) {
+		for _, s := range all {
+			if s.Item == item && s.At > newest.At {
+				newest = s
+			}
+		}
+	}
+	in(v.Assignment.Streaks)
+	for k := range v.Runs {
+		in(v.Runs[k].Streaks)
+	}
+	return newest.Failures
+}
+
 func itemReports(v *protocol.View) []ItemReport {
 	var items []ItemReport
 	for _, it := range status.Items(v) {
 		items = append(items, ItemReport{
 			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
 			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: moment(it.Last),
-			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd),
+			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item),
 		})
 	}
 	return items

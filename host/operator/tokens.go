@@ -167,9 +167,24 @@ func (o *Operator) Tokens(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// changeTokens changes the tokens by one transaction. If others change them meanwhile, it
-// calls change again, which says whether there is something to write.
+// changeTokens changes the tokens. change says whether there is something to write.
 func (o *Operator) changeTokens(ctx context.Context, what string, d *deed, change func(*clustertree.Tokens, time.Time) (bool, error)) error {
+	return o.changeState(ctx, what, d, func(now time.Time) ([]registry.Op, error) {
+		all, n, err := readTokens(ctx, o.session, o.tree)
+		if err != nil {
+			return nil, err
+		}
+		forget(&all, now)
+		if write, err := change(&all, now); err != nil || !write {
+			return nil, err
+		}
+		return []registry.Op{setOrCreate(o.tree.Tokens(), n, all.Encode())}, nil
+	})
+}
+
+// changeState changes what the cluster keeps by one transaction. If others change it
+// meanwhile, it calls change again, which reads it and returns what is to be written.
+func (o *Operator) changeState(ctx context.Context, what string, d *deed, change func(now time.Time) ([]registry.Op, error)) error {
 	if err := o.makeTree(ctx); err != nil {
 		return err
 	}
@@ -184,15 +199,11 @@ func (o *Operator) changeTokens(ctx context.Context, what string, d *deed, chang
 		if err != nil {
 			return readError(err, "%s: ask the registry for its time", what)
 		}
-		all, n, err := readTokens(ctx, o.session, o.tree)
-		if err != nil {
+		ops, err := change(now)
+		if err != nil || len(ops) == 0 {
 			return err
 		}
-		forget(&all, now)
-		if write, err := change(&all, now); err != nil || !write {
-			return err
-		}
-		err = o.commit(ctx, *d, setOrCreate(o.tree.Tokens(), n, all.Encode()))
+		err = o.commit(ctx, *d, ops...)
 		switch {
 		case err == nil:
 			return nil

@@ -1,0 +1,159 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Bounds of a silence.
+const (
+	minSilence = time.Minute
+	maxSilence = 30 * 24 * time.Hour
+	maxWhy     = 200 // bytes of its reason
+)
+
+// Alert is something that is wrong with a job, or was until a moment ago.
+type Alert struct {
+	Job      string    `json:"job"`
+	Kind     string    `json:"kind"`
+	Items    []int     `json:"items,omitempty"` // some, if they are many
+	Count    int64     `json:"count"`           // how often it was seen
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Text     string    `json:"text,omitempty"`   // what was wrong last
+	Notify   []string  `json:"notify"`           // names of notifiers
+	Untold   []string  `json:"untold,omitempty"` // those that do not know the newest yet
+	Tries    int       `json:"tries,omitempty"`  // to tell them, that failed
+	Over     time.Time `json:"over,omitzero"`    // when it was all right again
+	Silenced bool      `json:"silenced,omitempty"`
+}
+
+// Silence keeps the alerts of a job back until a moment, by the registry's clock.
+type Silence struct {
+	Job   string    `json:"job"`
+	Until time.Time `json:"until"`
+	Why   string    `json:"why,omitempty"`
+	By    string    `json:"by"`
+}
+
+// Alerts returns what is wrong with the jobs of the cluster, by job and kind, and the jobs of
+// which nobody is told at present, by name.
+func (o *Operator) Alerts(ctx context.Context) (alerts []Alert, silences []Silence, err error) {
+	all, _, now, err := o.readAlerts(ctx, "list the alerts")
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range all.All {
+		a := &all.All[i]
+		one := Alert{
+			Job: a.Job, Kind: a.Kind, Items: a.Items, Count: a.Count, First: time.UnixMilli(a.First), Last: time.UnixMilli(a.Last), Text: a.Text,
+			Notify: a.Notify, Untold: a.Left, Tries: a.Tries, Silenced: all.Silenced(a.Job, now.UnixMilli()),
+		}
+		if a.Over != 0 {
+			one.Over = time.UnixMilli(a.Over)
+		}
+		alerts = append(alerts, one)
+	}
+	for _, s := range all.Silences {
+		if s.Until > now.UnixMilli() {
+			silences = append(silences, Silence{Job: s.Job, Until: time.UnixMilli(s.Until), Why: s.Why, By: s.By})
+		}
+	}
+	return alerts, silences, nil
+}
+
+// Silence lets nobody be told of a job for a while. What goes wrong meanwhile makes no alert;
+// one that nobody has been told of yet is told afterwards. It takes the place of a silence there is.
+func (o *Operator) Silence(ctx context.Context, job string, life time.Duration, why string) (s Silence, err error) {
+	const what = "silence"
+	if life < minSilence || life > maxSilence {
+		return s, failf(host.Invalid, nil, "%s job %s: it cannot be for %v; write %v to %v", what, job, life, minSilence, maxSilence)
+	}
+	if len(why) > maxWhy {
+		return s, failf(host.Invalid, nil, "%s job %s: the reason has %d bytes; write %d at most", what, job, len(why), maxWhy)
+	}
+	if names, err := o.Names(ctx); err != nil {
+		return s, err
+	} else if !slices.Contains(names, job) {
+		return s, o.noJob(ctx, job)
+	}
+	d := deed{verb: "alert silence", job: job, detail: why}
+	return s, o.changeSilences(ctx, what, &d, func(all *clustertree.Alerts, now time.Time) error {
+		s = Silence{Job: job, Until: now.Add(life).Truncate(time.Millisecond), Why: why, By: o.author.Name}
+		d.before, d.after = silenceOf(all, job, now), "until "+s.Until.UTC().Format(time.RFC3339)
+		if !all.Silence(clustertree.Silence{Job: job, Until: s.Until.UnixMilli(), Why: why, By: s.By}, now.UnixMilli()) {
+			return failf(host.Refused, nil, "%s job %s: there are %d silences, which is the limit; end some with alert unsilence", what, job, clustertree.MaxSilences)
+		}
+		return nil
+	})
+}
+
+// Unsilence ends the silence of a job.
+func (o *Operator) Unsilence(ctx context.Context, job string) error {
+	d, sent := deed{verb: "alert unsilence", job: job}, false
+	return o.changeSilences(ctx, "unsilence", &d, func(all *clustertree.Alerts, now time.Time) error {
+		if d.before = silenceOf(all, job, now); d.before == "" && !sent {
+			return failf(host.NotFound, nil, "job %s is not silenced", job)
+		}
+		sent = true // a try without an answer may have ended it
+		all.Silence(clustertree.Silence{Job: job}, now.UnixMilli())
+		return nil
+	})
+}
+
+// silenceOf says of a silence what the audit does; "": there is none.
+func silenceOf(all *clustertree.Alerts, job string, now time.Time) string {
+	for _, s := range all.Silences {
+		if s.Job == clustertree.AlertJob(job) && s.Until > now.UnixMilli() {
+			return "until " + time.UnixMilli(s.Until).UTC().Format(time.RFC3339)
+		}
+	}
+	return ""
+}
+
+// changeSilences changes the node of alerts by one transaction. If servers change it
+// meanwhile, it calls change again.
+func (o *Operator) changeSilences(ctx context.Context, what string, d *deed, change func(*clustertree.Alerts, time.Time) error) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		all, n, now, err := o.readAlerts(ctx, what)
+		if err != nil {
+			return err
+		}
+		if err := change(&all, now); err != nil {
+			return err
+		}
+		err = o.commit(ctx, *d, setOrCreate(o.tree.Alerts(), n, all.Encode()))
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s job %s", what, d.job)
+		}
+	}
+}
+
+// readAlerts reads the alerts as they are by now, their node, and the time.
+func (o *Operator) readAlerts(ctx context.Context, what string) (all clustertree.Alerts, n registry.Node, now time.Time, err error) {
+	if err = o.session.Sync(ctx); err != nil {
+		return all, n, now, readError(err, "%s", what)
+	}
+	if n, err = o.session.Read(ctx, o.tree.Alerts()); err != nil {
+		return all, n, now, readError(err, "%s: read the alerts", what)
+	}
+	if all, err = clustertree.DecodeAlerts(n.Data); err != nil {
+		return all, n, now, failf(host.Refused, err, "%s: the alerts at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Alerts())
+	}
+	if now, err = o.now(ctx); err != nil {
+		return all, n, now, readError(err, "%s: ask the registry for its time", what)
+	}
+	return all, n, now, nil
+}

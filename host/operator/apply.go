@@ -1,0 +1,59 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+var verbApply = verb{"apply", "apply"}
+
+// ApplyJob does to a job of the registry what a server does that reads it in its file, and
+// returns what Plan would have said before. A job that is not there is created, as by
+// CreateJob. The module of one that is there stays. read makes a job of the text.
+func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (Planned, error) {
+	c, err := read(text)
+	if err != nil {
+		return Planned{}, err
+	}
+	p := Planned{Job: c.Name, Action: PlanNew, Keys: []PlannedKey{}, Overwrite: c.Overwrite}
+	created := c
+	c.ModuleDigest = "" // the registry's
+	err = o.askBy(ctx, request{verb: verbApply, job: c.Name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+		l := layout.New(c.Layout, o.namespace, c.Name)
+		merged := p.merge(l, v, c)
+		if p.Action == PlanUnread {
+			return nil, deed{}, failf(host.Refused, nil, "apply job %s: what the registry has of it cannot be read: %s", c.Name, p.Fault)
+		}
+		ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
+		if v.HasModule {
+			ask.HaveModule = v.ModuleVersion
+		}
+		var err error
+		if ask.Definition, err = l.Spell(v.Definition, merged.Definition); err != nil {
+			return nil, deed{}, failf(host.Invalid, err, "apply job %s", c.Name)
+		}
+		return ask, p.deed(), nil
+	}})
+	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.NotFound && o.onlyIf == nil {
+		p.Action, p.Keys = PlanNew, []PlannedKey{}
+		err = o.CreateJob(ctx, text, func(JobText) (job.Config, error) { return created, nil })
+	}
+	return p, err
+}
+
+// deed is what the audit says of the settings that the file changes.
+func (p *Planned) deed() deed {
+	var d deed
+	for _, k := range p.Keys {
+		if k.Fate == FateTaken {
+			d.before += " " + k.Key + "=" + k.Registry
+			d.after += " " + k.Key + "=" + k.File
+		}
+	}
+	return d
+}

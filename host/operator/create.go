@@ -1,0 +1,75 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// JobText is a job as a person writes it.
+type JobText struct {
+	Name string `json:"name"`
+	// TOML is a configuration that has the table of the job. Other tables mean nothing.
+	TOML   string `json:"toml"`
+	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex
+}
+
+// CreateJob puts a job into the registry that no file has: servers that find jobs there run
+// it as soon as they have its module. read makes a job of the text.
+func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) error {
+	const what = "create"
+	c, err := read(text)
+	if err != nil {
+		return err
+	}
+	if err := creatable(c); err != nil {
+		return failf(host.Invalid, err, "%s job %s", what, text.Name)
+	}
+	l := layout.New(c.Layout, o.namespace, c.Name)
+	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
+	if err != nil {
+		return readError(err, "%s job %s", what, c.Name)
+	}
+	if v.Exists {
+		return failf(host.Refused, nil, "%s job %s: the registry has it already; change its file, or remove it first", what, c.Name)
+	}
+	spelled, err := l.Spell(protocol.Definition{}, l.Define(c))
+	if err != nil {
+		return failf(host.Invalid, err, "%s job %s", what, c.Name)
+	}
+	if !o.dry {
+		if err := session.CreateMissing(ctx, o.session, l.Namespace()); err != nil {
+			return readError(err, "%s job %s", what, c.Name)
+		}
+	}
+	err = o.commit(ctx, deed{verb: "job create", job: c.Name, detail: "module=" + c.ModuleDigest}, l.Encode(protocol.Setup{Definition: spelled}, v)...)
+	switch {
+	case errors.Is(err, registry.ErrConflict):
+		return failf(host.Refused, err, "%s job %s: somebody has just made it", what, c.Name)
+	case err != nil:
+		return failf(host.CodeOf(err), err, "%s job %s", what, c.Name)
+	}
+	return nil
+}
+
+// creatable refuses jobs that no server could find in the registry and run.
+func creatable(c job.Config) error {
+	switch {
+	case c.Command != "":
+		return errors.New("no server runs a command that its own file does not have; write the job there")
+	case c.StrategyModule != "":
+		return errors.New("a module that assigns the items has to be in a file; write the job there")
+	case c.ModuleDigest == "":
+		return errors.New("name its module by the digest that module push prints")
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	return layout.Check(c)
+}

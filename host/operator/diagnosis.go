@@ -1,0 +1,101 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Diagnosis is what a server with some options would find in the registry.
+type Diagnosis struct {
+	// Breaks are of the state of the cluster.
+	Breaks []reason.Reason `json:"breaks"`
+	Jobs   []Checkup       `json:"jobs"`
+	Absent string          `json:"absent,omitempty"` // why there is no namespace; a first server makes it
+}
+
+// Doctor examines the state of the cluster and the jobs of the namespace, or those with the
+// given names, for a server with the options as. It compares them with the history that
+// Recall gave, and writes nothing. What would break a job that no server of ours is meant
+// to run is only a note, unless the job is named: others may share the namespace.
+func (o *Operator) Doctor(ctx context.Context, as host.Options, names ...string) (*Diagnosis, error) {
+	d := &Diagnosis{Breaks: []reason.Reason{}, Jobs: []Checkup{}}
+	all, err := o.Checkups(ctx, as, names...)
+	if err != nil {
+		return nil, err
+	}
+	there := o.Namespace(ctx)
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(c Checkup) bool { return c.Job == name }) {
+			if there != nil {
+				return nil, there
+			}
+			return nil, failf(host.NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
+		}
+	}
+	if there != nil {
+		d.Absent = there.Error()
+	}
+	for i := range all {
+		if c := &all[i]; len(names) == 0 && !c.Named && !c.Ours {
+			c.Notes, c.Breaks = append(c.Breaks, c.Notes...), nil
+		}
+		if err := o.compareTokens(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	d.Jobs = append(d.Jobs, all...)
+	open, err := o.openNodes(ctx)
+	if len(open) > 0 {
+		d.Breaks = append(d.Breaks, reason.Of(reason.StateOpen, strings.Join(open, ", "), o.tree.Root()))
+	}
+	return d, err
+}
+
+// openNodes are the nodes of the cluster's state that everybody may read or change.
+func (o *Operator) openNodes(ctx context.Context) (open []string, err error) {
+	s := o.session
+	if l, ok := s.(*link); ok {
+		s = l.Session
+	}
+	guarded, ok := s.(registry.Guarded)
+	if !ok {
+		return nil, nil
+	}
+	for _, node := range o.tree.Named() {
+		all, err := guarded.OpenToAll(ctx, node)
+		if err != nil {
+			return nil, readError(err, "read who may change %s", node)
+		}
+		if all {
+			open = append(open, node)
+		}
+	}
+	return open, nil
+}
+
+// compareTokens notes of a job that its tokens would go backwards: the history has rows
+// with later tokens than the registry has reached.
+func (o *Operator) compareTokens(ctx context.Context, c *Checkup) error {
+	if o.history == nil || c.Newest < 0 {
+		return nil
+	}
+	rows, err := o.history(ctx, c.Job, nil, time.Now().Add(farAhead))
+	if err != nil {
+		return failf(host.Unavailable, err, "compare job %s with the history", c.Job)
+	}
+	newest := int64(0)
+	for _, row := range rows {
+		newest = max(newest, row.Fence)
+	}
+	if newest > c.Newest {
+		c.note(reason.TokensBackwards, strconv.FormatInt(newest, 10), strconv.FormatInt(c.Newest, 10))
+	}
+	return nil
+}

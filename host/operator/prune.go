@@ -1,0 +1,96 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// unusedFor is how long a server keeps a module that nothing uses. Who uploads one has this
+// time to name it.
+const unusedFor = 24 * time.Hour
+
+// Prune says what is pruned.
+type Prune struct {
+	DryRun bool // only report
+	// Remove is host.PruneModules on the server that was asked; nil: it cannot.
+	Remove func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error)
+}
+
+// PruneReport has what a prune removed, or would remove.
+type PruneReport struct {
+	Version int            `json:"version"`
+	DryRun  bool           `json:"dry_run"`
+	Bytes   int64          `json:"bytes"`
+	Removed []PrunedModule `json:"removed"`
+}
+
+// PrunedModule is a module that nothing uses.
+type PrunedModule struct {
+	Digest string    `json:"digest"`
+	Size   int64     `json:"bytes"`
+	Since  time.Time `json:"here_since"` // when the server got it last
+}
+
+// PruneModules removes from the disk of the asked server what no job of the cluster uses and
+// what came more than a day ago. A job uses what it runs, is to run, or can go back to. If it
+// is not known of one job what it uses, nothing is removed. With an error the report has what
+// was removed all the same.
+func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, error) {
+	report := PruneReport{Version: 1, DryRun: p.DryRun, Removed: []PrunedModule{}}
+	if p.Remove == nil {
+		return report, failf(host.Refused, nil, "prune modules: this server keeps none")
+	}
+	gone, err := p.Remove(time.Now().Add(-unusedFor), p.DryRun, func() (map[string]bool, error) { return o.usedModules(ctx) })
+	for _, h := range gone {
+		report.Removed = append(report.Removed, PrunedModule(h))
+		report.Bytes += h.Size
+	}
+	if len(gone) == 0 || p.DryRun {
+		return report, err
+	}
+	// It is done, and does not end with a client that went away.
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
+	defer cancel()
+	if noted := o.Note(after, "module prune", fmt.Sprintf("removed=%d bytes=%d", len(gone), report.Bytes)); err == nil {
+		err = noted
+	}
+	return report, err
+}
+
+// usedModules are the digests that jobs need by now. It reads each job anew: what a list
+// remembers may be older than the question.
+func (o *Operator) usedModules(ctx context.Context) (map[string]bool, error) {
+	const what = "look which modules are used"
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, readError(err, what)
+	}
+	names, err := o.Names(ctx)
+	if err == nil && len(names) == 0 { // another namespace would show no use of anything
+		err = o.Namespace(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := o.outlines(ctx, names, true)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	var unread []string
+	for _, of := range all {
+		if unreadModules(of.report) {
+			unread = append(unread, of.report.Name)
+		}
+		for ref := range of.report.Modules.named() {
+			used[ref.Digest] = true
+		}
+	}
+	if len(unread) > 0 {
+		return nil, failf(host.Refused, nil, "%s: what the registry says of the modules of these jobs cannot be read: %.512s; see job show", what, strings.Join(unread, ", "))
+	}
+	return used, nil
+}

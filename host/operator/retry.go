@@ -1,0 +1,30 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// RetryModule has the server with a data directory compile a module again that ended it,
+// also while it runs. The beginning of the digest names it; the whole one is returned. A dry
+// run only looks for it.
+func RetryModule(dataDir, prefix string, dry bool) (digest string, err error) {
+	refused, err := host.RefusedModules(dataDir)
+	if err != nil {
+		return "", err
+	}
+	prefix = strings.TrimPrefix(prefix, "sha256:")
+	digests := slices.DeleteFunc(slices.Sorted(maps.Keys(refused)), func(d string) bool { return !strings.HasPrefix(d, prefix) })
+	switch {
+	case len(digests) == 0:
+		return "", failf(host.NotFound, nil, "retry a module: the server refuses none that begins with %.80q", prefix)
+	case len(digests) > 1:
+		return "", failf(host.Refused, nil, "retry a module: %d refused modules begin with %.80q; write more of the digest", len(digests), prefix)
+	case dry:
+		return digests[0], nil
+	}
+	return digests[0], host.RetryModule(dataDir, digests[0])
+}

@@ -1,0 +1,251 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/runlog"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// RunName names a run of an item.
+type RunName struct {
+	Job  string
+	Item int
+	Run  string
+}
+
+func (n RunName) String() string { return n.Job + "/" + strconv.Itoa(n.Item) + "/" + n.Run }
+
+// ParseRun reads the name of a run as logs and events have it: job/item/run.
+func ParseRun(text string) (RunName, error) {
+	name, rest, _ := strings.Cut(text, "/")
+	number, run, _ := strings.Cut(rest, "/")
+	item, err := strconv.Atoi(number)
+	if err != nil || item < 0 || name == "" || run == "" || strings.Contains(run, "/") {
+		return RunName{}, failf(host.Invalid, nil, "%.300q is not the name of a run; write job/item/run, as the log and the history have it", text)
+	}
+	return RunName{name, item, run}, nil
+}
+
+// AttemptLog is the end of what an attempt logged.
+type AttemptLog struct {
+	Attempt  int         `json:"attempt"`
+	Running  bool        `json:"running,omitempty"` // no history has its row yet
+	State    trace.State `json:"state,omitempty"`   // of its row
+	Instance string      `json:"instance,omitempty"`
+	Kept     bool        `json:"kept"` // false: no log is kept of it, which is not the same as nothing logged
+	Log      string      `json:"log"`
+}
+
+// LogPart is a piece of the log of a run that is followed.
+type LogPart struct {
+	Attempt int    `json:"attempt"`
+	Next    int64  `json:"next"` // where the following part begins
+	Text    string `json:"text"`
+	Gap     bool   `json:"gap,omitempty"`   // lines before Text are lost
+	Ended   bool   `json:"ended,omitempty"` // the attempt has ended, and all was told
+}
+
+// LogReader reads the logs of runs. A server is one for its own runs.
+type LogReader interface {
+	// RunLog returns the logs of all attempts of a run, the first one first. unread names
+	// servers that may have more, and cannot be asked.
+	RunLog(ctx context.Context, name RunName) (all []AttemptLog, unread []string, err error)
+	// FollowRunLog tells a run's newest attempt as it logs, until the attempt ends or report
+	// returns an error. after is the last part that is known already.
+	FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error
+}
+
+// RunLogs are the logs of the runs of a server, and of other servers.
+type RunLogs struct {
+	// Live has what runs here now; nil: nothing does.
+	Live *runlog.Logs
+	// History returns the attempts of a run with their logs.
+	History func(context.Context, RunName) ([]trace.Row, error)
+	// Others returns the other servers by their addresses, and why some are not among
+	// them; nil: there are none.
+	Others func(context.Context) (map[string]LogReader, []string, error)
+}
+
+// ReadLogs gives the Operator the logs that it reads.
+func (o *Operator) ReadLogs(l *RunLogs) { o.logs = l }
+
+// RunLog is LogReader.RunLog of the logs that ReadLogs gave.
+func (o *Operator) RunLog(ctx context.Context, name RunName) ([]AttemptLog, []string, error) {
+	return o.logs.RunLog(ctx, name)
+}
+
+// FollowRunLog is LogReader.FollowRunLog of the logs that ReadLogs gave.
+func (o *Operator) FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error {
+	return o.logs.FollowRunLog(ctx, name, after, report)
+}
+
+// Here are the logs of this server alone.
+func (l *RunLogs) Here() *RunLogs { return &RunLogs{Live: l.Live, History: l.History} }
+
+// RunLog implements LogReader.
+func (l *RunLogs) RunLog(ctx context.Context, name RunName) ([]AttemptLog, []string, error) {
+	own, err := l.own(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, unread, err := l.elsewhere(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	best := map[int]AttemptLog{}
+	for _, a := range own {
+		best[a.Attempt] = a
+	}
+	for _, of := range found {
+		for _, a := range of.all {
+			if have, ok := best[a.Attempt]; !ok || better(a, have) {
+				best[a.Attempt] = a
+			}
+		}
+	}
+	if len(best) == 0 {
+		return nil, nil, noLog(name, unread)
+	}
+	all := make([]AttemptLog, 0, len(best))
+	for _, a := range best {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(a, b AttemptLog) int { return a.Attempt - b.Attempt })
+	return all, unread, nil
+}
+
+// better reports whether a says more of the same attempt than b.
+func better(a, b AttemptLog) bool {
+	if a.Kept != b.Kept {
+		return a.Kept
+	}
+	return !a.Running && b.Running
+}
+
+// noLog is the error of a run that was found nowhere.
+func noLog(name RunName, unread []string) error {
+	if len(unread) > 0 {
+		return failf(host.Unavailable, nil, "no server that answers has a run %.600q; not asked: %s", name.String(), strings.Join(unread, ", "))
+	}
+	return failf(host.NotFound, nil, "no history has a run %.600q, and no server runs it", name.String())
+}
+
+// own returns what this server knows of a run. A row of its history counts more than what
+// the memory has.
+func (l *RunLogs) own(ctx context.Context, name RunName) ([]AttemptLog, error) {
+	var all []AttemptLog
+	lines := l.Live.Of(name.String()) // before the history, where it may come meanwhile
+	rows, err := l.History(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		all = append(all, AttemptLog{Attempt: r.Attempt, State: r.State, Instance: r.Instance, Kept: r.HasLog, Log: r.Log})
+		if lines != nil && lines.Attempt() == r.Attempt {
+			lines = nil
+		}
+	}
+	if lines != nil {
+		all = append(all, AttemptLog{Attempt: lines.Attempt(), Running: true, Kept: true, Log: lines.Kept()})
+	}
+	return all, nil
+}
+
+// answer is what another server has of a run.
+type answer struct {
+	from LogReader
+	all  []AttemptLog
+}
+
+// elsewhere asks the other servers, all at once.
+func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, unread []string, err error) {
+	if l.Others == nil {
+		return nil, nil, nil
+	}
+	others, unread, err := l.Others(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var asking sync.WaitGroup
+	var mu sync.Mutex // guards found and unread
+	for address, server := range others {
+		asking.Go(func() {
+			all, _, err := server.RunLog(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				found = append(found, answer{server, all})
+			case !isCode(err, host.NotFound):
+				unread = append(unread, fmt.Sprintf("%s (%v)", address, err))
+			}
+		})
+	}
+	asking.Wait()
+	slices.Sort(unread)
+	return found, unread, nil
+}
+
+// FollowRunLog implements LogReader.
+func (l *RunLogs) FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error {
+	if lines := l.Live.Of(name.String()); lines != nil {
+		return followLines(ctx, lines, after, report)
+	}
+	found, unread, err := l.elsewhere(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, of := range found {
+		if slices.ContainsFunc(of.all, func(a AttemptLog) bool { return a.Running }) {
+			return of.from.FollowRunLog(ctx, name, after, report)
+		}
+	}
+	last, err := l.own(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, of := range found {
+		last = append(last, of.all...)
+	}
+	if len(last) == 0 {
+		return noLog(name, unread)
+	}
+	a := slices.MaxFunc(last, func(a, b AttemptLog) int { return a.Attempt - b.Attempt })
+	if after.Attempt == a.Attempt { // how far that was is not known any more
+		return report(LogPart{Attempt: a.Attempt, Next: after.Next, Gap: true, Ended: true})
+	}
+	return report(LogPart{Attempt: a.Attempt, Next: int64(len(a.Log)), Text: a.Log, Ended: true})
+}
+
+// followLines tells what an attempt logs, as it comes.
+func followLines(ctx context.Context, lines *runlog.Lines, after LogPart, report func(LogPart) error) error {
+	var seen int64
+	if after.Attempt == lines.Attempt() {
+		seen = after.Next
+	}
+	for {
+		part := lines.After(seen)
+		if part.Text != "" || part.Gap || part.Ended {
+			if err := report(LogPart{Attempt: lines.Attempt(), Next: part.Next, Text: part.Text, Gap: part.Gap, Ended: part.Ended}); err != nil {
+				return err
+			}
+		}
+		if part.Ended {
+			return nil
+		}
+		seen = part.Next
+		select {
+		case <-part.More:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
