@@ -14,11 +14,17 @@ import (
 // Runs returns a page of the history of the server, as the function Runs does there; of
 // one run it returns all attempts. want.Limit is at most MaxRuns.
 func (c *Client) Runs(ctx context.Context, want RunsWanted) (rows []trace.Row, next string, err error) {
-	name, err := checkName(want.Job)
-	if err != nil {
-		return nil, "", err
+	wide := want.Run == "" && (want.Job == "" || want.Cause != "" || want.Since != 0 || want.Until != 0 || want.Logs)
+	name := want.Job
+	if !wide {
+		if name, err = checkName(name); err != nil {
+			return nil, "", err
+		}
 	}
-	query := url.Values{}
+	query := want.history()
+	if !wide {
+		query = url.Values{}
+	}
 	for key, value := range map[string]string{"state": string(want.State), "cursor": want.Cursor} {
 		if value != "" {
 			query.Set(key, value)
@@ -31,6 +37,9 @@ func (c *Client) Runs(ctx context.Context, want RunsWanted) (rows []trace.Row, n
 		query.Set("item", strconv.Itoa(*want.Item))
 	}
 	path := jobPath(name) + "/runs?" + query.Encode()
+	if wide {
+		path = historyPath + "?" + query.Encode()
+	}
 	if want.Run != "" {
 		if want.Item == nil {
 			return nil, "", &host.Error{Code: host.Invalid, Msg: "a run is named by job, item and id"}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"slices"
@@ -35,7 +36,7 @@ func (b *limitedListener) Accept() (net.Conn, error) {
 		_ = accepted.Close() // nobody is told of the end
 		return nil, net.ErrClosed
 	}
-	c := &limitedConn{Conn: accepted, of: b}
+	c := &limitedConn{Conn: accepted, of: b, peer: sync.OnceValue(func() string { return peerOf(accepted) })}
 	c.leave = sync.OnceFunc(func() {
 		b.work(c)
 		<-b.places
@@ -100,6 +101,7 @@ type limitedConn struct {
 	net.Conn
 	of    *limitedListener
 	leave func()
+	peer  func() string // the user at the other end of a socket, or ""
 }
 
 // Close implements net.Conn.
@@ -114,6 +116,17 @@ type connKey struct{}
 // withConn implements the ConnContext of a server.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
+}
+
+// isSecured reports whether a request came over TLS, which net/http does not see below the
+// limit of connections.
+func isSecured(r *http.Request) bool {
+	c, ok := r.Context().Value(connKey{}).(*limitedConn)
+	if !ok {
+		return r.TLS != nil
+	}
+	_, secured := c.Conn.(*tls.Conn)
+	return secured
 }
 
 // begins reports whether a request may begin: its connection did not give way meanwhile.

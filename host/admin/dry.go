@@ -11,7 +11,9 @@ import (
 const dryName = "dry_run"
 
 // dryParameter is in the query of every request that writes.
-var dryParameter = parameter{name: dryName, says: "true: answer with what would be written, and write nothing", takes: schema{"type": "string", "enum": []string{"true", "false"}, "default": "false"}} // read only
+var dryParameter = parameter{name: dryName, says: "true: answer with what would be written, and write nothing", oneOf: yesOrNo} // read only
+
+var yesOrNo = []string{"true", "false"} // read only
 
 // queried returns the parameters of the query of the route.
 func (r *route) queried() []parameter {
@@ -33,14 +35,7 @@ func (r *request) dry() bool { return r.query.Get(dryName) == "true" }
 
 // try carries out an action. In a dry run it answers with what was kept from happening.
 func (r *request) try(a *action) error {
-	switch text := r.query.Get(dryName); text {
-	case "", "false":
-		return a.do(r)
-	case "true":
-	default:
-		return wrongParameter(dryName, fmt.Sprintf("dry_run is true or false, not %.20q", text))
-	}
-	if a.reports {
+	if !r.dry() || a.reports {
 		return a.do(r)
 	}
 	if r.op == nil {

@@ -29,6 +29,9 @@ const (
 	// streamTime is when a stream ends and its client comes back, so that a stream is
 	// bounded as every request is.
 	streamTime = 25 * time.Second
+	// admitEvery is how often a stream looks whether its caller may still have it, also
+	// while nothing happens.
+	admitEvery = 500 * time.Millisecond
 )
 
 // Events keeps the newest events of a server. Those who follow them are told of each as
@@ -125,6 +128,10 @@ func (s *streams) end(caller string) {
 	}
 }
 
+func tooManyStreams() *problem {
+	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server sends at most %d streams, %d of them to one caller; try again", maxStreams, maxStreamsEach))
+}
+
 // followAction sends events as they come.
 func followAction() action {
 	return action{givesType: eventsType, status: http.StatusOK, do: follow}
@@ -132,7 +139,7 @@ func followAction() action {
 
 func follow(r *request) error {
 	if !r.h.streams.begin(r.caller.Name) {
-		return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server sends at most %d streams, %d of them to one caller; try again", maxStreams, maxStreamsEach))
+		return tooManyStreams()
 	}
 	defer r.h.streams.end(r.caller.Name)
 	events, job := r.h.o.Events, r.query.Get("job")
@@ -142,6 +149,8 @@ func follow(r *request) error {
 	text.WriteString("retry: 100\n\n")
 	over := time.NewTimer(streamTime)
 	defer over.Stop()
+	admit := time.NewTicker(admitEvery)
+	defer admit.Stop()
 	ended, _ := r.Context().Value(endedKey{}).(<-chan struct{})
 	for {
 		all, count, forgotten, more := events.after(seen)
@@ -160,6 +169,10 @@ func follow(r *request) error {
 		}
 		select {
 		case <-more:
+		case <-admit.C:
+			if !r.stillAdmitted() {
+				return nil
+			}
 		case <-over.C:
 			return nil
 		case <-ended:
@@ -173,15 +186,12 @@ func follow(r *request) error {
 // endedKey is the key of a channel in a context, which is closed when the server ends.
 type endedKey struct{}
 
-// stillAdmitted reports whether the token of a long request is still good.
+// stillAdmitted reports whether the token or the session of a long request is still good.
 func (r *request) stillAdmitted() bool {
 	if r.h.o.Authenticate == nil {
 		return true
 	}
-	token, _, err := bearer(r.Request)
-	if err == nil {
-		_, err = r.h.o.Authenticate(r.Context(), token)
-	}
+	_, err := r.h.identify(r.Request)
 	return err == nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
 // number is the data of an event.
@@ -86,14 +88,17 @@ func TestEventsGoOn(t *testing.T) {
 	}
 }
 
-// stream opens a stream at an address and returns its lines.
-func stream(t *testing.T, address, token string) *bufio.Scanner {
+// stream opens a stream with headers, "name: value", and returns its lines.
+func stream(t *testing.T, address string, headers ...string) *bufio.Scanner {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+eventsPath, http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	for _, one := range headers {
+		name, value, _ := strings.Cut(one, ": ")
+		r.Header.Set(name, value)
+	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
@@ -127,7 +132,7 @@ func TestEventsComeAtOnce(t *testing.T) {
 		}
 		return known(ctx, token)
 	}})
-	lines := stream(t, serveTCP(t, TLS{}, h), "viewer")
+	lines := stream(t, serveTCP(t, TLS{}, h)+eventsPath, "Authorization: Bearer viewer")
 	if !until(lines, "retry: ") { // it is open
 		t.Fatal("the stream ends at once")
 	}
@@ -196,4 +201,68 @@ func FuzzLastEvent(f *testing.F) {
 			t.Errorf("%q is of another life", id)
 		}
 	})
+}
+
+// Streams on which nothing happens end within a second of the token's revocation.
+func TestStreamsEndWithTheToken(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{eventsPath, someRun + "/follow"} {
+		synctest.Test(t, func(t *testing.T) {
+			live := &runlog.Logs{}
+			_, lines := live.Begin(slog.New(slog.DiscardHandler), "report/0/1", 2)
+			defer live.End(lines)
+			var revoked atomic.Bool
+			h := NewHandler(Options{Operate: onMemory, Events: NewEvents(), Logs: &operator.RunLogs{Live: live, History: attempted}, Authenticate: func(ctx context.Context, token string) (operator.Caller, error) {
+				if revoked.Load() {
+					token = "revoked"
+				}
+				return known(ctx, token)
+			}})
+			var following sync.WaitGroup
+			following.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+				r.Header.Set("Authorization", "Bearer viewer")
+				w := httptest.NewRecorder()
+				if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+					t.Errorf("%s is answered %d %s", path, w.Code, w.Body)
+				}
+			})
+			time.Sleep(streamTime / 2)
+			revoked.Store(true)
+			at := time.Now()
+			following.Wait()
+			if late := time.Since(at); late > time.Second {
+				t.Errorf("%s went on for %s", path, late)
+			}
+		})
+	}
+}
+
+// Events come to a browser by its cookie, until its session is over.
+func TestEventsOfABrowser(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	c, stop := newCluster(t, s.registry)
+	t.Cleanup(stop)
+	events := NewEvents()
+	h := NewHandler(Options{Operate: c.operate, Authenticate: c.authenticate, Sessions: c.keyring, Events: events})
+	secret := c.signIn(t, c.token(t, "ann", operator.RoleViewer, 0))
+	lines := stream(t, serveTCP(t, TLS{}, h)+eventsPath, cookied(secret)...)
+	if !until(lines, "retry: ") {
+		t.Fatal("the stream ends at once")
+	}
+	events.Add("start", "report", number(1))
+	if !until(lines, `data: {"n":1}`) {
+		t.Fatal("no event came")
+	}
+	if err := c.op.SignOut(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if until(lines, "data: ") {
+		t.Error("an event came to who is signed out")
+	}
+	w := sent(t, h, http.MethodDelete, sessionPath, "10.0.0.1:1", cookied(secret)...)
+	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
+		t.Errorf("a second sign-out: %d %s, %q", w.Code, w.Body, w.Header().Get("Set-Cookie"))
+	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ const (
 	callerPerSecond = 50
 	// failureBurst wrong tokens are answered at once, and then failurePerSecond of
 	// them. Nobody guesses a token: the bound spares the server the work and the log.
+	// Nor does anybody sign in more often, and each time is a write to the registry.
 	failureBurst     = 10
 	failurePerSecond = 0.2
 	// maxToken is the limit of a token, in bytes.
@@ -35,46 +37,73 @@ const (
 // requestIDHeader names a request in answers, logs and the audit.
 const requestIDHeader = "X-Request-Id"
 
-// socketUser is the caller if nobody is asked for a token.
+// socketUser is the caller if nobody is asked for a token. Where the system tells which
+// user it is, that name is used.
 var socketUser = operator.Caller{Name: "user of the server", Role: operator.RoleAdmin} // read only
 
-// callerKey is the key of a Caller in a context.
-type callerKey struct{}
+// visitorKey is the key of a visitor in a context.
+type visitorKey struct{}
 
-// admit returns the caller of a request, or refuses it before anything is looked up. A
-// request for an open route may come without a token; its caller has no role then.
-func (h *Handler) admit(r *http.Request) (operator.Caller, error) {
+// admit returns who sends a request, or refuses it before anything is looked up. A
+// request for an open route may come from nobody, who has no role.
+func (h *Handler) admit(r *http.Request) (visitor, error) {
 	from, now := addressOf(r.RemoteAddr), time.Now()
 	if err := h.crossSite.Check(r); err != nil {
-		return operator.Caller{}, h.unnamed(from, now, refuse(http.StatusForbidden, codeCrossSite, "a page of another site sent this request: only programs, and pages of this server, may change something"))
+		return visitor{}, h.unnamed(from, now, refuse(http.StatusForbidden, codeCrossSite, "a page of another site sent this request: only programs, and pages of this server, may change something"))
 	}
 	if h.o.Authenticate == nil {
-		return socketUser, nil
+		v := visitor{Caller: socketUser, way: operator.BySocket}
+		if c, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
+			v.Name = cmp.Or(c.peer(), v.Name)
+		}
+		return v, nil
 	}
-	token, present, err := bearer(r)
-	var c operator.Caller
-	switch {
-	case err == nil && present:
-		c, err = h.o.Authenticate(r.Context(), token)
-	case err == nil && !isOpen(r.URL.Path):
-		err = unauthenticated("send a token, as in Authorization: Bearer TOKEN")
-	}
+	v, err := h.identify(r)
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Denied {
 		err = unauthenticated(e.Error())
 	}
 	if p, ok := errors.AsType[*problem](err); ok && p.Code == codeUnauthenticated {
 		if wait := h.failures.take(from, now); wait > 0 {
-			return c, tooMany("requests without a right token come from this address", wait)
+			return v, tooMany("requests without a right token come from this address", wait)
 		}
-		return c, err
+		return v, err
 	}
-	if err != nil || !present {
-		return c, h.unnamed(from, now, err)
+	if err != nil || v.way == "" {
+		return v, h.unnamed(from, now, err)
 	}
-	if wait := h.callers.take(c.Name, now); wait > 0 {
-		return c, tooMany("requests come from this caller", wait)
+	if wait := h.callers.take(v.Name, now); wait > 0 {
+		return v, tooMany("requests come from this caller", wait)
 	}
-	return c, nil
+	return v, nil
+}
+
+// identify returns who shows a token, or else the cookie of a session.
+func (h *Handler) identify(r *http.Request) (visitor, error) {
+	token, present, err := bearer(r)
+	if err != nil {
+		return visitor{}, err
+	}
+	if present {
+		c, err := h.o.Authenticate(r.Context(), token)
+		return visitor{Caller: c, way: operator.ByToken, secret: token}, err
+	}
+	secret, present, err := "", false, error(nil)
+	if h.o.Sessions != nil {
+		secret, present, err = cookieOf(r)
+	}
+	switch {
+	case err != nil:
+		return visitor{}, err
+	case present:
+		c, until, err := h.o.Sessions.Session(secret)
+		if err == nil {
+			err = ownPage(r, secret)
+		}
+		return visitor{c, operator.BySession, secret, until}, err
+	case isOpen(r.URL.Path):
+		return visitor{}, nil
+	}
+	return visitor{}, unauthenticated("send a token, as in Authorization: Bearer TOKEN")
 }
 
 // unnamed returns err, or that an address asks too often, for a request of which nobody

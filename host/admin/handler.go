@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -28,16 +30,35 @@ type Options struct {
 	// Push says how an upload with a report is examined, and which servers get it, too;
 	// nil: there are no such uploads.
 	Push *operator.Push
+	// Held lists the modules on the disk of the server; nil: it is not known.
+	Held operator.Held
+	// Prune says how modules that nothing uses leave the disk of the server; nil: they stay.
+	Prune *operator.Prune
 	// Runs reads the history of the server; nil: the server has none.
 	Runs Runs
+	// Check compares that history with the schedules of the server's files, and Purge
+	// deletes rows of it; nil: it cannot.
+	Check func(context.Context, CheckWanted) ([]Checked, error)
+	Purge func(context.Context, Purge) (rows int64, err error)
+	// RetryModule is operator.RetryModule for the server's data directory; nil: it has none.
+	RetryModule func(prefix string, dry bool) (digest string, err error)
+	// Logs are those of the runs of the server; nil: it has none.
+	Logs *operator.RunLogs
 	// Reload makes the server read its files again; nil: it cannot.
 	Reload Reload
+	// Define makes a job of what an operator writes; nil: jobs stand in files alone.
+	Define func(operator.JobText) (job.Config, error)
+	// Doctor returns the options with which the server looks at its registry; nil: it
+	// does not.
+	Doctor func() (host.Options, error)
 	// Nodes allows requests to read nodes of the registry, including the state of
 	// guests. Set it only for a listener that no other user can reach.
 	Nodes bool
 	// Authenticate finds out who sends a request; nil: whoever can reach the listener
 	// may send all of them.
 	Authenticate Authenticate
+	// Sessions are those of browsers, which sign in with a token; nil: there are none.
+	Sessions Sessions
 	// Alive returns why the process has to be restarted; nil: nobody knows.
 	Alive func(context.Context) error
 	// Checks returns what the server needs for its work; nil: nobody knows.
@@ -62,6 +83,7 @@ type Handler struct {
 	callers   *rates // requests of callers
 	nameless  *rates // requests of addresses that show no token, or one that nobody can judge
 	failures  *rates // wrong tokens of addresses
+	signIns   *rates // of the bearers of tokens
 	streams   streams
 	uploads   chan struct{} // a slot for each that is in memory
 }
@@ -72,7 +94,7 @@ type request struct {
 	h      *Handler
 	op     *operator.Operator
 	w      http.ResponseWriter
-	caller operator.Caller
+	caller visitor
 	query  url.Values // checked against the route
 }
 
@@ -84,7 +106,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}},
+		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}},
 		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
@@ -162,10 +184,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	caller, err := h.admit(r)
 	if err != nil {
+		if _, cookied, _ := cookieOf(r); cookied && r.Method == http.MethodDelete && r.URL.Path == sessionPath {
+			setCookie(w, r, "", time.Time{}) // a session that is over leaves no cookie behind
+		}
 		h.fail(w, r, err)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+	r = r.WithContext(context.WithValue(r.Context(), visitorKey{}, caller))
 	at := r.URL.EscapedPath()
 	if at == "" || path.Clean(at) != at { // the mux would redirect, and a client that follows may write twice
 		h.fail(w, r, noRoute(r))
@@ -203,7 +228,7 @@ func noRoute(r *http.Request) *problem {
 
 // serve answers one request, by one call of an Operator.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
-	caller, _ := r.Context().Value(callerKey{}).(operator.Caller)
+	caller, _ := r.Context().Value(visitorKey{}).(visitor)
 	if !isOpen(one.path) {
 		if err := caller.Allow(one.right); err != nil {
 			h.fail(w, r, err)
@@ -229,7 +254,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	}
 	id := requestID(w)
 	if op != nil {
-		op.As(h.author(caller, id))
+		op.As(operator.Author{Name: caller.Name, Way: caller.way, Role: caller.Role, Request: id})
 	}
 	asked := &request{r, h, op, w, caller, query}
 	if one.writes() {
@@ -245,15 +270,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	if one.writes() && !asked.dry() {
 		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", operator.HideTokens(r.URL.Path), "caller", caller.Name, "role", caller.Role, "request_id", id)
 	}
-}
-
-// author is the caller in the words of the audit.
-func (h *Handler) author(c operator.Caller, id string) operator.Author {
-	way := operator.ByToken
-	if h.o.Authenticate == nil {
-		way = operator.BySocket
-	}
-	return operator.Author{Name: c.Name, Way: way, Role: c.Role, Request: id}
 }
 
 // fail answers a request with a problem, and logs it.

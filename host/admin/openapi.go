@@ -48,9 +48,12 @@ func openAPIOf(all []route) schema {
 			"title": "wasmjobd", "version": "1",
 			"description": "The API for operators of a server. Later releases add routes and members; they change none.",
 		},
-		"paths":      paths,
-		"components": schema{"schemas": documents, "securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer"}}},
-		"security":   []schema{{"token": []string{}}},
+		"paths": paths,
+		"components": schema{"schemas": documents, "securitySchemes": schema{
+			"token":   schema{"type": "http", "scheme": "bearer"},
+			"session": schema{"type": "apiKey", "in": "cookie", "name": secureCookie, "description": "Of POST " + sessionPath + ". Writes need the header " + csrfHeader + " as well. Without TLS the cookie is " + plainCookie + "."},
+		}},
+		"security": []schema{{"token": []string{}}, {"session": []string{}}},
 	}
 }
 
@@ -60,7 +63,7 @@ func (r *route) operation(documents schemas) schema {
 		"operationId": r.operationID(), "summary": r.says, "responses": r.responses(documents),
 	}
 	if isOpen(r.path) {
-		o["security"] = []schema{{}, {"token": []string{}}}
+		o["security"] = []schema{{}, {"token": []string{}}, {"session": []string{}}}
 	} else {
 		o["description"], o["x-role"] = "Needs the role "+string(r.role())+".", r.role()
 	}
@@ -100,6 +103,9 @@ func (r *route) parameters() []schema {
 		if takes == nil {
 			takes = schema{"type": "string"}
 		}
+		if p.oneOf != nil {
+			takes = schema{"type": "string", "enum": p.oneOf}
+		}
 		if p.many {
 			takes = schema{"type": "array", "items": takes}
 		}
@@ -114,6 +120,15 @@ func (r *route) parameters() []schema {
 // itemSchema is the schema of the number of an item.
 var itemSchema = schema{"type": "integer", "minimum": 0} // read only
 
+// eventSchema is the schema of each event of a stream, as the stream's lines name its fields.
+var eventSchema = schema{ // read only
+	"type": "object", "required": []string{"data"},
+	"properties": schema{
+		"id": schema{"type": "string"}, "event": schema{"type": "string"}, "retry": schema{"type": "integer"},
+		"data": schema{"type": "string", "contentMediaType": jsonType},
+	},
+}
+
 // responses describes the success of a route and its problems.
 func (r *route) responses(documents schemas) map[string]schema {
 	a := r.does
@@ -123,6 +138,8 @@ func (r *route) responses(documents schemas) map[string]schema {
 		done["content"] = content(jsonType, documents.of(a.gives))
 	case a.givesType == jsonType:
 		done["content"] = content(jsonType, schema{"type": "object"})
+	case a.givesType == eventsType:
+		done["content"] = content(eventsType, eventSchema)
 	case a.givesType != "":
 		done["content"] = content(a.givesType, schema{"type": "string"})
 	}

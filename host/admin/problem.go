@@ -26,6 +26,7 @@ const (
 	codeUnauthenticated = "unauthenticated"
 	codeTooMany         = "too_many_requests"
 	codeCrossSite       = "cross_site"
+	codeCSRF            = "csrf"
 	codeWrongHost       = "wrong_host"
 	codeNotReady        = "not_ready"
 	codeStuck           = "stuck"
@@ -100,6 +101,7 @@ var ownStatuses = map[string]int{
 	codeUnauthenticated: http.StatusUnauthorized,
 	codeTooMany:         http.StatusTooManyRequests,
 	codeCrossSite:       http.StatusForbidden,
+	codeCSRF:            http.StatusForbidden,
 	codeWrongHost:       http.StatusMisdirectedRequest,
 	codeNotReady:        http.StatusServiceUnavailable,
 	codeStuck:           http.StatusServiceUnavailable,
@@ -158,6 +160,7 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
 }
 

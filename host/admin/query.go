@@ -10,7 +10,8 @@ import (
 )
 
 // readQuery reads the parameters of a query. It refuses those that are not known, as
-// readBody does, one that comes twice and may not, and one that is empty and may not.
+// readBody does, one that comes twice and may not, one that is empty and may not, and
+// one that is none of the texts that it may be.
 func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -35,12 +36,23 @@ func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(names, ", "))})
 		case len(query[name]) > 1 && !known[i].many:
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
-		case known[i].takes != nil && slices.Contains(query[name], ""): // no time, number or state
+		case (known[i].takes != nil || known[i].oneOf != nil) && slices.Contains(query[name], ""): // no time, number or state
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q has no value; give it one, or leave it out", name)})
+		case known[i].oneOf != nil && !slices.Contains(known[i].oneOf, query.Get(name)):
+			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%s is one of %s, not %.64q", name, strings.Join(known[i].oneOf, ", "), query.Get(name))})
 		}
 	}
 	if len(faults) > 0 {
 		return nil, refuse(http.StatusBadRequest, codeBadRequest, "the query is not what this request takes: "+faults[0].Message, faults...)
 	}
 	return query, nil
+}
+
+// textsOf returns values as texts.
+func textsOf[S ~string](values []S) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, string(v))
+	}
+	return all
 }

@@ -34,8 +34,9 @@ type route struct {
 // parameter is one of a query.
 type parameter struct {
 	name, says string
-	takes      schema // nil: any string
-	many       bool   // it may come several times
+	takes      schema   // nil: any string
+	oneOf      []string // nil: what takes says
+	many       bool     // it may come several times
 	required   bool
 }
 
@@ -147,9 +148,9 @@ func onJob[B any](do func(r *request, name string, body *B) error) action {
 
 // codes returns the codes of the problems with which the route may answer, sorted.
 func (r *route) codes() []string {
-	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeUnavailable, codeInternal, codeUnauthenticated, codeTooMany, codeWrongHost}, r.fails...)
+	all := append([]string{codeBadRequest, codeBusy, codeDenied, codeCrossSite, codeUnavailable, codeInternal, codeUnauthenticated, codeTooMany, codeWrongHost}, r.fails...)
 	if r.writes() {
-		all = append(all, codeUnknown, codeCrossSite, codeOutdated)
+		all = append(all, codeUnknown, codeCSRF, codeOutdated)
 	}
 	if r.does.takes != nil || r.does.takesType != "" {
 		all = append(all, codeTooLarge, codeMediaType, codeTimeout)

@@ -10,7 +10,7 @@ import (
 
 // routes returns the table of all routes.
 func routes() []route {
-	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), tokenRoutes(), aloneRoutes(), []route{
+	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), historyRoutes(), tokenRoutes(), sessionRoutes(), alertRoutes(), aloneRoutes(), []route{
 		{
 			method: http.MethodPost, path: reloadPath, right: operator.Administer, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +
@@ -61,10 +61,21 @@ func jobRoutes() []route {
 				"With \"state\" a page may have fewer, or none, although there is a next one",
 			query: append(pageParameters("jobs"),
 				parameter{name: "q", says: "a part of the name"},
-				parameter{name: "state", says: "a state of jobs", takes: schema{"type": "string", "enum": operator.JobStates()}},
+				parameter{name: "state", says: "a state of jobs", oneOf: operator.JobStates()},
 			),
 		},
+		{
+			method: http.MethodPost, path: jobsPath, right: operator.Administer, does: createAction(), fails: []string{codeInvalid, codeRefused},
+			says:   "does what `job create` does: \"toml\" is a configuration with the table of the job \"name\", and \"digest\" the SHA-256 of its module, which was pushed",
+			served: func(o *Options) bool { return o.Define != nil },
+		},
 		{method: http.MethodGet, path: job, right: operator.View, does: showsTagged(showJob), says: "answers as `job show`, with an ETag"},
+		{
+			method: http.MethodPut, path: job, right: operator.Administer, does: calls(applyJob), fails: []string{codeInvalid, codeRefused},
+			says: "does what `apply` does for the job: \"toml\" is a configuration with its table, and \"digest\" the SHA-256 of the module with which it begins if it is new. " +
+				"The answer is what `plan` would have said before",
+			served: func(o *Options) bool { return o.Define != nil },
+		},
 		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
 		{
 			method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: triggerAction(), fails: []string{codeInvalid, codeRefused},
@@ -115,9 +126,13 @@ func itemVerb(verb string, disabled bool) route {
 }
 
 func moduleRoutes() []route {
-	return []route{uploadRoute(), {
+	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), {
 		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
 		says: "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
+	}, {
+		method: http.MethodPost, path: modulesPath + "/{digest}:retry", right: operator.Publish, does: retryAction(), fails: []string{codeRefused},
+		served: func(o *Options) bool { return o.RetryModule != nil },
+		says:   "does what `module retry` does on this server",
 	}}
 }
 
@@ -129,6 +144,12 @@ func serverRoutes() []route {
 		}
 	}
 	return []route{
+		{
+			method: http.MethodGet, path: doctorPath, right: operator.Administer, does: shows(doctor), fails: []string{codeInvalid, codeNotFound},
+			says:   "answers what `doctor` finds with the configuration and the history of this server: of all jobs, or of each \"job\"",
+			query:  []parameter{{name: "job", says: "name of a job", many: true}},
+			served: func(o *Options) bool { return o.Doctor != nil },
+		},
 		{method: http.MethodGet, path: serversPath, right: operator.View, does: shows(listServers), says: "answers as `server list`", fails: []string{codeNotFound}},
 		verb("disable", true),
 		verb("enable", false),
@@ -136,7 +157,8 @@ func serverRoutes() []route {
 }
 
 func runRoutes() []route {
-	served := func(o *Options) bool { return o.Runs != nil }
+	const run = runsPath + "{job}/{item}/{run}"
+	served, logged := func(o *Options) bool { return o.Runs != nil }, func(o *Options) bool { return o.Logs != nil }
 	return []route{
 		{
 			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
@@ -144,12 +166,22 @@ func runRoutes() []route {
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: append(pageParameters("rows"),
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},
-				parameter{name: "state", says: "a state of runs", takes: schema{"type": "string", "enum": trace.States()}},
+				parameter{name: "state", says: "a state of runs", oneOf: textsOf(trace.States())},
 			),
 		},
 		{
-			method: http.MethodGet, path: runsPath + "{job}/{item}/{run}", right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
 			says: "answers with the attempts of one run that this server's history has, the newest first, and the end of what each logged",
+		},
+		{
+			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, alone: true, fails: []string{codeInvalid},
+			says: "answers with the end of what each attempt of a run logged, the first one first, also while it runs",
+		},
+		{
+			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, alone: true, fails: []string{codeInvalid},
+			says: "sends what the newest attempt of a run logs, as it comes, as server-sent events `log`, of which the last has \"ended\". " +
+				"After 25 s the stream ends, and a client that comes back with Last-Event-ID goes on there; \"gap\" says that lines before \"text\" are lost",
+			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},
 		},
 	}
 }

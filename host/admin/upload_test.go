@@ -75,7 +75,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"no module", "", "hello", wasmType, 422, codeInvalid, "not a Wasm binary"},
 		{"nothing", "", "", wasmType, 422, codeInvalid, "it is not saved"},
 		{"JSON", "", "{}", jsonType, 415, codeMediaType, wasmType},
-		{"an odd flag", "?dry_run=yes", "hello", wasmType, 400, codeBadRequest, "true or false"},
+		{"an odd flag", "?dry_run=yes", "hello", wasmType, 400, codeBadRequest, "one of true, false"},
 		{"an unknown parameter", "?force=true", "hello", wasmType, 400, codeBadRequest, "not known"},
 		{"an unknown job", "?job=x", "hello", wasmType, 404, codeNotFound, `no namespace`},
 		{"a path", "?job=..%2Ftokens", "hello", wasmType, 404, codeNotFound, "no name of a job"},

@@ -1,0 +1,81 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const alertsPath = "/api/v1/alerts"
+
+// alertRoutes are those of alerts and silences.
+func alertRoutes() []route {
+	return []route{
+		{method: http.MethodGet, path: alertsPath, right: operator.View, does: shows(listAlerts), says: "answers as `alert list`", fails: []string{codeRefused}},
+		{
+			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: calls(silenceJob), fails: []string{codeInvalid, codeRefused},
+			says: `does what ` + "`alert silence`" + ` does. "for" is a time such as 1h, "reason" says why`,
+		},
+		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "as `alert unsilence`", fails: []string{codeInvalid, codeRefused}},
+	}
+}
+
+type alertsDocument struct {
+	Version  int                `json:"version"`
+	Alerts   []operator.Alert   `json:"alerts"`
+	Silences []operator.Silence `json:"silences"`
+}
+
+func listAlerts(r *request) (alertsDocument, error) {
+	alerts, silences, err := r.op.Alerts(r.Context())
+	return alertsDocument{1, orEmpty(alerts), orEmpty(silences)}, err
+}
+
+type silenceBody struct {
+	For    string `json:"for"`
+	Reason string `json:"reason"`
+}
+
+type silenceDocument struct {
+	Version int `json:"version"`
+	operator.Silence
+}
+
+func silenceJob(r *request, b *silenceBody) (silenceDocument, error) {
+	name, err := r.jobName()
+	if err != nil {
+		return silenceDocument{}, err
+	}
+	life, err := time.ParseDuration(b.For)
+	if err != nil {
+		return silenceDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is no time; write one such as 1h", b.For), fault{Pointer: "/for", Message: "write a time such as 1h"})
+	}
+	s, err := r.op.Silence(r.Context(), name, life, b.Reason)
+	return silenceDocument{1, s}, err
+}
+
+// Alerts is operator.Operator.Alerts.
+func (c *Client) Alerts(ctx context.Context) ([]operator.Alert, []operator.Silence, error) {
+	var d alertsDocument
+	err := c.read(ctx, http.MethodGet, alertsPath, nil, &d)
+	return d.Alerts, d.Silences, err
+}
+
+// Silence is operator.Operator.Silence.
+func (c *Client) Silence(ctx context.Context, name string, life time.Duration, why string) (operator.Silence, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return operator.Silence{}, err
+	}
+	var d silenceDocument
+	err = c.read(ctx, http.MethodPost, jobPath(name)+":silence", silenceBody{For: life.String(), Reason: why}, &d)
+	return d.Silence, err
+}
+
+// Unsilence is operator.Operator.Unsilence.
+func (c *Client) Unsilence(ctx context.Context, name string) error {
+	return c.post(ctx, name, ":unsilence", nil)
+}

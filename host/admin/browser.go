@@ -1,0 +1,177 @@
+package admin
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const (
+	sessionPath = "/api/v1/session"
+	// csrfHeader shows that a request was made by a page that could read the session's
+	// own value, which no page of another origin can.
+	csrfHeader = "X-Csrf-Token"
+	// Names of the cookie. Browsers take the first one over TLS only, and from no other
+	// host. Without TLS only this machine connects.
+	secureCookie = "__Host-wasmjobd"
+	plainCookie  = "wasmjobd"
+	// awaitSession is how long an answer waits until its server knows the new session.
+	awaitSession = 2 * time.Second
+)
+
+// Sessions are those of browsers. An operator.Keyring has them.
+type Sessions interface {
+	// Session returns who is signed in with a secret, and until when. Its errors are as
+	// those of Authenticate.
+	Session(secret string) (operator.Caller, time.Time, error)
+	// AwaitSession waits until a session that has begun is known, or ctx ends.
+	AwaitSession(ctx context.Context, secret string)
+}
+
+// visitor is who sends a request, and how they came in.
+type visitor struct {
+	operator.Caller
+	way operator.Way
+	// secret is what they have shown: a token, or what a session has in its cookie.
+	secret string
+	until  time.Time // the end of a session
+}
+
+// cookieOf returns the secret in a request's cookie. present is false if it has none.
+func cookieOf(r *http.Request) (secret string, present bool, err error) {
+	all := r.CookiesNamed(cookieName(r))
+	switch len(all) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return all[0].Value, true, nil
+	}
+	return "", true, unauthenticated("there are several cookies " + cookieName(r) + "; remove them, and sign in again")
+}
+
+func cookieName(r *http.Request) string {
+	if isSecured(r) {
+		return secureCookie
+	}
+	return plainCookie
+}
+
+// setCookie gives a browser the secret of its session. An empty one is taken away.
+func setCookie(w http.ResponseWriter, r *http.Request, secret string, until time.Time) {
+	c := &http.Cookie{Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isSecured(r), MaxAge: -1} //nolint:gosec // Secure wherever the server is asked over TLS
+	if secret != "" {
+		c.MaxAge = max(1, int(time.Until(until).Seconds()))
+	}
+	http.SetCookie(w, c)
+}
+
+// csrfOf is the value that writes of a session show. Whoever has the cookie can compute
+// it, so every server can check it, and the cookie cannot be found from it.
+func csrfOf(secret string) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	_, _ = m.Write([]byte("csrf"))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// ownPage refuses requests with a cookie that a page of this server did not make. A page
+// of the same site is another one: a program on another port of this machine is.
+func ownPage(r *http.Request, secret string) error {
+	site, reads := r.Header.Get("Sec-Fetch-Site"), r.Method == http.MethodGet || r.Method == http.MethodHead
+	if site != "" && site != "same-origin" && (site != "none" || !reads) {
+		return refuse(http.StatusForbidden, codeCrossSite, "a page of another origin sent this request with the cookie of this one")
+	}
+	if reads {
+		return nil
+	}
+	scheme := "http://"
+	if isSecured(r) {
+		scheme = "https://"
+	}
+	if origin := r.Header.Get("Origin"); site == "" && origin != scheme+r.Host {
+		return refuse(http.StatusForbidden, codeCrossSite, "a write with a cookie needs the header Sec-Fetch-Site or Origin of a page of this server; programs send a token")
+	}
+	if sent := r.Header.Values(csrfHeader); len(sent) != 1 || !hmac.Equal([]byte(sent[0]), []byte(csrfOf(secret))) {
+		return refuse(http.StatusForbidden, codeCSRF, "a write with a cookie needs the header "+csrfHeader+" with the \"csrf\" that GET "+sessionPath+" answers")
+	}
+	return nil
+}
+
+// sessionRoutes are those by which a browser signs in and out.
+func sessionRoutes() []route {
+	served := func(o *Options) bool { return o.Sessions != nil }
+	return []route{
+		{
+			method: http.MethodPost, path: sessionPath, right: operator.View, does: signInAction(), fails: []string{codeRefused}, served: served,
+			says: "signs a browser in: it sends its token once, and gets a cookie for 12 h, which every server of the cluster takes in the place of the token until that ends, " +
+				"and the value \"csrf\" for the header `" + csrfHeader + "` of each write",
+		},
+		{
+			method: http.MethodGet, path: sessionPath, right: operator.View, does: shows(showSession), alone: true, served: served,
+			says: "answers who the caller is, and to a browser that is signed in until when, and its value \"csrf\"",
+		},
+		{method: http.MethodDelete, path: sessionPath, right: operator.View, does: signOutAction(), fails: []string{codeRefused}, served: served, says: "signs the browser out, on all servers"},
+	}
+}
+
+// sessionDocument says who a caller is.
+type sessionDocument struct {
+	Version int           `json:"version"`
+	Name    string        `json:"name"`
+	Role    operator.Role `json:"role"`
+	Until   *time.Time    `json:"until,omitempty"`
+	CSRF    string        `json:"csrf,omitempty"`
+}
+
+func showSession(r *request) (sessionDocument, error) {
+	d := sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role}
+	if r.caller.way == operator.BySession {
+		d.Until, d.CSRF = &r.caller.until, csrfOf(r.caller.secret)
+	}
+	return d, nil
+}
+
+func signInAction() action {
+	return action{takes: reflect.TypeFor[nothing](), gives: reflect.TypeFor[sessionDocument](), status: http.StatusOK, do: func(r *request) error {
+		if err := r.readBody(new(nothing)); err != nil {
+			return err
+		}
+		if r.caller.way != operator.ByToken {
+			return refuse(http.StatusConflict, codeRefused, "sign in with a token, as in Authorization: Bearer TOKEN")
+		}
+		if wait := r.h.signIns.take(r.caller.Name, time.Now()); wait > 0 {
+			return tooMany("browsers sign in with this token", wait)
+		}
+		secret, until, err := r.op.SignIn(r.Context(), r.caller.secret)
+		if err != nil || secret == "" { // of a dry run
+			return err
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), awaitSession)
+		defer cancel()
+		r.h.o.Sessions.AwaitSession(ctx, secret)
+		setCookie(r.w, r.Request, secret, until)
+		return r.answer(sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role, Until: &until, CSRF: csrfOf(secret)})
+	}}
+}
+
+func signOutAction() action {
+	return action{takes: reflect.TypeFor[nothing](), status: http.StatusNoContent, do: func(r *request) error {
+		if err := r.readBody(new(nothing)); err != nil {
+			return err
+		}
+		if r.caller.way != operator.BySession {
+			return refuse(http.StatusConflict, codeRefused, "this request has no cookie of a session to end; a token is ended by `token revoke`")
+		}
+		if err := r.op.SignOut(r.Context(), r.caller.secret); err != nil {
+			return err
+		}
+		setCookie(r.w, r.Request, "", time.Time{})
+		r.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}}
+}

@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+const doctorPath = "/api/v1/doctor"
+
+type doctorDocument struct {
+	Version int `json:"version"`
+	operator.Diagnosis
+}
+
+// doctor examines the registry as the server sees it.
+func doctor(r *request) (doctorDocument, error) {
+	for _, name := range r.query["job"] {
+		if _, err := checkName(name); err != nil {
+			return doctorDocument{}, err
+		}
+	}
+	as, err := r.h.o.Doctor()
+	if err != nil {
+		return doctorDocument{}, err
+	}
+	d, err := r.op.Doctor(r.Context(), as, r.query["job"]...)
+	if err != nil {
+		return doctorDocument{}, err
+	}
+	for i := range d.Jobs {
+		c := &d.Jobs[i]
+		c.Members = orEmpty(c.Members)
+		for _, list := range []*[]reason.Reason{&c.Breaks, &c.Needs, &c.Notes} {
+			*list = orEmpty(*list)
+		}
+	}
+	return doctorDocument{1, *d}, nil
+}
+
+// Doctor is operator.Operator.Doctor with the options of the server.
+func (c *Client) Doctor(ctx context.Context, _ host.Options, names ...string) (*operator.Diagnosis, error) {
+	at := doctorPath
+	if len(names) > 0 {
+		at += "?" + url.Values{"job": names}.Encode()
+	}
+	var d doctorDocument
+	if err := c.read(ctx, http.MethodGet, at, nil, &d); err != nil {
+		return nil, err
+	}
+	return &d.Diagnosis, nil
+}

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// What a client asks of a history arrives as it was asked, and so does the answer.
+func TestHistoryByAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	item, from := 3, int64(5)
+	want := RunsWanted{Job: "report", Item: &item, State: trace.Failed, Cause: trace.Trigger, Since: 7, Until: 9, Limit: 11, Cursor: "c", Logs: true}
+	found := []Checked{{"report", "Europe/Berlin", trace.Report{More: 1, Rows: 2, Instants: 3, Findings: []trace.Finding{{Kind: "missing", Job: "report", Item: 1, Run: "5", Attempt: 1, First: 5, Last: 9, Count: 2, Detail: "d"}}}}}
+	var purged Purge
+	h := NewHandler(Options{
+		Operate: s.operate, Authenticate: known,
+		Runs: func(_ context.Context, got RunsWanted) ([]trace.Row, string, error) {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("asked for %+v", got)
+			}
+			return []trace.Row{{Job: "report", Item: 3, Run: "8", Attempt: 1, Instant: 8, Cause: trace.Trigger, State: trace.Failed, HasLog: true, Log: "l"}}, "next", nil
+		},
+		Check: func(_ context.Context, got CheckWanted) ([]Checked, error) {
+			if got.Job != "report" || got.To != nil || got.From == nil || *got.From != from {
+				t.Errorf("checked %+v", got)
+			}
+			return found, nil
+		},
+		Purge:       func(_ context.Context, p Purge) (int64, error) { purged = p; return 4, nil },
+		RetryModule: func(prefix string, dry bool) (string, error) { return fmt.Sprint(prefix, dry), nil },
+	})
+	c := at(t, "http://"+serveTCP(t, TLS{}, h), "admin")
+	rows, next, err := c.Runs(t.Context(), want)
+	if err != nil || next != "next" || len(rows) != 1 || rows[0].Log != "l" || rows[0].Item != 3 {
+		t.Errorf("%+v, %s, %v", rows, next, err)
+	}
+	if got, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from}); err != nil || !reflect.DeepEqual(got, found) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, p := range []Purge{{Job: "report", Age: time.Hour, PerJob: 2, Bytes: 3}, {Dry: true, PerJob: 1}} {
+		if n, err := c.PurgeHistory(t.Context(), p); err != nil || n != 4 || purged != p {
+			t.Errorf("%d, %v; purged %+v", n, err, purged)
+		}
+	}
+	if digest, err := c.RetryModule(t.Context(), "0a"); err != nil || digest != "0afalse" {
+		t.Errorf("%s, %v", digest, err)
+	}
+	op, err := s.operate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit, err := op.Audit(t.Context(), operator.AuditFilter{})
+	if err != nil || len(audit) != 2 || audit[0].Verb != "module retry" || audit[1].Detail != "job=report older_than=1h0m0s per_job=2 bytes=3 rows=4" {
+		t.Errorf("%+v, %v", audit, err)
+	}
+	if err := op.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = at(t, c.base, "viewer").PurgeHistory(t.Context(), Purge{PerJob: 1})
+	wantCode(t, "a viewer purges", err, host.Denied, "role viewer")
+	for i, query := range []string{"?limit=0", "?limit=101&logs=true", "?since=x", "?until=-1", "?item=-1", "?state=odd", "?cause=odd", "?logs=null", "?more=1", "/check?from=9&to=9", "/check?to=x"} {
+		if w := sent(t, h, http.MethodGet, historyPath+query, fmt.Sprintf("10.0.0.%d:1", i), "Authorization: Bearer viewer"); w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusBadRequest {
+			t.Errorf("%s is answered %d %s", query, w.Code, w.Body)
+		}
+	}
+}
