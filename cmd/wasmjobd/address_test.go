@@ -38,6 +38,35 @@ func TestVerbsByContext(t *testing.T) {
 		t.Errorf("listed by the variable:\n%s", out)
 	}
 	asked(t, by, exitOK, "job", "show", "quick", "--context", "bare", "--token-file", filepath.Join(dir, "data", firstToken))
+	if out := asked(t, env, exitOK, "doctor", "quick", "--context", "prod"); !strings.Contains(out, "can run it") {
+		t.Errorf("doctor says:\n%s", out)
+	}
+	await(t, func() bool { // the history has a row a moment after its event
+		return strings.Contains(asked(t, env, exitOK, "history", "list", "--context", "prod"), "succeeded")
+	})
+	for _, verb := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitOK, `"job":"quick"`, []string{"history", "export", "--since", "1h"}},
+		{exitOK, "job,item,run", []string{"history", "export", "--format", "csv", "--job", "quick"}},
+		{exitOK, "quick", []string{"history", "list", "--since", "1h", "--cause", "schedule"}},
+		{exitOK, "0 findings", []string{"history", "check", "--job", "quick"}},
+		{exitNotFound, "", []string{"history", "check", "--job", "quik"}},
+		{exitOK, "0 rows would be deleted", []string{"history", "purge", "--older-than", "30d", "--dry-run"}},
+		{exitOK, "0 rows deleted", []string{"history", "purge", "--older-than", "30d", "--yes"}},
+		{exitNotFound, "", []string{"module", "retry", "abc"}},
+		{exitUsage, "", []string{"history", "check", "--with", "x"}},
+	} {
+		if out := asked(t, env, verb.code, append(verb.args, "--context", "prod")...); !strings.Contains(out, verb.want) {
+			t.Errorf("%s says:\n%s", verb.args, out)
+		}
+	}
+	if out := asked(t, env, exitOK, "audit", "list", "--verb", "history purge", "--context", "prod"); !strings.Contains(out, "older_than=720h0m0s") {
+		t.Errorf("the audit says:\n%s", out)
+	}
+	asked(t, env, exitNotFound, "doctor", "quik", "--context", "prod")
 	asked(t, env, exitUsage, "job", "list", "--context", "bare")
 	asked(t, env, exitInvalid, "job", "list", "--context", "empty")
 	asked(t, env, exitNotFound, "job", "list", "--context", "prd")

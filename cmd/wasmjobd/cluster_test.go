@@ -102,6 +102,8 @@ func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
+			goCaches(e)
+			e.Setenv("HOOK", hook(e))
 			e.Setenv("LONG", filepath.Join(root, "plugins/examples/long-wat/long.wasm"))
 			e.Setenv("PORT", port)
 			e.Setenv("FREE", strconv.Itoa(zktest.FreePort(t)))

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
-	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
 func doctorCommand(term *terminal) *cobra.Command {
@@ -32,117 +29,87 @@ func doctorCommand(term *terminal) *cobra.Command {
 			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
 			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
 			"Of jobs that are neither named, nor in the configuration, nor ever run by a server of ours, all\n" +
-			"that is only noted.",
+			"that is only noted. With --address the server there looks, with its own configuration and history.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)
 	c.Flags().BoolVar(&look, "registry", false, "look at the registry")
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, names []string) error {
-		if !look {
-			return usage("say what to look at: --registry")
+		at, err := o.elsewhere.server(term.env, *o.files)
+		switch {
+		case err != nil:
+			return err
+		case at.Address != "":
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, to cluster) error {
+				d, err := to.Doctor(ctx, host.Options{}, names...)
+				return showDiagnosis(ctx, term, to, d, err, names)
+			})
+		case !look:
+			return usage("say what to look at: --registry, or the server at an --address")
 		}
 		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *operator.Operator) error {
-			return examine(ctx, term, f, op, names)
+			as, err := visitorOptions(f, term.env)
+			if err != nil {
+				return err
+			}
+			op.Recall(ownHistory(term, f))
+			d, err := op.Doctor(ctx, as, names...)
+			return showDiagnosis(ctx, term, op, d, err, names)
 		})
 	}
 	return c
 }
 
-// examine looks at jobs, and prints what there is to say.
-func examine(ctx context.Context, term *terminal, f *config.File, op *operator.Operator, names []string) error {
+// visitorOptions are those of a server that does not run yet, and is to be examined.
+func visitorOptions(f *config.File, env []string) (host.Options, error) {
 	as := options(f, slog.New(slog.DiscardHandler), nil)
-	secrets, err := f.Secrets(term.env)
+	secrets, err := f.Secrets(env)
 	if err != nil {
-		return exitf(exitInvalid, "secrets are not there:\n%w", err)
+		return as, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
 	as.Secrets = secrets
 	if ip, _, err := serverIP(f); err == nil { // serve says if there is none
 		as.Instance = job.NewInstanceID(ip, strconv.Itoa(os.Getpid()))
 	}
-	all, err := op.Checkups(ctx, as, names...)
+	return as, nil
+}
+
+// showDiagnosis prints what doctor has found, or why it could not look.
+func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.Diagnosis, err error, names []string) error {
 	if err != nil {
-		return err
-	}
-	there := op.Namespace(ctx)
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c operator.Checkup) bool { return c.Job == name }) {
-			if there != nil {
-				return there
-			}
-			return withNearest(ctx, op, name, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %q in namespace %s", name, f.Registry.Namespace)})
+		if len(names) == 1 {
+			err = withNearest(ctx, in, names[0], err)
 		}
-	}
-	if len(names) == 0 {
-		leaveOthers(all)
-	}
-	if there != nil {
-		term.note("%v", there) // a first server makes it
-	}
-	if err := compareTokens(ctx, term, f, all); err != nil {
 		return err
+	}
+	if d.Absent != "" {
+		term.note("%s", d.Absent) // a first server makes it
 	}
 	if term.json() {
-		err = term.printJSON(examinedOf(all))
+		err = term.printJSON(examinedOf(d))
 	} else {
-		printCheckups(term, all)
+		printDiagnosis(term, d)
 	}
-	return errors.Join(err, verdict(all))
+	return errors.Join(err, verdict(d))
 }
 
-// leaveOthers turns what breaks a job into a note, for jobs that no server of ours
-// is meant to run: they may share the namespace.
-func leaveOthers(all []operator.Checkup) {
-	for i := range all {
-		if c := &all[i]; !c.Named && !c.Ours {
-			c.Notes, c.Breaks = append(c.Breaks, c.Notes...), nil
-		}
-	}
-}
-
-// verdict is an error that names the jobs that a server cannot join.
-func verdict(all []operator.Checkup) error {
+// verdict is an error that says what has to be mended.
+func verdict(d *operator.Diagnosis) error {
 	var broken []string
-	for i := range all {
-		if len(all[i].Breaks) > 0 {
-			broken = append(broken, plain(all[i].Job))
+	for i := range d.Jobs {
+		if len(d.Jobs[i].Breaks) > 0 {
+			broken = append(broken, plain(d.Jobs[i].Job))
 		}
 	}
-	if len(broken) == 0 {
-		return nil
+	switch {
+	case len(broken) > 0:
+		return exitf(exitConflict, "%d of %s cannot be joined as it is: %s", len(broken), count(len(d.Jobs), "job"), shorten(strings.Join(broken, ", ")))
+	case len(d.Breaks) > 0:
+		return exitf(exitConflict, "the state of the cluster has to be mended")
 	}
-	return exitf(exitConflict, "%d of %s cannot be joined as it is: %s", len(broken), count(len(all), "job"), shorten(strings.Join(broken, ", ")))
-}
-
-// compareTokens finds jobs whose tokens would go backwards: this server has rows
-// with later tokens than the registry has reached.
-func compareTokens(ctx context.Context, term *terminal, f *config.File, all []operator.Checkup) error {
-	if absent := historyThere(f); absent != nil {
-		return nil //nolint:nilerr // it has never run
-	}
-	at, err := historyAt(term, f)
-	if err != nil {
-		return err
-	}
-	r, err := sqltrace.OpenReader(ctx, at)
-	if err != nil {
-		return fmt.Errorf("compare with the history: %w", err)
-	}
-	for i := range all {
-		c := &all[i]
-		page, err := r.Query(ctx, sqltrace.Filter{Job: c.Job})
-		if err != nil {
-			return errors.Join(fmt.Errorf("compare with the history: %w", err), r.Close())
-		}
-		newest := int64(0)
-		for _, row := range page.Rows {
-			newest = max(newest, row.Fence)
-		}
-		if newest > c.Newest && c.Newest >= 0 {
-			c.Notes = append(c.Notes, reason.Of(reason.TokensBackwards, strconv.FormatInt(newest, 10), strconv.FormatInt(c.Newest, 10)))
-		}
-	}
-	return r.Close()
+	return nil
 }
 
 // The JSON of doctor. Scripts read it: add fields, change none.
@@ -150,6 +117,8 @@ func compareTokens(ctx context.Context, term *terminal, f *config.File, all []op
 type examined struct {
 	Version int           `json:"version"`
 	Jobs    []examinedJob `json:"jobs"`
+	// Findings are those of the cluster.
+	Findings []finding `json:"findings"`
 }
 
 type examinedJob struct {
@@ -173,10 +142,10 @@ type examinedMember struct {
 	Disabled bool   `json:"disabled"`
 }
 
-func examinedOf(all []operator.Checkup) examined {
-	out := examined{Version: 1, Jobs: []examinedJob{}}
-	for i := range all {
-		c := &all[i]
+func examinedOf(d *operator.Diagnosis) examined {
+	out := examined{Version: 1, Jobs: []examinedJob{}, Findings: findingsOf("breaks", d.Breaks)}
+	for i := range d.Jobs {
+		c := &d.Jobs[i]
 		j := examinedJob{
 			Job: c.Job, Layout: layoutOf(c), Class: c.Class, Type: c.Type, Leader: string(c.Leader), Members: []examinedMember{}, Named: c.Named,
 			Breaks: textsOf(c.Breaks), Needs: textsOf(c.Needs), Notes: textsOf(c.Notes),
@@ -192,9 +161,15 @@ func examinedOf(all []operator.Checkup) examined {
 
 func layoutOf(c *operator.Checkup) string { return cmp.Or(c.Layout, "unknown") }
 
-func printCheckups(term *terminal, all []operator.Checkup) {
-	for i := range all {
-		c := &all[i]
+func printDiagnosis(term *terminal, d *operator.Diagnosis) {
+	if len(d.Breaks) > 0 {
+		term.printf("the state of the cluster\n")
+	}
+	for _, one := range d.Breaks {
+		term.printf("  breaks   %s\n", plain(one.String()))
+	}
+	for i := range d.Jobs {
+		c := &d.Jobs[i]
 		term.printf("%s: layout %s", plain(c.Job), layoutOf(c))
 		for _, word := range []string{c.Type, c.Class} {
 			if word != "" {

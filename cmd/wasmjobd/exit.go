@@ -13,7 +13,7 @@ const (
 	exitConflict     = 5   // impossible as things are: no such item, nobody to trigger, an unreadable configuration, a data_dir in use; or a check has findings
 	exitForbidden    = 6   // the registry does not permit it, or the socket is another user's
 	exitUnreachable  = 7   // the registry, or the server that has it, was not reached in time, or did not say whether it was done
-	exitRunFailed    = 8   // exec: the run failed
+	exitRunFailed    = 8   // exec, job run: the run failed
 	exitRunCancelled = 9   // exec: the run was cancelled or took too long
 	exitDifferent    = 10  // test, conformance: something differs
 	exitInterrupted  = 130 // SIGINT

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -16,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
-	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
@@ -81,9 +84,40 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	if err := mysql.SetLogger(new(mysql.NopLogger)); err != nil {
 		return sqltrace.Location{}, fmt.Errorf("keep the driver quiet: %w", err)
 	}
+	if err := trustDatabase(f.History.Address); err != nil {
+		return sqltrace.Location{}, err
+	}
 	at, err := sqltrace.Address(f.History.Address, password)
 	at.ElasticJob = f.History.ElasticJob
 	return at, err
+}
+
+// trustDatabase looks at the file of the authority that an address names, and gives it
+// to the driver of MySQL; that of PostgreSQL reads it itself.
+func trustDatabase(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("history: its address cannot be read") // the error repeats it
+	}
+	path := u.Query().Get("sslrootcert")
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("history: read sslrootcert: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return fmt.Errorf("history: sslrootcert %s has no certificate; write it as PEM, as -----BEGIN CERTIFICATE----- begins", path)
+	}
+	if u.Scheme != "mysql" {
+		return nil
+	}
+	if err := mysql.RegisterTLSConfig(sqltrace.MySQLAuthority, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}); err != nil {
+		return fmt.Errorf("history: use sslrootcert: %w", err)
+	}
+	return nil
 }
 
 // historiesAt is where the histories of a configuration and of --with are.
@@ -160,54 +194,60 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			if w.from >= w.to {
 				return usage("--from must be before --to")
 			}
-			return h.printCheck(c.Context(), name, w)
+			want := admin.CheckWanted{Job: name}
+			if w.begin {
+				want.From = &w.from
+			}
+			if w.end {
+				want.To = &w.to
+			}
+			return h.printCheck(c.Context(), want)
 		},
 	}
 	c.Flags().StringVar(&name, "job", "", "only this job")
 	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339 or how long ago)")
 	c.Flags().StringVar(&to, "to", "", "check every instant up to this time")
+	h.server.add(c)
 	h.withFlag(c)
 	return c
 }
 
 // checkWindow is the time (from, to]; begin and end are true if the operator set
-// that end.
+// that end. The check ends by used when it has gone through the instants that are left
+// to it.
 type checkWindow struct {
 	from, to   int64
 	begin, end bool
+	left       int64
+	used       func()
 }
 
-func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow) error {
-	f, err := h.load()
-	if err != nil {
+func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) error {
+	var all []admin.Checked
+	alone := false
+	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
+		all, err = c.CheckHistory(ctx, want)
 		return err
-	}
-	var jobs []job.Config
-	for _, j := range f.Jobs {
-		if name == "" || j.Name == name {
-			jobs = append(jobs, j)
-		}
-	}
-	if name != "" && len(jobs) == 0 {
-		return noSuchJob(f, name)
-	}
-	var reports []checkedJob
-	err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
-		for _, j := range jobs {
-			report, err := checkJob(ctx, all, j, w)
-			if err != nil {
-				return err
-			}
-			reports = append(reports, checkedJob{j, report})
-		}
-		return nil
 	})
 	if err != nil {
 		return err
 	}
-	found, err := printReports(h.term, reports)
+	if !asked {
+		f, err := h.load()
+		if err != nil {
+			return err
+		}
+		alone = f.Registry.Kind == config.ZooKeeper && len(h.with) == 0
+		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
+			all, err = checkJobs(ctx, in, f, want, math.MaxInt64)
+			return coded(err)
+		}); err != nil {
+			return err
+		}
+	}
+	found, err := printChecked(h.term, all)
 	if err == nil && found > 0 {
-		if f.Registry.Kind == config.ZooKeeper && len(h.with) == 0 {
+		if alone {
 			h.term.note("what other servers ran is in their histories, which were not looked at: --with")
 		}
 		err = &exitError{code: exitConflict}
@@ -215,86 +255,22 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 	return err
 }
 
-func historyPurge(h *historyVerb) *cobra.Command {
-	var keep sqltrace.Retention
-	var age string
-	var dry, yes bool
-	c := &cobra.Command{
-		Use:   "purge",
-		Short: "Delete old rows",
-		Long: "Delete rows that are older than --older-than, and of each job all but the newest\n" +
-			"--per-job. Without either, what [history] retention says. A server may go on running.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if dry == yes {
-				return usage("write --dry-run to count the rows, or --yes to delete them")
-			}
-			keep.Now = time.Now()
-			if age != "" {
-				var err error
-				if keep.Age, err = parseAge(age); err != nil || keep.Age == 0 {
-					return usage("--older-than %s: write how old, like 30d or 12h", age)
-				}
-			}
-			if keep.PerJob < 0 || keep.PerJob == 0 && c.Flags().Changed("per-job") {
-				return usage("--per-job is 1 or more")
-			}
-			return h.doPurge(c.Context(), keep, dry)
-		},
+// ask runs a verb on the server at an address, and reports whether one was named.
+func (h *historyVerb) ask(ctx context.Context, verb func(context.Context, *admin.Client) error) (asked bool, err error) {
+	at, err := h.server.server(h.term.env, *h.files)
+	switch {
+	case err != nil || at.Address == "":
+		return false, err
+	case len(h.with) > 0:
+		return true, usage("--with and --address: name files or a server")
 	}
-	c.Flags().StringVar(&keep.Job, "job", "", "only this job")
-	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
-	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep so many rows of each job")
-	c.Flags().BoolVar(&dry, "dry-run", false, "count only")
-	c.Flags().BoolVar(&yes, "yes", false, "do delete")
-	return c
-}
-
-func (h *historyVerb) doPurge(ctx context.Context, keep sqltrace.Retention, dry bool) error {
-	f, err := h.load()
-	if err != nil {
-		return err
-	}
-	if keep.Age == 0 && keep.PerJob == 0 {
-		keep.Age, keep.PerJob = f.History.Age, f.History.PerJob
-	}
-	if keep.Age == 0 && keep.PerJob == 0 {
-		return usage("nothing says what is old; write --older-than 30d or --per-job 1000")
-	}
-	var rows int64
-	if dry {
-		err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
-			rows, err = all[0].Expired(ctx, keep)
-			return err
-		})
-	} else {
-		err = untilSignal(ctx, func(ctx context.Context) error {
-			at, err := historyAt(h.term, f)
-			if err != nil {
-				return err
-			}
-			s, err := sqltrace.Open(ctx, at)
-			if err != nil {
-				return err
-			}
-			rows, err = s.Purge(ctx, keep)
-			return errors.Join(err, s.Close())
-		})
-	}
-	if err != nil {
-		if rows > 0 {
-			h.term.note("%d rows were deleted before:", rows)
+	return true, untilSignal(ctx, func(ctx context.Context) error {
+		c, err := dial(at)
+		if err != nil {
+			return coded(err)
 		}
-		return err
-	}
-	if h.term.json() {
-		return h.term.printJSON(purged{Version: 1, Rows: rows, DryRun: dry})
-	}
-	if dry {
-		h.term.printf("%d rows would be deleted\n", rows)
-	} else {
-		h.term.printf("%d rows deleted\n", rows)
-	}
-	return nil
+		return coded(errors.Join(verb(ctx, c), c.Close()))
+	})
 }
 
 // parseMoment reads a time, or how long before now it was. Empty is 0.

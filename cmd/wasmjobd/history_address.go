@@ -10,15 +10,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// findAt is find in the history of a server elsewhere, of one job.
+// findAt is find in the history of a server elsewhere.
 func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
 	switch {
 	case len(h.with) > 0:
 		return usage("--with and --address: name files or a server")
-	case filter.Job == "":
-		return usage("--address: write of which --job")
-	case filter.Cause != "" || filter.Run == "" && !filter.Logs && (filter.Since != 0 || filter.Until != 0):
-		return usage("--address: a server chooses rows by --item and --state, not by --cause, --since or --until")
 	case filter.Limit > admin.MaxRuns && !filter.Logs:
 		return usage("--address: --limit is 1 to %d", admin.MaxRuns)
 	}
@@ -27,6 +23,9 @@ func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqlt
 		return err
 	}
 	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, Run: filter.Run, State: filter.State, Limit: filter.Limit, Cursor: filter.Cursor}
+	if want.Run == "" && !filter.Logs {
+		want.Cause, want.Since, want.Until = filter.Cause, filter.Since, filter.Until
+	}
 	if filter.Logs && want.Run == "" { // a scheduled run is named by its instant
 		want.Run = strconv.FormatInt(filter.Since, 10)
 	}

@@ -2,17 +2,55 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"math"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w checkWindow) (trace.Report, error) {
-	instants, err := instantsOf(ctx, j)
+// checkedAtMost bounds the instants that a server goes through for one check, to some
+// seconds of one core: those of a job that runs each second for 230 days.
+const checkedAtMost = 20_000_000
+
+// checkJobs holds histories against the schedules of a configuration, of one job or all.
+// It goes through at most so many instants of them together.
+func checkJobs(ctx context.Context, in []*sqltrace.Reader, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
+	w := checkWindow{from: math.MinInt64, to: time.Now().UnixMilli(), begin: want.From != nil, end: want.To != nil, left: most}
+	if w.begin {
+		w.from = *want.From
+	}
+	if w.end {
+		w.to = *want.To
+	}
+	var all []admin.Checked
+	for _, j := range f.Jobs {
+		if want.Job != "" && j.Name != want.Job {
+			continue
+		}
+		r, err := checkJob(ctx, in, j, &w)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, admin.Checked{Job: j.Name, TimeZone: j.TimeZone, Report: r})
+	}
+	if want.Job != "" && len(all) == 0 {
+		return nil, &host.Error{Code: host.NotFound, Msg: noSuchJob(f, want.Job).Error()}
+	}
+	return all, nil
+}
+
+func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w *checkWindow) (trace.Report, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	w.used = func() { end(tooManyInstants(j.Name)) }
+	instants, err := instantsOf(ctx, j, w)
 	if err != nil {
 		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
 	}
@@ -24,7 +62,7 @@ func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w check
 	in.Of = func(schedule string) trace.Instants {
 		before := j
 		before.Cron = schedule
-		instants, err := instantsOf(ctx, before)
+		instants, err := instantsOf(ctx, before, w)
 		if err != nil {
 			return nil // of another dialect
 		}
@@ -40,14 +78,19 @@ func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w check
 		in.Open = func(int) int64 { return w.to }
 	}
 	report, err := trace.Check(in)
-	if err == nil {
-		err = ctx.Err() // instantsOf ends early then
+	if ctx.Err() != nil { // instantsOf ended early then
+		err = context.Cause(ctx)
 	}
-	return report, err
+	return report, err //nolint:wrapcheck // it says which check it ends
+}
+
+func tooManyInstants(job string) error {
+	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the check has come to more than %d instants, at job %s; "+
+		"name one job, and say from when and to when it is to be checked", checkedAtMost, job)}
 }
 
 // instantsOf is a job's schedule in the form that trace.Check wants.
-func instantsOf(ctx context.Context, j job.Config) (trace.Instants, error) {
+func instantsOf(ctx context.Context, j job.Config, w *checkWindow) (trace.Instants, error) {
 	if j.Cron == "" {
 		return func(int64, int64, func(int64) bool) {}, nil
 	}
@@ -58,6 +101,9 @@ func instantsOf(ctx context.Context, j job.Config) (trace.Instants, error) {
 	return func(after, upTo int64, yield func(int64) bool) {
 		t := s.Next(time.UnixMilli(after))
 		for !t.IsZero() && t.UnixMilli() <= upTo && ctx.Err() == nil && yield(t.UnixMilli()) {
+			if w.left--; w.left < 0 {
+				w.used()
+			}
 			t = s.Next(t)
 		}
 	}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
@@ -54,11 +55,16 @@ func historyExport(h *historyVerb) *cobra.Command {
 	flags.add(c)
 	c.Flags().StringVar(&format, "format", "jsonl", "csv or jsonl")
 	h.withFlag(c)
+	h.server.add(c)
 	return c
 }
 
 // export calls write with each row.
 func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write func(listedRow) error) error {
+	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) error { return exportFrom(ctx, c, filter, write) })
+	if asked || err != nil {
+		return err
+	}
 	f, err := h.load()
 	if err != nil {
 		return err
@@ -81,6 +87,26 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 			filter.Cursor = page.next
 		}
 	})
+}
+
+// exportFrom calls write with each row of the history of a server.
+func exportFrom(ctx context.Context, c *admin.Client, filter sqltrace.Filter, write func(listedRow) error) error {
+	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, State: filter.State, Cause: filter.Cause, Since: filter.Since, Until: filter.Until, Limit: exportPage, Logs: true}
+	for {
+		rows, next, err := c.Runs(ctx, want)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := write(rowOf(&foundRow{Row: rows[i]})); err != nil {
+				return fmt.Errorf("write a row: %w", err)
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		want.Cursor = next
+	}
 }
 
 func csvNames() []string {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -215,36 +216,29 @@ func plainUpTo(limit int, s string) string {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// checkedJob is the result of a check of one job.
-type checkedJob struct {
-	job    job.Config
-	report trace.Report
-}
-
-// printReports returns how many findings there are.
-func printReports(term *terminal, reports []checkedJob) (int64, error) {
+// printChecked returns how many findings there are.
+func printChecked(term *terminal, all []admin.Checked) (int64, error) {
 	out := checked{Version: 1, Findings: []trace.Finding{}, Jobs: []checkedCount{}}
 	found := int64(0)
-	for _, c := range reports {
-		n := int64(len(c.report.Findings)) + c.report.More
+	zones := map[string]*time.Location{}
+	for _, c := range all {
+		n := int64(len(c.Findings)) + c.More
 		found += n
-		out.More += c.report.More
-		out.Findings = append(out.Findings, c.report.Findings...)
-		out.Jobs = append(out.Jobs, checkedCount{c.job.Name, c.report.Rows, c.report.Instants, n})
+		out.More += c.More
+		out.Findings = append(out.Findings, c.Findings...)
+		out.Jobs = append(out.Jobs, checkedCount{c.Job, c.Rows, c.Instants, n})
+		if zone, err := config.Location(c.TimeZone); err == nil {
+			zones[c.Job] = zone
+		}
 	}
 	if term.json() {
 		return found, term.printJSON(out)
 	}
-	var jobs []job.Config
-	for _, c := range reports {
-		jobs = append(jobs, c.job)
-	}
-	zones := zonesOf(jobs)
 	for _, f := range out.Findings {
-		term.printf("%s\n", f.Text(cmp.Or(zones[f.Job], time.UTC)))
+		term.printf("%s\n", visibleText(f.Text(cmp.Or(zones[f.Job], time.UTC))))
 	}
 	for _, j := range out.Jobs {
-		term.printf("%s: %d rows, %d instants, %d findings\n", j.Job, j.Rows, j.Instants, j.Findings)
+		term.printf("%s: %d rows, %d instants, %d findings\n", plain(j.Job), j.Rows, j.Instants, j.Findings)
 	}
 	if out.More > 0 {
 		term.note("%d findings are not shown; narrow the window with --from and --to", out.More)

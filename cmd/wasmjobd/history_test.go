@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -80,5 +86,25 @@ func TestPlainTextCannotSteerATerminal(t *testing.T) {
 	long := bytes.Repeat([]byte("ä"), 1000)
 	if got := []rune(plain(string(long))); len(got) != plainLimit+1 {
 		t.Errorf("%d characters", len(got))
+	}
+}
+
+// A server does not go through all instants since 1970 for whoever may look.
+func TestHistoryCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	from, to := int64(0), int64(1_000_000)
+	want := admin.CheckWanted{From: &from, To: &to}
+	f := &config.File{Jobs: []job.Config{{Name: "rarely", Cron: "0 0 0 * * ?", Shards: 1}, {Name: "often", Cron: "* * * * * ?", Shards: 1}}}
+	all, err := checkJobs(t.Context(), nil, f, want, 1000)
+	if err != nil || len(all) != 2 || all[0].Instants != 0 || all[1].Instants != 1000 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	_, err = checkJobs(t.Context(), nil, f, want, 999)
+	if why, ok := errors.AsType[*host.Error](err); !ok || why.Code != host.Invalid || !strings.Contains(why.Msg, "at job often") {
+		t.Error(err)
+	}
+	want.Job = "rarely"
+	if _, err := checkJobs(t.Context(), nil, f, want, 0); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,20 +32,30 @@ func TestInsideScripts(t *testing.T) {
 			e.Setenv("HOOK", hook(e))
 			e.Setenv("OK", filepath.Join(wat, "ok.wasm"))
 			e.Setenv("LONG", long)
+			goCaches(e)
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")
 			return nil
 		},
 	})
 }
 
-// hook starts a webhook that writes what it gets into the script's file hook, and returns
+// goCaches lets a script build a guest with the caches of this machine, and without a network.
+func goCaches(e *testscript.Env) {
+	e.Setenv("GOPROXY", "off")
+	e.Setenv("GOFLAGS", "-mod=mod")
+	if cache, err := os.UserCacheDir(); err == nil {
+		e.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+	}
+}
+
+// hook starts a webhook that adds what it gets to the script's file hook, and returns
 // its address.
 func hook(e *testscript.Env) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
 			body = append(body, []byte(" signed "+r.Header.Get("Wasmjobd-Signature")+"\n")...)
-			err = os.WriteFile(filepath.Join(e.WorkDir, "hook"), body, 0o600)
+			err = appendTo(filepath.Join(e.WorkDir, "hook"), body)
 		}
 		if err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -52,4 +63,13 @@ func hook(e *testscript.Env) string {
 	}))
 	e.Defer(s.Close)
 	return s.URL
+}
+
+func appendTo(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -30,7 +30,7 @@ func jobCommand(term *terminal) *cobra.Command {
 				"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n"+
 				"is), running, resharding or idle.",
 			func(jobs []operator.JobReport) any { return jobsOf(jobs) }, printJobs),
-		jobShow, jobExplain, jobTrigger, jobRetry, jobCancel,
+		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
 		jobVerb("pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause),
 		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
 		jobSwitch("enable", "enabled", "Enable what was disabled", false),

@@ -79,26 +79,34 @@ func historyIn(rows *sqltrace.Reader) operator.History {
 	}
 }
 
-// ownHistory looks into the history of a configuration; a server that has not run here
-// yet has none.
+// ownHistory looks into the history of a configuration.
 func ownHistory(term *terminal, f *config.File) operator.History {
-	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error) {
-		if f.History.Path != "" {
-			if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
-				return nil, nil
-			}
-		}
-		at, err := historyAt(term, f)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := sqltrace.OpenReader(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		all, err := historyIn(rows)(ctx, name, item, upTo)
-		return all, errors.Join(err, rows.Close())
+	return func(ctx context.Context, name string, item *int, upTo time.Time) (all []trace.Row, err error) {
+		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {
+			all, err = historyIn(rows)(ctx, name, item, upTo)
+			return err
+		})
+		return all, err
 	}
+}
+
+// withOwnHistory opens the history of a configuration for do; a server that has not run
+// here yet has none.
+func withOwnHistory(ctx context.Context, term *terminal, f *config.File, do func(*sqltrace.Reader) error) error {
+	if f.History.Path != "" {
+		if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	at, err := historyAt(term, f)
+	if err != nil {
+		return err
+	}
+	rows, err := sqltrace.OpenReader(ctx, at)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(rows), rows.Close())
 }
 
 // printExplained shows an explanation, its times in a zone.

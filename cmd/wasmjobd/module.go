@@ -30,12 +30,12 @@ const (
 // moduleCommand holds the verbs that change which module a job runs.
 func moduleCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "module", Short: "Bring modules to servers, and change that of a job: push, set, rollback, show, retry",
+		Use: "module", Short: "Bring modules to servers, and change that of a job: push, set, rollback, show, list, prune, retry",
 		Long: "These verbs talk to the registry of the configuration, or to the server that has it inside, as\n" +
 			"those of job do. On ZooKeeper, set also talks to the servers that run the job, at the addresses\n" +
 			"that they publish, with the peer_token of the configuration.",
 	}
-	return operatorNoun(term, c, modulePush, moduleSet, moduleRollback, moduleShow, moduleRetry)
+	return operatorNoun(term, c, modulePush, moduleSet, moduleRollback, moduleShow, moduleList, modulePrune, moduleRetry)
 }
 
 func moduleSet(o *operatorVerb) *cobra.Command {

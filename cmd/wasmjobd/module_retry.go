@@ -1,9 +1,8 @@
 package main
 
 import (
-	"maps"
-	"slices"
-	"strings"
+	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -15,47 +14,49 @@ import (
 // moduleRetry lifts what a server has decided for itself, so it works on the
 // server's own files, also while that runs.
 func moduleRetry(o *operatorVerb) *cobra.Command {
-	o.local = true
 	return &cobra.Command{
-		Use: "retry DIGEST", Short: "Have this server compile a module again that ended it", Args: cobra.ExactArgs(1),
+		Use: "retry DIGEST", Short: "Have a server compile a module again that ended it", Args: cobra.ExactArgs(1),
 		Long: "A server that died while it compiled a module has a process of its own compile it once more. If\n" +
 			"that dies, too, the server refuses the module until the server, its engine or its memory is\n" +
 			"another. Retry has it try now: when the job fires next, or at its start. It works on the data_dir of\n" +
-			"the configuration; other servers decide for themselves. The beginning of the digest will do.",
+			"the configuration, or at the server of --address; other servers decide for themselves. The beginning\n" +
+			"of the digest will do.",
 		Example: "  wasmjobd module retry 3f2a91 --config jobs.toml",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			at, err := o.elsewhere.server(o.term.env, *o.files)
+			if err != nil {
+				return err
+			}
+			if at.Address != "" {
+				return o.bounded(c.Context(), func(ctx context.Context) error {
+					to, err := dial(at)
+					if err != nil {
+						return err
+					}
+					digest, err := to.RetryModule(ctx, args[0])
+					return errors.Join(o.printRetried(digest, err), to.Close())
+				})
+			}
 			f, err := loadConfig(o.term, *o.files)
 			if err != nil {
 				return err
 			}
-			return coded(o.retryModule(f.Server.DataDir, strings.TrimPrefix(args[0], "sha256:")))
+			return coded(o.printRetried(operator.RetryModule(f.Server.DataDir, args[0], false)))
 		},
 	}
 }
 
-func (o *operatorVerb) retryModule(dataDir, prefix string) error {
-	refused, err := host.RefusedModules(dataDir)
+func (o *operatorVerb) printRetried(digest string, err error) error {
 	if err != nil {
-		return err
-	}
-	digests := slices.DeleteFunc(slices.Sorted(maps.Keys(refused)), func(d string) bool { return !strings.HasPrefix(d, prefix) })
-	switch len(digests) {
-	case 0:
-		return exitf(exitNotFound, "retry a module: the server with data_dir %s refuses none that begins with %q", dataDir, prefix)
-	case 1:
-	default:
-		return exitf(exitConflict, "retry a module: %d refused modules begin with %q; write more of the digest", len(digests), prefix)
-	}
-	if err := host.RetryModule(dataDir, digests[0]); err != nil {
 		return err
 	}
 	if o.term.json() {
 		return o.term.printJSON(struct {
 			Version int    `json:"version"`
 			Digest  string `json:"digest"`
-		}{1, digests[0]})
+		}{1, digest})
 	}
-	o.term.printf("%s: is tried when a job needs it next\n", digests[0])
+	o.term.printf("%s: is tried when a job needs it next\n", digest)
 	return nil
 }
 

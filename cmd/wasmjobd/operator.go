@@ -28,10 +28,10 @@ type operatorVerb struct {
 	readOnly bool
 	// needsServer: the verb does nothing for a server that is yet to start.
 	needsServer bool
-	// local: the verb works on the files of this machine alone.
-	local bool
 	// records: without a server the verb writes into the history.
 	records bool
+	// unbounded: the verb goes on for as long as there is something to show.
+	unbounded bool
 	// recalls: on the registry itself the verb reads this server's history.
 	recalls bool
 }
@@ -45,9 +45,7 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 		child := verb(o)
 		o.files = configFlag(child)
 		child.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
-		if !o.local {
-			o.elsewhere.add(child)
-		}
+		o.elsewhere.add(child)
 		c.AddCommand(child)
 	}
 	return c
@@ -87,6 +85,9 @@ func (o *operatorVerb) bounded(ctx context.Context, verb func(context.Context) e
 		return usage("--timeout: write more than nothing")
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
+		if o.unbounded {
+			return coded(verb(ctx))
+		}
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 		return coded(verb(ctx))

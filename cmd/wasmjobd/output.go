@@ -73,6 +73,16 @@ func (t *terminal) printJSON(v any) error {
 	return nil
 }
 
+// printJSONLine writes v as JSON on one line, as printJSON does.
+func (t *terminal) printJSONLine(v any) error {
+	e := json.NewEncoder(jsonWriter{t.out})
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
+}
+
 // outputFormat is the value of --output.
 type outputFormat string
 

@@ -31,7 +31,13 @@ type cluster interface {
 	Jobs(context.Context) ([]operator.JobReport, error)
 	Job(context.Context, string) (*operator.JobReport, error)
 	Explain(context.Context, operator.Question) (*operator.Explanation, error)
+	// Doctor goes by the options of a server elsewhere if that is asked.
+	Doctor(ctx context.Context, as host.Options, names ...string) (*operator.Diagnosis, error)
+	operator.LogReader
 
+	// CreateJob has the text read by a server that is asked, else by the function.
+	CreateJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) error
+	ApplyJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) (operator.Planned, error)
 	SetJob(ctx context.Context, name string, disabled bool) error
 	SetItem(ctx context.Context, name string, item int, disabled bool) error
 	SetServer(ctx context.Context, name, ip string, disabled bool) error
@@ -47,6 +53,8 @@ type cluster interface {
 	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
 
+	Modules(context.Context, operator.Held) (operator.ModuleList, error)
+	PruneModules(context.Context, operator.Prune) (operator.PruneReport, error)
 	PushModule(ctx context.Context, wasm []byte, p operator.Push) (operator.PushReport, error)
 	NextModule(context.Context, string, operator.ModuleRef) error
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
@@ -57,6 +65,10 @@ type cluster interface {
 	Tokens(context.Context) ([]operator.Token, error)
 	RevokeToken(ctx context.Context, name string) error
 	Audit(context.Context, operator.AuditFilter) ([]operator.AuditRow, error)
+
+	Alerts(context.Context) ([]operator.Alert, []operator.Silence, error)
+	Silence(ctx context.Context, name string, life time.Duration, why string) (operator.Silence, error)
+	Unsilence(context.Context, string) error
 }
 
 var (
@@ -134,6 +146,7 @@ func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func
 		op.Compare(f.Jobs)
 		if o.recalls {
 			op.Recall(ownHistory(o.term, f))
+			op.ReadLogs(&operator.RunLogs{History: ownRunHistory(o.term, f)})
 		}
 		if !o.records || f.Registry.Kind == config.ZooKeeper {
 			return verb(op)

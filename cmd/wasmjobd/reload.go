@@ -19,6 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/metrics"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
 // reloader reads the files of a server again while it runs.
@@ -31,11 +32,13 @@ type reloader struct {
 	asked  chan struct{} // by a signal; holds one
 	wanted chan want     // from callers that wait for the result
 	now    atomic.Pointer[config.File]
+	taken  atomic.Pointer[string] // why the address of [admin] cannot be had yet; nil: it can
 
 	metrics *metrics.Metrics // of the server
 	alerts  *alert.Watcher   // of the server
 	manager *notifier        // nil: there is none
 	events  *admin.Events    // of the server
+	logs    *runlog.Logs     // of its runs
 	push    operator.Push    // of modules to the server
 }
 
@@ -53,7 +56,7 @@ type fresh struct {
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
-	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan want), events: admin.NewEvents()}
+	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan want), events: admin.NewEvents(), logs: &runlog.Logs{}}
 	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
 	r.now.Store(f)
 	return r

@@ -164,6 +164,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		again.metrics.Count(e)
 		again.alerts.Count(e)
 	}
+	o.Logs = again.logs
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
@@ -176,7 +177,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		again.push.Token, again.push.Self = k.peers, o.Instance
 	}
 	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
-		return withSpool(ctx, f, log, rows, func(sink trace.Sink) error {
+		return withSpool(ctx, again, rows, func(sink trace.Sink) error {
 			o.Sinks = []trace.Sink{sink}
 			return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
 				o.Registry = r
@@ -258,7 +259,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 		Allow: f.Host.Allow, Private: f.Private(), Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
-		Alone:     true,
+		Alone:     true, Created: true,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -73,22 +74,79 @@ func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSe
 }
 
 // serveAddress answers callers with tokens at the address of [admin], if there is one,
-// until stop is called.
+// until stop is called. While another program has the address, the jobs run without.
 func serveAddress(ctx context.Context, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func(), err error) {
 	f, log := again.file(), again.log
 	if f.Admin.Listen == "" {
 		return func() {}, nil
 	}
-	l, err := admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), log)
-	if err != nil {
+	listen := func() (net.Listener, error) {
+		return admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), log)
+	}
+	l, err := listen()
+	if err == nil {
+		return serveCallers(ctx, l, again, r, shared, rows), nil
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, err
 	}
+	taken := err.Error()
+	again.taken.Store(&taken)
+	log.Error("callers cannot reach this server while another program has its address: end that, or change [admin] listen; the jobs run, and it is tried again",
+		"address", f.Admin.Listen, "every", listenPause.String(), "error", err)
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		l := listenAgain(within, listen, log)
+		if l == nil {
+			return
+		}
+		again.taken.Store(nil)
+		end := serveCallers(ctx, l, again, r, shared, rows)
+		<-within.Done()
+		end()
+	})
+	return func() {
+		cancel()
+		serving.Wait()
+	}, nil
+}
+
+// listenPause is the time between two tries to listen at an address.
+const listenPause = 2 * time.Second
+
+// listenAgain listens as soon as the address is free. It returns nil at the end of ctx, or
+// when it cannot listen for another reason, which it logs.
+func listenAgain(ctx context.Context, listen func() (net.Listener, error), log *slog.Logger) net.Listener {
+	again := time.NewTicker(listenPause)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil
+		}
+		l, err := listen()
+		if err == nil {
+			return l
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			log.Error("callers cannot reach this server until its next start; the jobs run", "error", err)
+			return nil
+		}
+	}
+}
+
+// serveCallers answers callers with tokens on a listener until stop is called.
+func serveCallers(ctx context.Context, l net.Listener, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
+	f, log := again.file(), again.log
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	tokens := operator.NewKeyring(r, f.Registry.Namespace, log)
 	var following sync.WaitGroup
 	following.Go(func() { tokens.Run(within) })
 	o := answers(again, shared, rows)
 	o.Authenticate = func(_ context.Context, token string) (operator.Caller, error) { return tokens.Check(token) }
+	o.Sessions = tokens
 	end := serveOn(ctx, l, admin.NewHandler(o), log)
 	log.Info("callers with a token reach this server", "address", l.Addr().String(), "tls", f.Admin.TLS != config.AdminTLS{})
 	following.Go(func() {
@@ -100,7 +158,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 		end()
 		cancel()
 		following.Wait()
-	}, nil
+	}
 }
 
 // urlOf is the address of a listener as callers write it.
@@ -118,14 +176,27 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 	push.Given = f.Host.Allow.Gives // a restart applies another
 	return admin.Options{
 		Push: &push,
-		Log:  again.log, Runs: runsOf(rows), Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
+		Log:  again.log, Runs: runsOf(rows), Logs: &operator.RunLogs{Live: again.logs, History: runIn(rows.Reader)}, Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
 			var all []admin.Check
 			for _, c := range again.metrics.Checks() {
 				all = append(all, admin.Check(c))
 			}
+			if why := again.taken.Load(); why != nil {
+				all = append(all, admin.Check{Name: "address", Fault: *why})
+			}
 			return all
 		},
-		Keep: func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) },
+		Define: defineJob, RetryModule: func(prefix string, dry bool) (string, error) {
+			return operator.RetryModule(f.Server.DataDir, prefix, dry)
+		},
+		Check: func(ctx context.Context, want admin.CheckWanted) ([]admin.Checked, error) {
+			return checkJobs(ctx, []*sqltrace.Reader{rows.Reader}, again.file(), want, checkedAtMost)
+		},
+		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, again.file(), p) },
+		Doctor: func() (host.Options, error) { return visitorOptions(again.file(), again.term.env) },
+		Keep:   func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) },
+		Held:   func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },
+		Prune:  &operator.Prune{Remove: pruneIn(f.Server.DataDir)},
 		Operate: func(ctx context.Context) (*operator.Operator, error) {
 			op, err := shared.Operator(ctx)
 			if err == nil {
@@ -219,7 +290,7 @@ func writeSecret(name, text string) error {
 // runsOf reads pages of a history for operators.
 func runsOf(rows *sqltrace.Store) admin.Runs {
 	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
-		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Run != ""})
+		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Cause: w.Cause, Since: w.Since, Until: w.Until, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Logs || w.Run != ""})
 		if errors.Is(err, sqltrace.ErrCursor) {
 			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err}
 		}

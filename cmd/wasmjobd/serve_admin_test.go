@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -144,27 +147,82 @@ func historyByAddress(t *testing.T, by func(int, ...string) string) {
 	by(exitOK, "history", "show", "quick/0/"+time.UnixMilli(ms).UTC().Format(time.RFC3339))
 	by(exitOK, "history", "list", "--job", "quick", "--item", "0")
 	by(exitNotFound, "history", "show", "quick/0/1")
-	by(exitUsage, "history", "list")
-	by(exitUsage, "history", "list", "--job", "quick", "--since", "1h")
+	for _, filter := range [][]string{nil, {"--since", "1h"}, {"--job", "quick", "--cause", "schedule"}} {
+		if out := by(exitOK, append([]string{"history", "list"}, filter...)...); !strings.Contains(out, "succeeded") {
+			t.Errorf("%s lists:\n%s", filter, out)
+		}
+	}
+	if out := by(exitOK, "history", "list", "--until", "2001-01-01T00:00:00Z"); strings.Contains(out, "quick") {
+		t.Errorf("listed of long ago:\n%s", out)
+	}
 	by(exitUsage, "history", "list", "--job", "quick", "--limit", "1001")
 	by(exitInvalid, "history", "list", "--job", "quick", "--cursor", "x")
 }
 
-// A server whose address is taken does not start.
+// A server whose address is taken runs its jobs, says at its socket what it lacks, ends when
+// it is told to, and is reached as soon as the address is free.
 func TestServeAtATakenAddress(t *testing.T) {
 	t.Parallel()
-	first := startServe(t, serveFolder(t, adminTOML))
-	address := strings.TrimPrefix(addressOf(t, first), "http://")
-	second := startServe(t, serveFolder(t, strings.Replace(adminTOML, "127.0.0.1:0", address, 1)))
-	if s := second.end(t); s.ExitStatus() == exitOK || !strings.Contains(second.errors.String(), "address already in use") {
-		t.Errorf("ended by %v; standard error:\n%s", s, second.errors)
-	}
-	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s := first.end(t); s.ExitStatus() != exitOK {
-		t.Errorf("ended by %v; standard error:\n%s", s, first.errors)
+	taken := l.Addr().String()
+	dir := serveFolder(t, strings.Replace(adminTOML, "127.0.0.1:0", taken, 1))
+	begin := func() *daemon {
+		t.Helper()
+		d := startServe(t, dir)
+		<-d.errors.await("while another program has its address")
+		d.until(t, func(e eventLine) bool { return e.Event == "end" })
+		return d
 	}
+	leave := func(d *daemon) {
+		t.Helper()
+		if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if s := d.end(t); s.ExitStatus() != exitOK {
+			t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+		}
+	}
+	leave(begin())
+	d := begin()
+	bySocket := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "data", "admin", "socket"))
+	}}
+	ready := func() string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/readyz", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := bySocket.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := ready(); !strings.Contains(got, taken+": bind: address already in use") {
+		t.Errorf("/readyz says %s", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := addressOf(t, d); again != "http://"+taken {
+		t.Errorf("it is reached at %s, not %s", again, taken)
+	}
+	<-d.errors.await("the first one may do everything")
+	if out := asked(t, nil, exitOK, "job", "list", "--address", "http://"+taken, "--token-file", filepath.Join(dir, "data", firstToken)); !strings.Contains(out, "quick") {
+		t.Errorf("listed:\n%s", out)
+	}
+	if got := ready(); strings.Contains(got, "in use") {
+		t.Errorf("/readyz says %s", got)
+	}
+	leave(d)
 }
 
 // unclosed is a registry whose sessions cannot be closed.

@@ -16,7 +16,10 @@ func newAlerts(f *config.File, secrets map[string]config.NotifierSecrets, log *s
 	o := alert.Options{Jobs: f.Jobs, Log: log}
 	for _, n := range f.Notify {
 		of := secrets[n.Name]
-		o.Notifiers = append(o.Notifiers, alert.Notifier{Name: n.Name, Events: n.Events, Webhook: alert.Webhook{URL: of.URL, Key: of.Key}})
+		o.Notifiers = append(o.Notifiers, alert.Notifier{
+			Name: n.Name, Events: n.Events, Webhook: alert.Webhook{URL: of.URL, Key: of.Key},
+			Mail: alert.Mail{Server: n.Mail.Server, From: n.Mail.From, To: n.Mail.To, User: n.Mail.User, Password: of.Password},
+		})
 	}
 	return alert.New(o)
 }
@@ -26,6 +29,7 @@ func newAlerts(f *config.File, secrets map[string]config.NotifierSecrets, log *s
 func watchAlerts(ctx context.Context, again *reloader, r registry.Registry, instance string) (stop func()) {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	shared := operator.NewSharedSession(r, again.file().Registry.Namespace)
+	again.metrics.Alerts(again.alerts.Gauges)
 	var running sync.WaitGroup
 	running.Go(func() {
 		again.alerts.Run(within, alert.Cluster{

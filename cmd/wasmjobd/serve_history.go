@@ -64,15 +64,21 @@ func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
 // purgePause is the time between two looks for rows that may go.
 const purgePause = time.Hour
 
+func retention(h config.History) sqltrace.Retention {
+	return sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Bytes: h.Size}
+}
+
 // purgeEvery deletes what the retention lets go, until ctx ends.
 func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
-	if h.Age == 0 && h.PerJob == 0 {
+	keep := retention(h)
+	if keep == (sqltrace.Retention{}) {
 		return
 	}
 	again := time.NewTicker(purgePause)
 	defer again.Stop()
 	for {
-		n, err := rows.Purge(ctx, sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Now: time.Now()})
+		keep.Now = time.Now()
+		n, err := rows.Purge(ctx, keep)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -92,8 +98,12 @@ func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *s
 // waitingFile has the rows that wait for a database that is away.
 const waitingFile = "history-waiting.db"
 
+// countPatience bounds the counting of rows that wait.
+const countPatience = time.Second
+
 // withSpool calls do with what rows are written to. Before a database there is a file.
-func withSpool(ctx context.Context, f *config.File, log *slog.Logger, rows *sqltrace.Store, do func(trace.Sink) error) error {
+func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do func(trace.Sink) error) error {
+	f, log := again.file(), again.log
 	if f.History.Address == "" {
 		return do(rows)
 	}
@@ -105,6 +115,15 @@ func withSpool(ctx context.Context, f *config.File, log *slog.Logger, rows *sqlt
 	if err != nil {
 		return err
 	}
+	again.metrics.RowsInFile(func() int64 {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), countPatience)
+		defer cancel()
+		n, err := spool.Waiting(within)
+		if err != nil { // as when it is closed
+			log.Debug("the rows that wait were not counted", "error", err)
+		}
+		return n
+	})
 	delivering, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the jobs end
 	ended := make(chan struct{})
 	go func() {

@@ -17,8 +17,15 @@ func (s *byteSize) String() string {
 	return sizeText(int64(*s))
 }
 
-// Set reads a number of bytes, or of KiB, MiB or GiB.
+// Set reads what a guest can have.
 func (s *byteSize) Set(text string) error {
+	n, err := parseBytes(text, 4<<30)
+	*s = byteSize(n)
+	return err
+}
+
+// parseBytes reads a number of bytes, or of KiB, MiB or GiB.
+func parseBytes(text string, most int64) (int64, error) {
 	number, unit := text, int64(1)
 	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 		if before, ok := strings.CutSuffix(text, suffix); ok {
@@ -26,11 +33,10 @@ func (s *byteSize) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if err != nil || n < 1 || n > (4<<30)/unit {
-		return fmt.Errorf("write a size up to 4GiB, e.g. 64MiB")
+	if err != nil || n < 1 || n > most/unit {
+		return 0, fmt.Errorf("write a size up to %dGiB, e.g. 64MiB", most>>30)
 	}
-	*s = byteSize(n * unit)
-	return nil
+	return n * unit, nil
 }
 
 func (s *byteSize) Type() string { return "size" }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// listedAlerts is the JSON of alert list. Scripts read it: add fields, change none.
+type listedAlerts struct {
+	Version  int                `json:"version"`
+	Alerts   []operator.Alert   `json:"alerts"`
+	Silences []operator.Silence `json:"silences"`
+}
+
+type silenced struct {
+	Version int `json:"version"`
+	operator.Silence
+}
+
+// alertCommand holds the verbs of alerts.
+func alertCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use: "alert", Short: "See what is wrong with jobs, and keep it quiet for a while",
+		Long: "A job with notify has an alert as long as something is wrong with it: it failed, missed an\n" +
+			"instant, is late or takes too long.",
+	}
+	return operatorNoun(term, c, alertList, alertSilence, alertUnsilence)
+}
+
+func alertList(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "Show what is wrong with jobs, and which are silenced", Args: cobra.NoArgs,
+		Long: "For each job and kind of alert: since when, how often it was seen, of which items, who does not\n" +
+			"know the newest of it yet, and what was wrong last. Then the silences there are.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				alerts, silences, err := op.Alerts(ctx)
+				switch {
+				case err != nil:
+					return err
+				case o.term.json():
+					return o.term.printJSON(listedAlerts{1, append([]operator.Alert{}, alerts...), append([]operator.Silence{}, silences...)})
+				}
+				return printAlerts(o.term, alerts, silences)
+			})
+		},
+	}
+}
+
+func printAlerts(term *terminal, alerts []operator.Alert, silences []operator.Silence) error {
+	if len(alerts) == 0 {
+		term.note("there is no alert")
+	} else {
+		w := table(term, "JOB\tALERT\tSINCE\tCOUNT\tITEMS\tUNTOLD\tWHAT")
+		for _, a := range alerts {
+			untold := strings.Join(a.Untold, ",")
+			if a.Silenced {
+				untold += " (silenced)"
+			}
+			what := a.Text
+			if !a.Over.IsZero() {
+				what = "over since " + stamp(a.Over.UnixMilli(), time.UTC)
+			}
+			items := strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Items), "[]"), " ", ",")
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", plain(a.Job), plain(a.Kind), stamp(a.First.UnixMilli(), time.UTC), a.Count,
+				orDash(items), orDash(plain(strings.TrimSpace(untold))), orDash(plain(what)))
+		}
+		if err := flush(w); err != nil {
+			return err
+		}
+	}
+	if len(silences) == 0 {
+		return nil
+	}
+	w := table(term, "SILENCED\tUNTIL\tBY\tREASON")
+	for _, s := range silences {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", plain(s.Job), stamp(s.Until.UnixMilli(), time.UTC), orDash(plain(s.By)), orDash(plain(s.Why)))
+	}
+	return flush(w)
+}
+
+func alertSilence(o *operatorVerb) *cobra.Command {
+	var life time.Duration
+	var why string
+	c := &cobra.Command{
+		Use: "silence JOB", Short: "Let nobody be told of a job for a while", Args: cobra.ExactArgs(1),
+		Long: "What goes wrong meanwhile makes no alert. One that nobody has been told of yet waits, and is told\n" +
+			"afterwards. It takes the place of a silence that the job has.",
+		Example: `  wasmjobd alert silence report --for 1h --reason "the database moves"`,
+	}
+	c.Flags().DurationVar(&life, "for", 0, "this `time`, up to 30 days: 90m, 12h")
+	c.Flags().StringVar(&why, "reason", "", "why, for who looks at it")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !c.Flags().Changed("for") {
+			return usage("write for how long: --for 1h")
+		}
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+			s, err := op.Silence(ctx, args[0], life, why)
+			if err != nil {
+				return err
+			}
+			if o.term.json() {
+				return o.term.printJSON(silenced{1, s})
+			}
+			o.term.printf("%s: silenced until %s\n", plain(args[0]), stamp(s.Until.UnixMilli(), time.UTC))
+			return nil
+		})
+	}
+	return c
+}
+
+func alertUnsilence(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "unsilence JOB", Short: "End the silence of a job", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				if err := op.Unsilence(ctx, args[0]); err != nil {
+					return err
+				}
+				if o.term.json() {
+					return o.term.printJSON(map[string]any{"version": 1, "unsilenced": args[0]})
+				}
+				o.term.printf("%s: not silenced any more\n", plain(args[0]))
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+func applyCommand(term *terminal) *cobra.Command {
+	o := &operatorVerb{term: term}
+	c := &cobra.Command{
+		Use: "apply FILE", Short: "Put the jobs of a file into the registry, as a server does that reads it", Args: cobra.ExactArgs(1),
+		Long: "Apply does to each job of the file what a server does that has it: a new job is created, as by job\n" +
+			"create, and of one that is there the settings change that plan calls taken. What was changed in the\n" +
+			"registry since the file was applied stays, unless the job says overwrite = true. Of the file only\n" +
+			"the jobs count, and the digests of their modules, with which new jobs begin: bring those before,\n" +
+			"with module push. The module of a job that is there stays; module set changes it. Jobs that only\n" +
+			"the registry has stay, too. Each job is one write: apply again if something came in between. If\n" +
+			"anything is drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
+		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
+	}
+	o.files = configFlag(c)
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	o.elsewhere.add(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		texts, err := textsIn(args[0])
+		if err != nil {
+			return err
+		}
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+			done := planDocument{1, []operator.Planned{}}
+			var failed error
+			for _, text := range texts {
+				p, err := op.ApplyJob(ctx, text, defineJob)
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				done.Jobs = append(done.Jobs, p)
+			}
+			if !term.json() {
+				printPlan(term, done.Jobs)
+			} else if err := term.printJSON(done); err != nil {
+				return err
+			}
+			return cmp.Or(failed, drifted(done.Jobs))
+		})
+	}
+	return c
+}
+
+// textsIn are the jobs of a file, each with the digest of its module if there is one.
+func textsIn(path string) ([]operator.JobText, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, exitf(exitInvalid, "read the jobs: %w", err)
+	}
+	f, err := config.Parse(path, content, config.Options{})
+	if err != nil {
+		return nil, exitf(exitInvalid, "the jobs cannot be read:\n%w", err)
+	}
+	if len(f.Jobs) == 0 {
+		return nil, exitf(exitInvalid, "%s has no job", path)
+	}
+	modules := map[string]string{}
+	for _, m := range f.Modules {
+		modules[m.Name] = cmp.Or(m.SHA256, m.Path)
+	}
+	var all []operator.JobText
+	for _, j := range f.Jobs {
+		t := operator.JobText{Name: j.Name, TOML: string(content)}
+		if err := digestOf(&t, modules[j.Module]); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		all = append(all, t) // without a digest only a new job is refused
+	}
+	return all, nil
+}

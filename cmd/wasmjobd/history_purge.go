@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+func historyPurge(h *historyVerb) *cobra.Command {
+	var keep admin.Purge
+	var age, size string
+	var yes bool
+	c := &cobra.Command{
+		Use:   "purge",
+		Short: "Delete old rows",
+		Long: "Delete rows that are older than --older-than, and of each job all but the newest\n" +
+			"--per-job, and the oldest that do not fit --size. Without any of them, what [history]\n" +
+			"retention says. A server may go on running; that of --address purges its own history.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if keep.Dry == yes {
+				return usage("write --dry-run to count the rows, or --yes to delete them")
+			}
+			if age != "" {
+				var err error
+				if keep.Age, err = parseAge(age); err != nil || keep.Age == 0 {
+					return usage("--older-than %s: write how old, like 30d or 12h", age)
+				}
+			}
+			if keep.PerJob < 0 || keep.PerJob == 0 && c.Flags().Changed("per-job") {
+				return usage("--per-job is 1 or more")
+			}
+			if c.Flags().Changed("size") {
+				var err error
+				if keep.Bytes, err = parseBytes(size, 1<<50); err != nil {
+					return usage("--size %s: %v", size, err)
+				}
+			}
+			return h.doPurge(c.Context(), keep)
+		},
+	}
+	c.Flags().StringVar(&keep.Job, "job", "", "only this job")
+	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
+	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep so many rows of each job")
+	c.Flags().StringVar(&size, "size", "", "keep what fits: 500MiB, 2GiB")
+	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count only")
+	c.Flags().BoolVar(&yes, "yes", false, "do delete")
+	h.server.add(c)
+	return c
+}
+
+func (h *historyVerb) doPurge(ctx context.Context, keep admin.Purge) error {
+	var rows int64
+	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
+		rows, err = c.PurgeHistory(ctx, keep)
+		return err
+	})
+	if err == nil && !asked {
+		rows, err = h.purgeOwn(ctx, keep)
+	}
+	if err != nil {
+		if rows > 0 {
+			h.term.note("%d rows were deleted before:", rows)
+		}
+		return err
+	}
+	if h.term.json() {
+		return h.term.printJSON(purged{Version: 1, Rows: rows, DryRun: keep.Dry})
+	}
+	if keep.Dry {
+		h.term.printf("%d rows would be deleted\n", rows)
+	} else {
+		h.term.printf("%d rows deleted\n", rows)
+	}
+	return nil
+}
+
+// purgeOwn is doPurge on the history of the configuration.
+func (h *historyVerb) purgeOwn(ctx context.Context, keep admin.Purge) (rows int64, err error) {
+	f, err := h.load()
+	if err != nil {
+		return 0, err
+	}
+	if keep.Dry { // which does not write to the history
+		err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
+			of, err := retentionOf(f, keep)
+			if err == nil {
+				rows, err = all[0].Expired(ctx, of)
+			}
+			return coded(err)
+		})
+		return rows, err
+	}
+	if _, err := retentionOf(f, keep); err != nil { // before a history is opened
+		return 0, coded(err)
+	}
+	return rows, untilSignal(ctx, func(ctx context.Context) error {
+		at, err := historyAt(h.term, f)
+		if err != nil {
+			return err
+		}
+		s, err := sqltrace.Open(ctx, at)
+		if err != nil {
+			return err
+		}
+		rows, err = purgeRows(ctx, s, f, keep)
+		return errors.Join(err, s.Close())
+	})
+}
+
+// purgeRows deletes rows, or counts them.
+func purgeRows(ctx context.Context, s *sqltrace.Store, f *config.File, p admin.Purge) (int64, error) {
+	keep, err := retentionOf(f, p)
+	switch {
+	case err != nil:
+		return 0, err
+	case p.Dry:
+		return s.Expired(ctx, keep)
+	}
+	return s.Purge(ctx, keep)
+}
+
+// retentionOf is what a purge asks for, or else what the configuration says.
+func retentionOf(f *config.File, p admin.Purge) (sqltrace.Retention, error) {
+	keep := sqltrace.Retention{Age: p.Age, PerJob: p.PerJob, Bytes: p.Bytes}
+	if keep == (sqltrace.Retention{}) {
+		keep = retention(f.History)
+	}
+	if keep == (sqltrace.Retention{}) {
+		return keep, &host.Error{Code: host.Invalid, Msg: "nothing says what is old; write --older-than 30d, --per-job 1000 or --size 2GiB"}
+	}
+	keep.Job, keep.Now = p.Job, time.Now()
+	return keep, nil
+}

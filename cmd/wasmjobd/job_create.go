@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// createFlags say what a new job is.
+type createFlags struct {
+	from, module, cron string
+	shards             int
+	set                []string
+}
+
+func jobCreate(o *operatorVerb) *cobra.Command {
+	var flags createFlags
+	c := &cobra.Command{
+		Use: "create JOB", Short: "Put a job into the registry that no file has", Args: cobra.ExactArgs(1),
+		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: all servers\n" +
+			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push. The\n" +
+			"job is that of a configuration, --from FILE, whose other jobs and tables mean nothing, or what the\n" +
+			"flags say. A job that the registry has already is refused: apply changes it, or the file of a\n" +
+			"server, which counts from then on.",
+		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
+	}
+	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")
+	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file` or the digest (default: what --from names)")
+	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, when it is triggered")
+	c.Flags().IntVar(&flags.shards, "shards", 1, "how many items it has")
+	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, as misfire=false; may be repeated")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		text, err := flags.text(c, args[0])
+		if err != nil {
+			return err
+		}
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+			if err := op.CreateJob(ctx, text, defineJob); err != nil {
+				return err
+			}
+			if o.term.json() {
+				return o.term.printJSON(struct {
+					Version int    `json:"version"`
+					Job     string `json:"job"`
+				}{1, text.Name})
+			}
+			o.term.printf("%s: created; servers that have its module run it\n", plain(text.Name))
+			return nil
+		})
+	}
+	return c
+}
+
+// text is the job that the flags describe.
+func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, error) {
+	t, module := operator.JobText{Name: name}, f.module
+	if f.from == "" {
+		if module == "" {
+			return t, usage("write --module, the file or the digest of its module, or --from a configuration")
+		}
+		t.TOML = f.table(name)
+		return t, digestOf(&t, module)
+	}
+	for _, flag := range []string{"cron", "shards", "set"} {
+		if c.Flags().Changed(flag) {
+			return t, usage("--%s and --from: write it into the file", flag)
+		}
+	}
+	content, err := os.ReadFile(f.from)
+	if err != nil {
+		return t, exitf(exitInvalid, "read the job: %w", err)
+	}
+	t.TOML = string(content)
+	if module == "" {
+		all, err := config.Parse(f.from, content, config.Options{})
+		if err != nil {
+			return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
+		}
+		i := slices.IndexFunc(all.Jobs, func(j job.Config) bool { return j.Name == name })
+		if i < 0 {
+			return t, exitf(exitNotFound, "%s has no table [jobs.%s]", f.from, name)
+		}
+		for _, m := range all.Modules {
+			if m.Name == all.Jobs[i].Module {
+				module = cmp.Or(m.SHA256, m.Path)
+			}
+		}
+	}
+	return t, digestOf(&t, module)
+}
+
+// table writes a configuration with one job. A string of JSON is one of TOML.
+func (f *createFlags) table(name string) string {
+	text := func(s string) string {
+		quoted, _ := json.Marshal(s) // a string always is
+		return string(quoted)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[modules.%s]\nsource = \"file:module.wasm\"\n[jobs.%s]\nmodule = %s\nshards = %d\n", text(name), text(name), text(name), f.shards)
+	if f.cron == "" {
+		b.WriteString("schedule = \"manual\"\n")
+	} else {
+		fmt.Fprintf(&b, "cron = %s\n", text(f.cron))
+	}
+	for _, one := range f.set {
+		b.WriteString(one + "\n")
+	}
+	return b.String()
+}
+
+var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
+
+// digestOf puts the digest of a module, which is one itself or a file, into a text.
+func digestOf(t *operator.JobText, module string) error {
+	if digestForm.MatchString(module) {
+		t.Digest = strings.TrimPrefix(module, "sha256:")
+		return nil
+	}
+	wasm, err := os.ReadFile(module)
+	if err != nil {
+		return exitf(exitInvalid, "read the module, of which its file or its digest is wanted: %w", err)
+	}
+	sum := sha256.Sum256(wasm)
+	t.Digest = hex.EncodeToString(sum[:])
+	return nil
+}
+
+// defineJob makes a job of what an operator has written. Nothing of this server's
+// environment gets into it.
+func defineJob(t operator.JobText) (job.Config, error) {
+	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{})
+	if err != nil {
+		return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
+	}
+	for _, j := range f.Jobs {
+		if j.Name == t.Name {
+			j.ModuleDigest = t.Digest
+			return j, nil
+		}
+	}
+	return job.Config{}, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the text has no table [jobs.%.100s]", t.Name)}
+}
