@@ -44,7 +44,7 @@ run: build guests-go ## build the server and the Go examples, then run jobs.toml
 
 build: ## build the server into build/
 	@mkdir -p build
-	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/wasmjobd
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o $(BIN) ./cmd/wasmjobd
 
 guests: ## build examples and SDK guests into build/: GUESTS="go wat assemblyscript rust c tinygo"
 	@.ci/guests/all.sh build $(GUESTS)
@@ -115,7 +115,7 @@ bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500
 	@mkdir -p build
 	@.ci/guests/bench.sh build/bench
 	@{ ok=0; run() { $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count 1 -timeout=0 -p 1 $(BENCHFLAGS) "$$@" || ok=1; }; \
-	   run ./host/internal/schedule ./host/registry/embedded ./host/registry/zk ./host/internal/cluster ./host/internal/meter ./host/internal/sandbox ./host ./host/admin ./host/metrics ./host/trace/sqltrace; \
+	   run ./host/internal/schedule ./host/registry/embedded ./host/registry/zk ./host/internal/cluster ./host/internal/meter ./host/internal/sandbox ./host ./host/admin ./host/metrics ./host/trace/sqltrace ./cmd/wasmjobd; \
 	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
 	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 
