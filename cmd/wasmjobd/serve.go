@@ -176,25 +176,27 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 	if f.Registry.Kind == config.ZooKeeper { // else there is no other server
 		again.push.Token, again.push.Self = k.peers, o.Instance
 	}
-	return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
-		return withSpool(ctx, again, rows, func(sink trace.Sink) error {
-			o.Sinks = []trace.Sink{sink}
-			return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
-				o.Registry = r
-				h, err := host.New(o)
-				if err == nil {
-					again.metrics.Watch(h)
-					lastly.Store(new(func() {
-						within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
-						defer cancel()
-						h.EndCommands(within)
-					}))
-					stop := watchAlerts(ctx, again, r, string(o.WithDefaults().Instance))
-					err = runHost(ctx, h, again, shared, rows)
-					stop()
-				}
-				return err
-			}))
+	return withSpans(ctx, &o, again.term.env, log, func() error {
+		return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
+			return withSpool(ctx, again, rows, func(sink trace.Sink) error {
+				o.Sinks = []trace.Sink{sink}
+				return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
+					o.Registry = r
+					h, err := host.New(o)
+					if err == nil {
+						again.metrics.Watch(h)
+						lastly.Store(new(func() {
+							within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
+							defer cancel()
+							h.EndCommands(within)
+						}))
+						stop := watchAlerts(ctx, again, r, string(o.WithDefaults().Instance))
+						err = runHost(ctx, h, again, shared, rows)
+						stop()
+					}
+					return err
+				}))
+			})
 		})
 	})
 }

@@ -156,6 +156,9 @@ var layers = []layer{
 	{pkg: "host/metrics", may: []string{"host", "host/reason", "host/trace"}, libs: []string{"github.com/prometheus/client_golang"},
 		tests: []string{"host/job", "host/registry", "host/registry/embedded", "github.com/prometheus/client_model", "github.com/prometheus/common"},
 		why:   "it adds up what a host reports; who may ask for it is decided above"},
+	{pkg: "host/telemetry", may: []string{"host", "host/reason", "host/trace"}, libs: []string{"go.opentelemetry.io/otel"},
+		tests: []string{"host/job", "go.opentelemetry.io/proto", "google.golang.org/protobuf"},
+		why:   "it sends what a host reports; the environment says where"},
 	{pkg: "host/alert", may: []string{"host", "host/operator", "host/internal/backoff", "host/internal/layout/clustertree", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"github.com/wneessen/go-mail"}, tests: []string{"host/registry/embedded", "github.com/emersion/go-smtp", "github.com/emersion/go-sasl"},
 		why: "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
@@ -163,7 +166,7 @@ var layers = []layer{
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"host/runlog", "internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/alert", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics"},
+	{pkg: "cmd/wasmjobd", may: []string{"host/runlog", "internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/alert", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace", "host/metrics", "host/telemetry"},
 		libs:  []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/trace/sqltrace/sqltest", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -181,7 +184,7 @@ var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trac
 
 // above are the packages below the folder host that stand above the package: what
 // it is used for, and what starts it for tests.
-var above = []string{"host/admin", "host/alert", "host/config", "host/guest", "host/internal/cluster", "host/metrics", "host/operator", "host/shadow"}
+var above = []string{"host/admin", "host/alert", "host/config", "host/guest", "host/internal/cluster", "host/metrics", "host/operator", "host/shadow", "host/telemetry"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()

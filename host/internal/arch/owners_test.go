@@ -22,6 +22,7 @@ var owners = map[string]string{
 
 	"github.com/prometheus/client_golang": "host/metrics",
 	"github.com/wneessen/go-mail":         "host/alert",
+	"go.opentelemetry.io/otel":            "host/telemetry",
 }
 
 // furtherImporters are further importers, each of which has nothing to do with the first.
