@@ -131,7 +131,7 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 		return err
 	}
 	for _, why := range e.Now {
-		term.printf("now: %s\n", plain(why.String()))
+		term.printf("now: %s\n", plain(why.WithHint()))
 	}
 	return nil
 }

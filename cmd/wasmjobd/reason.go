@@ -20,12 +20,13 @@ type finding struct {
 	Code   reason.Code       `json:"code,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
 	Text   string            `json:"text"`
+	Hint   string            `json:"hint,omitempty"` // what to do, where the text does not say it
 }
 
 func findingsOf(kind string, all []reason.Reason) []finding {
 	out := []finding{}
 	for _, r := range all {
-		out = append(out, finding{kind, r.Code, r.Params(), r.String()})
+		out = append(out, finding{kind, r.Code, r.Params(), r.String(), r.Hint()})
 	}
 	return out
 }

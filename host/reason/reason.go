@@ -3,7 +3,8 @@
 // and logs carry a Reason; the package's one table of words is for the edge,
 // where people read.
 //
-// It decides nothing. To add a reason, add a constant and a line in the table.
+// It decides nothing. To add a reason, add a constant and a line in the table; if the
+// words do not say what to do, add a line to the cures. docs/REASONS.md is made from both.
 package reason
 
 import (
@@ -77,11 +78,11 @@ func (r Reason) String() string {
 	return r.fill(row.words)
 }
 
-// Hint says what to write instead, for a fault of a configuration; "" if the text
-// says it already.
-func (r Reason) Hint() string { return r.fill(faults[r.Code].hint) }
+// Hint says what to do or, for a fault of a configuration, what to write instead; "" if
+// the text says it already.
+func (r Reason) Hint() string { return r.fill(cmp.Or(faults[r.Code].hint, cures[r.Code])) }
 
-// WithHint is the words and, of a fault of a configuration, what to write instead.
+// WithHint is the words and the hint.
 func (r Reason) WithHint() string {
 	if hint := r.Hint(); hint != "" {
 		return r.String() + " (" + hint + ")"

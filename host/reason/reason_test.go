@@ -60,6 +60,11 @@ func TestEveryCodeHasWords(t *testing.T) {
 			t.Errorf("%s has no words", name)
 		}
 	}
+	for c := range cures {
+		if seen[c] == "" || faults[c].words != "" {
+			t.Errorf("%q has a cure, and is no reason with a row in words.go", c)
+		}
+	}
 	if len(table)+len(faults) != len(codes) || len(Codes()) != len(codes) {
 		t.Errorf("%d codes, %d lines in the table", len(codes), len(table)+len(faults))
 	}
@@ -83,7 +88,7 @@ func TestWordsNameTheirParameters(t *testing.T) {
 	for _, c := range Codes() {
 		var in []string
 		row, _ := rowOf(c)
-		for _, m := range named.FindAllStringSubmatch(row.words+faults[c].hint, -1) {
+		for _, m := range named.FindAllStringSubmatch(row.words+faults[c].hint+cures[c], -1) {
 			in = append(in, m[1])
 		}
 		slices.Sort(in)
@@ -161,6 +166,18 @@ func TestReason(t *testing.T) {
 	}
 	if !Of("").None() || !Text("").None() || Text("x").None() || Of(ServerGone).None() {
 		t.Error("none is the zero value alone")
+	}
+}
+
+func TestHint(t *testing.T) {
+	t.Parallel()
+	for _, r := range []Reason{Of(NoServer), Of(IncludeNested, "jobs.toml")} {
+		if hint := r.Hint(); hint == "" || strings.Contains(hint, "{") || r.WithHint() != r.String()+" ("+hint+")" {
+			t.Errorf("%s: hint %q, in %q", r.Code, hint, r.WithHint())
+		}
+	}
+	if r := Of(MonitorOff); r.Hint() != "" || r.WithHint() != r.String() {
+		t.Errorf("hint %q, where the words say what to do", r.Hint())
 	}
 }
 

@@ -116,6 +116,9 @@ func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.Instance
 // is an error, since nothing else shows it.
 func (r *reporter) note(n protocol.Note, self job.InstanceID) {
 	attrs := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", self}
+	if hint := n.Why.Hint(); hint != "" {
+		attrs = append(attrs, "hint", hint)
+	}
 	switch {
 	case n.Goes:
 		r.log.Error("the job does not go on as it should", attrs...)

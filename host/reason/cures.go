@@ -1,0 +1,43 @@
+package reason
+
+// cures says what to do about a reason whose words do not say it. Like the words, it
+// has {name} for the value of a parameter.
+var cures = map[Code]string{
+	Failed:       "`wasmjobd history show JOB/ITEM/RUN` has the error and the log; `wasmjobd exec --replay JOB/ITEM/RUN`, on the server that ran it, runs it again and changes nothing without --write",
+	TimedOut:     "`wasmjobd history show JOB/ITEM/RUN` has the log; raise timeout if the work takes that long",
+	ServerGone:   "see the log of that server: it was killed, or could not reach the registry",
+	NotBegun:     "see the logs of the servers of that time; catch_up lets such instants begin late",
+	JobPaused:    "`wasmjobd job resume JOB`",
+	RecordFull:   "shorter runs, a timeout, or another server",
+	ItemDisabled: "`wasmjobd job enable JOB --item ITEM`",
+
+	NotBegunServerDisabled: "`wasmjobd job enable JOB`",
+	NotBegunNoFile:         "write it into a file again, or `wasmjobd job remove JOB`",
+	NotBegunBarred:         "`wasmjobd doctor --registry` names what keeps the server out",
+	ServerNotAllowed:       "`wasmjobd doctor --registry` names what keeps the server out",
+	ServerDisabled:         "`wasmjobd job enable JOB` or `wasmjobd server enable ADDRESS`",
+	HistoryUnwritable:      "free space where the history is, or mend its database",
+	RegistryReadOnly:       "free space on the disk of data_dir, or replace it: the registry goes on within seconds",
+
+	NodeUnreadable: "restore the node, or delete it if that is what the text says",
+	NodeStray:      "delete the node; an instance that no session holds goes by `wasmjobd job shutdown JOB --instance ID`",
+
+	ClockUnusable:       "set the clock that is wrong",
+	ClockEarly:          "set the clock that is wrong",
+	ClockBehind:         "set the clock that is wrong",
+	AccountedAhead:      "nothing, if the clocks are right now",
+	RecordWouldOverflow: "shorter runs, a timeout, or another server",
+	CronInvalid:         "write a valid cron into the file, or into the registry",
+	NoServer:            "start a server that has the job; if one runs, its log says why it has no session of the registry",
+	NobodyLeads:         "wait a moment; if it stays, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
+	NotTakenOver:        "wait a moment: the server has just died; if it stays, see the log of the leader",
+	LatchEmpty:          "if it stays, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
+	NextModuleRefused:   "see peer_listen and peer_token of that server, which tries again; or `wasmjobd module rollback`",
+
+	SessionUnopened: "see ZooKeeper and the network",
+	ConnectionLost:  "see ZooKeeper and the network",
+	SilentTooLong:   "see ZooKeeper and the network",
+	LogStuck:        "see what reads the log: a full disk, a pager, or a pipe to a program that hangs",
+	HistoryFailed:   "free space where the history is, or mend its database",
+	GuestsIgnoreEnd: "restart the server if it lasts",
+}
