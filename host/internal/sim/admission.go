@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// admitted is the member's last admission, as package runner remembers it. A server
-// without a file is always admitted.
+// admitted is whether the member's server may run the job, as it was last decided. Package
+// runner remembers the same. A server without a file may always run it.
 type admitted struct {
 	file           *job.Config
 	member, barred bool

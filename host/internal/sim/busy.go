@@ -33,8 +33,8 @@ func seldom() profile {
 	return p
 }
 
-// busyShared is a job under load that is shared with foreign members. What they own, and
-// for how long their leader makes others wait, is theirs.
+// busyShared is a job under load that is shared with foreign members. The checks of a busy
+// job leave out what foreign members own, and the time for which their leader holds others up.
 func busyShared() profile {
 	p := sharedJob()
 	p.name, p.busy = "busy beside", true

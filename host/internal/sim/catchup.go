@@ -128,8 +128,8 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	}
 }
 
-// caughtUpHere reports whether a schedule that was changed while no member was there may
-// have had the instant, which then does not come due at the member.
+// caughtUpHere reports whether an entry catches up an instant that came before the first
+// tick of the member. Its schedule may have been changed while no member was there.
 func caughtUpHere(e protocol.Entry, by author) bool {
 	return e.Cause == protocol.CaughtUp && e.Instant <= by.member.first
 }

@@ -5,8 +5,8 @@ import "math/rand/v2"
 // draws is the only source of chance in a world.
 type draws struct {
 	rng *rand.Rand
-	// tape records what is drawn, or answers with what was recorded; nil in
-	// all runs but those.
+	// tape records what is drawn, or replays what was recorded; nil when a run does
+	// neither.
 	tape tape
 }
 

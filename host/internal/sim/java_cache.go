@@ -205,6 +205,8 @@ func (j *jvm) own(t *thread, n notice) {
 	}
 }
 
+// reconfigured does what listeners of ElasticJob do when config has changed: they clear the
+// marks of what was switched off, and schedule by the new cron.
 func (j *jvm) reconfigured(t *thread) {
 	c := j.settings(t)
 	if !c.Failover {

@@ -228,12 +228,11 @@ func (t *thread) enqueue(latch, name string) string {
 	}
 }
 
-// doubled notices a second node of the same place in a queue. A create may be on its way
-// while its session moves to a ZooKeeper server that has not applied it yet. The list
-// that Curator reads there lacks the node, so Curator creates another one. It keeps the
-// node that it was told of, or that a later list shows first, and never deletes the other
-// one. So the other one blocks the queue as long as the process lives, with this process
-// before it or behind it.
+// doubled restarts the process if it has two nodes in a queue. That happens if its session
+// moves, while a create is on its way, to a ZooKeeper server that has not applied the
+// create yet: the children that Curator reads there lack the node, so Curator creates
+// another one. Curator keeps the first node that an answer or a later reading names, and
+// never deletes the other one, which blocks the queue as long as the process lives.
 func (j *jvm) doubled(latch, name string) {
 	own := 0
 	for _, n := range j.w.tree.Get(latch).Children {

@@ -50,6 +50,7 @@ func (w *World) killJava(j *jvm, within int64) {
 	w.comeBack(j, within)
 }
 
+// comeBack starts a process again some time after it has ended.
 func (w *World) comeBack(j *jvm, within int64) {
 	life := j.life
 	w.after(w.between(100*millisecond, within), func() {
@@ -71,6 +72,7 @@ func (w *World) freezeJava(j *jvm, d int64) {
 	w.after(d, func() { w.thawJava(j, life, d > j.timeout/2) })
 }
 
+// thawJava lets a frozen process go on, unless it was restarted meanwhile.
 func (w *World) thawJava(j *jvm, life int, reconnects bool) {
 	if j.life != life || !j.frozen {
 		return

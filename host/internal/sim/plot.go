@@ -217,7 +217,8 @@ func (w *World) doom(i int, but *member) {
 	w.after(but.s.timeout, func() { delete(w.doomed, i) })
 }
 
-// dooms is called when a guest starts.
+// dooms reports whether the member crashes as a guest starts: because of doom, or by
+// chance if it has taken the run over while the item's owner is there.
 func (w *World) dooms(m *member, e protocol.Entry) bool {
 	if w.calm {
 		return false

@@ -19,6 +19,8 @@ func (w *World) tracef(format string, args ...any) {
 	fmt.Fprintf(w.trace, "%12.6f  %s\n", float64(w.now-1_700_000_000*second)/1e6, fmt.Sprintf(format, args...))
 }
 
+// runName names a run in a trace: by its trigger, or by its instant since the beginning of
+// simulated time.
 func runName(e protocol.Entry) string {
 	if e.Trigger != "" {
 		return e.Trigger

@@ -48,8 +48,8 @@ func (w *World) setClocks(shift int64) {
 	}
 }
 
-// retick continues with the schedule at the present time. It does not deliver an instant
-// twice, unless it is asked to.
+// retick lets the member's schedule go on from the time that its clock shows now. An
+// instant that came before does not come again.
 func (m *member) retick() {
 	if m.period > 0 && m.st != nil {
 		m.ticker++
