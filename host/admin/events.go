@@ -80,9 +80,10 @@ func (e *Events) after(seen int64) (all []event, count int64, gap bool, more <-c
 	return append(all, e.kept[max(0, seen-oldest):]...), e.count, seen < oldest, e.added
 }
 
-// seen returns how many events a client has got by the id of its last one. Without an id
-// it has all of them, and with one of another life none; then it does not know which it
-// has missed.
+// seen returns the number of the last event that a client has received, by the id of that
+// event. A client without an id begins with the next event. An id of an earlier life of
+// this server, or one that makes no sense, counts as none received, and gap tells the
+// client that it may have missed some.
 func (e *Events) seen(id string) (n int64, gap bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,8 +17,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// Authenticate returns who presents a token. An error of the code Denied says that
-// the token is wrong, has expired or was revoked; any other that nobody can tell now.
+// Authenticate returns the caller that a token belongs to. An error of the code Denied
+// means that the token is wrong, has expired or was revoked. Every other error means that
+// this cannot be decided now.
 type Authenticate func(ctx context.Context, token string) (operator.Caller, error)
 
 // Bounds of callers. A person or a program at work stays below them.

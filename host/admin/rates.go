@@ -74,8 +74,8 @@ func (l *rates) add(key string, now time.Time) *rate {
 	return l.of[key]
 }
 
-// addressOf is the key of a remote address: the address, or of IPv6 its network, of
-// which one caller has all addresses.
+// addressOf returns what identifies a caller by its remote address: an IPv4 address, or the
+// /64 network of an IPv6 address, since one caller may use every address in such a network.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

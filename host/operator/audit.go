@@ -69,8 +69,8 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 	return nil
 }
 
-// Note adds a row to the audit for a write that is no transaction of the registry. Call it
-// right after that.
+// Note adds a row to the audit for a change that is not made by a transaction of the
+// registry, such as an upload. Call it right after the change.
 func (o *Operator) Note(ctx context.Context, verb, detail string) error {
 	if err := o.commit(ctx, deed{verb: verb, detail: detail}); err != nil {
 		return failf(host.CodeOf(err), err, "%s is done, and has no row in the audit", verb)

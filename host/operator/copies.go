@@ -44,8 +44,8 @@ func (o *Operator) SpreadModule(ctx context.Context, wasm []byte, token string, 
 	return uploadTo(ctx, wasm, addresses[:min(len(addresses), maxCopies)], token), nil
 }
 
-// peerAddresses are where the servers of the cluster take modules. A server is a member
-// of its jobs under one id, so one of its nodes is enough.
+// peerAddresses returns the addresses at which the servers of the cluster accept modules.
+// A server has the same id in each of its jobs, so it reads one member node per id.
 func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) ([]string, error) {
 	const what = "look for the servers of the cluster"
 	names, err := o.Names(ctx)

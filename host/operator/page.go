@@ -24,10 +24,10 @@ func JobStates() []string {
 	return []string{status.Unreadable, status.Down, status.Paused, status.Disabled, status.Running, status.Resharding, status.Idle}
 }
 
-// JobsPage returns some of the reports of Jobs, and reads no job behind them. next is where
-// the following page begins, empty on the last one. A page may have less than its limit, or
-// nothing, and a next one all the same: a state shows only when the job is read, and a page
-// reads 1000 jobs at most.
+// JobsPage returns one page of the reports that Jobs returns, and reads only the jobs of
+// this page. next is where the following page begins; it is empty on the last one. A page
+// that filters by state may be short or empty and still have a next one: the state of a
+// job is known only when it has been read, and one page reads 1000 jobs at most.
 func (o *Operator) JobsPage(ctx context.Context, f JobFilter) (page []JobReport, next string, err error) {
 	names, err := o.Names(ctx)
 	if err == nil && len(names) == 0 {

@@ -35,10 +35,10 @@ type PrunedModule struct {
 	Since  time.Time `json:"here_since"` // when the server got it last
 }
 
-// PruneModules removes from the disk of the asked server what no job of the cluster uses and
-// what came more than a day ago. A job uses what it runs, is to run, or can go back to. If it
-// is not known of one job what it uses, nothing is removed. With an error the report has what
-// was removed all the same.
+// PruneModules removes modules from the disk of the asked server that no job of the cluster
+// uses and that are older than a day. A job uses the modules that it runs, is to run, or can
+// go back to. If one job cannot be read, nothing is removed. Beside an error, the report
+// lists what was removed before it.
 func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, error) {
 	report := PruneReport{Version: 1, DryRun: p.DryRun, Removed: []PrunedModule{}}
 	if p.Remove == nil {

@@ -72,6 +72,6 @@ func HideTokens(text string) string {
 	}
 }
 
-// ErrToken is the error of a token that is not accepted: it is none, unknown, revoked or
-// expired. Whoever presents it is nobody.
+// ErrToken is the error of a token that gives its caller no right: it is malformed,
+// unknown, revoked or expired.
 var ErrToken = errors.New("the token is not accepted")

@@ -54,7 +54,7 @@ func NewSharedSession(r registry.Registry, namespace string) *SharedSession {
 	return &SharedSession{registry: r, namespace: namespace}
 }
 
-// Operator returns an Operator for one request, which closes it.
+// Operator returns an Operator for one request, which must close it at its end.
 func (s *SharedSession) Operator(ctx context.Context) (*Operator, error) {
 	for {
 		o := newOperator(s.namespace)

@@ -107,9 +107,10 @@ func (o *Operator) addToken(ctx context.Context, secret, name string, role Role,
 const firstToken = "first"
 
 // FirstToken creates a token of the role admin in a cluster that has never had one, and
-// reports whether it did. Of servers that start together one does. The secret is given to
-// keep before the cluster knows it, so that whoever dies in between leaves no token that
-// nobody has; if there is no error, and none was created, what keep has opens nothing.
+// reports whether it did. Of several servers that start together, one creates it. The
+// secret goes to keep before it goes to the registry: if the server dies in between, the
+// cluster has no token whose secret is lost. When created is false, the secret that keep
+// may have received is worthless.
 func (o *Operator) FirstToken(ctx context.Context, keep func(secret string) error) (created bool, err error) {
 	o.As(Author{Name: "serve"}) // nobody asked for it
 	if err := o.makeTree(ctx); err != nil {
