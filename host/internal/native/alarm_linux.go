@@ -24,8 +24,8 @@ type alarm struct {
 	ring  func()
 }
 
-// newAlarm returns an alarm that calls ring, at most once for a time. Its goroutine
-// lives until the process ends.
+// newAlarm returns an alarm that calls ring at the time for which it is set, once. Its
+// goroutine lives until the process ends.
 func newAlarm(ring func()) *alarm {
 	timer, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
 	if err != nil {

@@ -72,7 +72,7 @@ func DecodeKeys(data []byte) (Keys, error) {
 	return k, nil
 }
 
-// Encode is the value of a node.
+// Encode returns the value of the node that holds the keys.
 func (k *Keys) Encode() []byte {
 	k.V = version
 	if k.All == nil {

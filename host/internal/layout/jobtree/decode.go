@@ -294,9 +294,9 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	}
 }
 
-// isNewMark: the running mark is another one than that which was read before. The one
-// before may have gone in between, unread. A mark that came and went unread has no
-// revision.
+// isNewMark reports whether the running mark of an item is not the one that was read last:
+// that one may have gone, and another one come, between two readings. created is 0 for a
+// mark that came and went unread.
 func (d *Decoder) isNewMark(i int, created int64) bool {
 	if created == 0 {
 		return true
@@ -307,8 +307,8 @@ func (d *Decoder) isNewMark(i int, created int64) bool {
 	return before != created
 }
 
-// named is the instance that a node names. A node that exists and names none differs
-// from a missing one.
+// named returns the instance that a node names, and a name that no instance has if the
+// node exists without one, so that it differs from a missing node.
 func named(n registry.Node) job.InstanceID {
 	if n.Exists && len(n.Data) == 0 {
 		return "?"

@@ -86,7 +86,8 @@ func (f faults) publish(v *protocol.View, j Job) {
 	slices.SortFunc(v.Faults, func(a, b reason.Reason) int { return strings.Compare(a.Args, b.Args) })
 }
 
-// otherLayout is what a job of an older layout gets: it is not touched.
+// otherLayout returns the fault of a job of an older layout, which is left alone; nil for
+// every other job.
 func (j Job) otherLayout(other bool) error {
 	if !other {
 		return nil

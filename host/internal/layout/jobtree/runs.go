@@ -102,9 +102,9 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 	t.pend(m.Pend)
 }
 
-// stillAway: the members that had the runs have not come back. Before their
-// instances they write the nodes of their servers, or create those that an operator
-// removed.
+// stillAway adds fences that hold if the foreign members that had the runs have not come
+// back. A foreign member that comes back writes the node of its server before that of its
+// instance, or creates it if an operator removed it.
 func (t *transaction) stillAway(fence string, all []protocol.Pending) {
 	var ips []string
 	for k := range all {

@@ -2,9 +2,8 @@ package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// The values of an assignment and of records about runs that have ended and about
+// pastJSON is what an assignment and a record remember: runs that have ended, and
 // schedules that were in force.
-
 type pastJSON struct {
 	Begun moments `json:"begun,omitzero"`
 	Ended moments `json:"ended,omitzero"`

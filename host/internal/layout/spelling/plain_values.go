@@ -45,7 +45,7 @@ func (v *runsJSON) plain(p *plain) {
 	p.want("}")
 }
 
-// plain reads the keys of an entry, which others have, too.
+// plain reads the keys of an entry. Values that extend an entry begin with the same keys.
 func (e *entryJSON) plain(p *plain) {
 	if p.key(`"i":`) {
 		p.list(func() { e.Items = append(e.Items, int(p.number())) })
@@ -210,6 +210,7 @@ func (j *pastJSON) plain(p *plain) {
 	}
 }
 
+// plainCron reads a schedule that was in force, as cronJSON is written.
 func plainCron(p *plain) (c cronJSON) {
 	p.want("{")
 	if p.key(`"r":`) {
