@@ -83,8 +83,8 @@ const (
 	EventStrategy = "strategy"
 	EventModule   = "module"
 
-	// EventRow is a row of the history, before that has it. A row that waits when the
-	// session of the registry ends may come twice.
+	// EventRow is a new row of the history. It is reported before the history stores it,
+	// and once more if the session of the registry ends before that.
 	EventRow = "row"
 	// EventReshard: this server has assigned the items of a job as its leader.
 	EventReshard = "reshard"
@@ -248,7 +248,7 @@ func (o *Options) validate() error {
 		add("instance: %w", err)
 	}
 	if clustertree.Reserved(o.Namespace) {
-		add("namespace: %.256q is, or is below, the state of another cluster: end no part of it in %s", o.Namespace, clustertree.Suffix)
+		add("namespace: %.256q is, or is below, where another cluster keeps its state: choose one of which no part ends in %s", o.Namespace, clustertree.Suffix)
 	}
 	if o.Memory < 0 {
 		add("memory: %d is less than 0", o.Memory)

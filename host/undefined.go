@@ -81,18 +81,18 @@ func (h *Host) created(ctx context.Context, names []string, line *session.Job) (
 	return all, nil
 }
 
-// recordUndefined stores the missed instants of such jobs, if the registry is this
-// server's own. In a shared registry the file of another server may have them, and a
-// program that embeds a host may be about to put them.
-func (h *Host) recordUndefined(ctx context.Context, names []string, line *session.Job) error {
-	if !h.o.Alone || len(h.o.Sinks) == 0 || line.Timeout() > 0 {
+// recordUndefined stores the missed instants of jobs that no file has, if the registry is
+// this server's own. In a shared registry the file of another server may have such a job,
+// and a program that embeds a host may be about to Put it.
+func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.Job) error {
+	if !h.o.Alone || len(h.o.Sinks) == 0 || js.Timeout() > 0 {
 		return nil
 	}
 	for _, name := range names {
 		l := layout.NewJob(h.o.Namespace, name)
 		log := h.o.Log.With("job", name)
 		j := missed.Job{
-			Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) },
+			Name: name, Layout: l, Registry: js, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, js) },
 			Refused: func(r trace.Row, err error) {
 				log.Error("a row is lost, as no history takes it", "item", r.Item, "run", r.Run, "error", err)
 			},

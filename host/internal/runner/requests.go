@@ -43,9 +43,9 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	}
 }
 
-// Redefine has the job go by another configuration of the server's own file, as if
-// it had been started with that; c has the same name, and nobody changes it. It
-// returns at once. It is for jobs that have Define.
+// Redefine replaces the configuration that the server's own file gives the job, as if the
+// job had been started with it. c has the same name, and must not be changed afterwards.
+// Redefine returns at once, and is for jobs that have Define.
 func (r *Runner) Redefine(c *job.Config) { r.requests.redefine(c) }
 
 func (q *requests) add(p *pendingAsk) (int64, error) {

@@ -260,9 +260,9 @@ func New(o Options) *Runner {
 	return r
 }
 
-// Joined is closed when the job has joined for the first time, and the registry has
-// the definition of the server's own file, as far as it accepts that. It is also closed
-// when this server must not run the job as it is.
+// Joined returns a channel that is closed when the job has joined for the first time and
+// the definition of the server's own file was merged into the registry. It is also closed
+// when this server must not run the job.
 func (r *Runner) Joined() <-chan struct{} { return r.joined.given }
 
 // signal is a channel that is closed once.
