@@ -15,7 +15,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -115,15 +114,7 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 // checkup examines one job; nil if the node is not a job.
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
-	known := map[string]registry.Node{}
-	w := follow.NewWatch(l, layout.Inspected(l))
-	w.Read = func(paths []string) ([]registry.Node, error) {
-		nodes, err := o.readAll(ctx, paths, atOnce)
-		for i, n := range nodes {
-			known[paths[i]] = n
-		}
-		return nodes, err
-	}
+	w, known := o.watch(ctx, l, layout.Inspected(l), atOnce)
 	v, err := w.View()
 	if err != nil {
 		return nil, err

@@ -220,20 +220,25 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	return slices.DeleteFunc(all, func(of outline) bool { return of.report == nil }), nil
 }
 
+// watch returns a Watch of nodes of a job, and the nodes that it has read, by path.
+func (o *Operator) watch(ctx context.Context, l layout.Layout, nodes []string, atOnce int) (w *follow.Watch, known map[string]registry.Node) {
+	w, known = follow.NewWatch(l, nodes), map[string]registry.Node{}
+	w.Read = func(paths []string) ([]registry.Node, error) {
+		read, err := o.readAll(ctx, paths, atOnce)
+		for i, n := range read {
+			known[paths[i]] = n
+		}
+		return read, err
+	}
+	return w, known
+}
+
 // readOutline reads the outline of a job. The nodes of the outline show the layout of its
 // tree; if that is another than the one by which they were read, it reads them again.
 func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*protocol.View, layout.Layout, error) {
 	l := layout.NewJob(o.namespace, name)
 	for {
-		known := map[string]registry.Node{}
-		w := follow.NewWatch(l, l.Outline())
-		w.Read = func(paths []string) ([]registry.Node, error) {
-			nodes, err := o.readAll(ctx, paths, atOnce)
-			for i, n := range nodes {
-				known[paths[i]] = n
-			}
-			return nodes, err
-		}
+		w, known := o.watch(ctx, l, l.Outline(), atOnce)
 		v, err := w.View()
 		if err != nil {
 			return nil, nil, err
