@@ -53,7 +53,6 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests    = 16 "},
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
-	{"docs/OPERATIONS.md", "shows the newest 1,000 writes", "host/internal/layout/clustertree/audit.go", "MaxRows   = 1000\n"},
 	{"docs/PROTOCOL.md", "a row of at most 2 KiB", "host/internal/layout/clustertree/audit.go", "maxRow = 2 << 10\n"},
 	{"docs/PROTOCOL.md", "Within 24 hours by", "host/internal/layout/clustertree/keys.go", "KeyAge = 24 * time.Hour\n"},
 	{"docs/PROTOCOL.md", "are at most 1,000. Of", "host/internal/layout/clustertree/tokens.go", "MaxTokens    = 1000\n"},
