@@ -151,7 +151,7 @@ func (l *ledger) leftOut(r protocol.Row, by author) {
 		return
 	}
 	if changed := slices.ContainsFunc(l.crons, func(c int64) bool { return c > t-20_000 }); !changed {
-		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, t-1_700_000_000_000, r.Item, r.Why)
+		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, sinceStart(t), r.Item, r.Why)
 	}
 }
 

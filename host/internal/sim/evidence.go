@@ -18,7 +18,7 @@ func (l *ledger) known(old *protocol.View, by author) {
 			continue
 		}
 		if t := lastOf(l.v, i); t < r.instant && !l.wentTogether(ownerOf(old, i), r.at) {
-			l.w.breach("evidence", "%s: item %d goes to %s as accounted for up to %d, but a member of ElasticJob ran %d", by, i, o, t-1_700_000_000_000, r.instant-1_700_000_000_000)
+			l.w.breach("evidence", "%s: item %d goes to %s as accounted for up to %d, but a member of ElasticJob ran %d", by, i, o, sinceStart(t), sinceStart(r.instant))
 		}
 	}
 }

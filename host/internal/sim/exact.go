@@ -33,7 +33,7 @@ func (l *ledger) exact(at int64) {
 	l.checkedInstants++
 	for i := range v.Config.Total {
 		if n := l.began[at][i]; n != 1 {
-			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, at-1_700_000_000_000)
+			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, sinceStart(at))
 			return
 		}
 	}

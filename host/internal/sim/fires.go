@@ -11,7 +11,7 @@ type listening struct{ protocol.Listen }
 
 // listen calls a listener, which takes some time.
 func (m *member) listen(e protocol.Listen) {
-	m.w.tracef("%s: listener %s of %d, attempt %d", m.name(), e.Event, e.Instant-1_700_000_000_000, e.Attempt)
+	m.w.tracef("%s: listener %s of %d, attempt %d", m.name(), e.Event, sinceStart(e.Instant), e.Attempt)
 	m.w.ledger.calls(m, e)
 	c := &listening{e}
 	m.call = c

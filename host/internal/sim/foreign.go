@@ -192,7 +192,7 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 		_, assigned := by.m.(protocol.Reshard)
 		_, adopted := by.m.(protocol.Adopt)
 		if until := l.owned[i] / millisecond; (assigned || adopted) && to > until+evident/millisecond+l.w.profile.skew {
-			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, to-1_700_000_000_000, until-1_700_000_000_000)
+			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, sinceStart(to), sinceStart(until))
 		}
 		l.spans[i] = append(l.spans[i], span{from, to})
 	}
@@ -322,7 +322,7 @@ func (l *ledger) awaited(old *protocol.View) {
 		at, life := m.ticked, m.life
 		l.w.after(prompt, func() {
 			if l.unrest <= asked && l.wordAt < asked && m.up && m.life == life && l.idle(o, i) && lastOf(l.v, i) < at {
-				l.w.breach("prompt", "%s got item %d when %d had come, and did not begin it", m.name(), i, at-1_700_000_000_000)
+				l.w.breach("prompt", "%s got item %d when %d had come, and did not begin it", m.name(), i, sinceStart(at))
 			}
 		})
 	}

@@ -33,7 +33,7 @@ func (l *ledger) early(by author) int64 {
 func (l *ledger) existed(old *protocol.View, by author) {
 	for i := old.Assignment.Total; i < min(l.v.Assignment.Total, len(l.since)); i++ {
 		if t := last(l.v.Assignment.Last, i); t+l.early(by) < l.since[i] && !l.foreignIDs[ownerOf(l.v, i)] {
-			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, t-1_700_000_000_000, l.since[i]-1_700_000_000_000)
+			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, sinceStart(t), sinceStart(l.since[i]))
 		}
 	}
 }
@@ -44,7 +44,7 @@ const remembered = 4
 // counts checks that a gap claims no instant from before its schedule was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
 	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why.Code == reason.NotBegun {
-		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, r.After-1_700_000_000_000)
+		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, sinceStart(r.After))
 	}
 	p := period(r.Cron)
 	k := slices.IndexFunc(l.forced, func(s protocol.Schedule) bool { return s.Cron == r.Cron })
@@ -62,7 +62,7 @@ func (l *ledger) counts(r protocol.Row, by author) {
 		return // members do not remember older schedules
 	}
 	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early(by) < l.forced[k].Since {
-		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
+		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, sinceStart(t), r.Cron, sinceStart(l.forced[k].Since))
 	}
 }
 

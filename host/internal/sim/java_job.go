@@ -314,7 +314,7 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 			d = max(d, w.between(w.profile.long[0], w.profile.long[1])*millisecond)
 		}
 	}
-	w.tracef("%s: runs %v, of %d", j.name(), items, at-1_700_000_000_000)
+	w.tracef("%s: runs %v, of %d", j.name(), items, sinceStart(at))
 	w.ledger.theyBegin(items, at)
 	t.sleep(d)
 	w.tracef("%s: has run %v", j.name(), items)

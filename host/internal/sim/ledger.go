@@ -230,7 +230,7 @@ func (l *ledger) passed(i int, from, to int64, by author) {
 	for k := len(l.dues) - 1; k >= 0 && l.dues[k] > from; k-- {
 		t := l.dues[k]
 		if t < to && t > l.first[i] && !l.ambiguous(t) && !slices.ContainsFunc(l.gaps[i], func(g span) bool { return g.after < t && t < g.until }) {
-			l.w.breach("coverage", "%s passes over instant %d of item %d without a row", by, t-1_700_000_000_000, i)
+			l.w.breach("coverage", "%s passes over instant %d of item %d without a row", by, sinceStart(t), i)
 		}
 	}
 }

@@ -117,9 +117,9 @@ func (l *ledger) expect(m *member, at int64) {
 			}
 			switch now := entryOf(l.v, id, i); {
 			case open == nil && now == nil:
-				l.w.breach("prompt", "instant %d of item %d came due at %s, which did not begin it", at-1_700_000_000_000, i, m.name())
+				l.w.breach("prompt", "instant %d of item %d came due at %s, which did not begin it", sinceStart(at), i, m.name())
 			case open != nil && now != nil && now.Same(*open) && !l.v.Items[i].Misfire:
-				l.w.breach("misfire marks", "instant %d of item %d came due at %s during a run, and no mark says so", at-1_700_000_000_000, i, m.name())
+				l.w.breach("misfire marks", "instant %d of item %d came due at %s during a run, and no mark says so", sinceStart(at), i, m.name())
 			}
 		})
 	}

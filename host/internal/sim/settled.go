@@ -35,7 +35,7 @@ func (l *ledger) settled() {
 	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
 		if l.unseen(i) {
-			l.w.breach("missed at the start", "item %d is accounted for up to %d, and an instant after it had come before its owner did", i, lastOf(v, i)-1_700_000_000_000)
+			l.w.breach("missed at the start", "item %d is accounted for up to %d, and an instant after it had come before its owner did", i, sinceStart(lastOf(v, i)))
 		}
 	}
 	for _, p := range l.unknown {
@@ -176,7 +176,7 @@ func (l *ledger) coverage(i int) {
 			continue
 		}
 		if _, ok := slices.BinarySearch(ran, t); !ok && !inGap(t) {
-			l.w.breach("coverage", "instant %d of item %d was neither run nor accounted for", t-1_700_000_000_000, i)
+			l.w.breach("coverage", "instant %d of item %d was neither run nor accounted for", sinceStart(t), i)
 			return
 		}
 	}

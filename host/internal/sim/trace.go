@@ -11,12 +11,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
+// startTime is when simulated time begins, in seconds since 1970.
+const startTime = 1_700_000_000
+
+// sinceStart returns an instant, in ms, as stories and breaches tell it.
+func sinceStart(instant int64) int64 { return instant - startTime*1000 }
+
 // tracef writes a line of the story, if there is a reader.
 func (w *World) tracef(format string, args ...any) {
 	if w.trace == nil {
 		return
 	}
-	fmt.Fprintf(w.trace, "%12.6f  %s\n", float64(w.now-1_700_000_000*second)/1e6, fmt.Sprintf(format, args...))
+	fmt.Fprintf(w.trace, "%12.6f  %s\n", float64(w.now-startTime*second)/1e6, fmt.Sprintf(format, args...))
 }
 
 // runName names a run in a trace: by its trigger, or by its instant since the beginning of
@@ -25,7 +31,7 @@ func runName(e protocol.Entry) string {
 	if e.Trigger != "" {
 		return e.Trigger
 	}
-	return strconv.FormatInt(e.Instant-1_700_000_000_000, 10)
+	return strconv.FormatInt(sinceStart(e.Instant), 10)
 }
 
 // describe returns a mutation in a few words.
@@ -103,7 +109,7 @@ func rows(rs []protocol.Row) string {
 	var s strings.Builder
 	for _, r := range rs {
 		if r.Gap {
-			fmt.Fprintf(&s, " %d:gap(%d,%d)", r.Item, r.After-1_700_000_000_000, r.Until-1_700_000_000_000)
+			fmt.Fprintf(&s, " %d:gap(%d,%d)", r.Item, sinceStart(r.After), sinceStart(r.Until))
 			continue
 		}
 		fmt.Fprintf(&s, " %d:%s#%d=%s", r.Item, runName(r.Entry), r.Attempt, r.State)

@@ -137,7 +137,7 @@ func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 		job: layout.NewJob("ns", jobName), records: spelling.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
-		now: 1_700_000_000 * second,
+		now: startTime * second,
 	}
 	w.nodes = nodesOf(w.job)
 	w.ledger = newLedger(w)

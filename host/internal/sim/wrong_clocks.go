@@ -88,7 +88,7 @@ func (l *ledger) timely(e protocol.Entry, by author) {
 	}
 	c.begun[e.Item] = l.w.now
 	if e.Trigger == "" && e.Attempt == 1 && e.Instant > l.w.registryTime()+tolerated && l.w.now-c.set >= second {
-		l.w.breach("ahead", "%s begins instant %d of item %d, %d ms ahead of the registry's clock", by, e.Instant-1_700_000_000_000, e.Item, e.Instant-l.w.registryTime())
+		l.w.breach("ahead", "%s begins instant %d of item %d, %d ms ahead of the registry's clock", by, sinceStart(e.Instant), e.Item, e.Instant-l.w.registryTime())
 	}
 }
 
