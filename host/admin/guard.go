@@ -45,8 +45,8 @@ var socketUser = operator.Caller{Name: "user of the server", Role: operator.Role
 // visitorKey is the key of a visitor in a context.
 type visitorKey struct{}
 
-// admit returns who sends a request, or refuses it before anything is looked up. A
-// request for an open route may come from nobody, who has no role.
+// admit returns the sender of a request, or refuses the request before anything is looked
+// up. A request for an open route needs no token; its sender then has no role.
 func (h *Handler) admit(r *http.Request) (visitor, error) {
 	from, now := addressOf(r.RemoteAddr), time.Now()
 	if err := h.crossSite.Check(r); err != nil {

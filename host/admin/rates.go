@@ -33,8 +33,8 @@ func newRates(burst, perSecond float64) *rates {
 	return &rates{burst: burst, perSecond: perSecond, of: map[string]*rate{}}
 }
 
-// take takes one of what a key has left. If there is none, it returns how long the
-// key is to wait.
+// take uses up one request of those that a key may still send, and returns 0. If there is
+// none left, it returns how long the key has to wait for the next one.
 func (l *rates) take(key string, now time.Time) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

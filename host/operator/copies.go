@@ -30,9 +30,9 @@ type ModuleCopy struct {
 	err error
 }
 
-// SpreadModule gives the bytes of a module to the servers of the cluster that take
-// modules, other than the one that is member self or "". It says which have them now.
-// token is the peer token of the servers.
+// SpreadModule uploads a module to servers of the cluster, except the one whose member is
+// self, and reports which of them have it now. self is "" if no server is excepted. token is
+// the peer token of the servers.
 func (o *Operator) SpreadModule(ctx context.Context, wasm []byte, token string, self job.InstanceID) ([]ModuleCopy, error) {
 	if len(wasm) > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)

@@ -61,8 +61,8 @@ func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, erro
 	return report, err
 }
 
-// usedModules are the digests that jobs need by now. It reads each job anew: what a list
-// remembers may be older than the question.
+// usedModules returns the digests of the modules that jobs use now. It reads every job
+// again, since what lists remember of it may be out of date.
 func (o *Operator) usedModules(ctx context.Context) (map[string]bool, error) {
 	const what = "look which modules are used"
 	if err := o.session.Sync(ctx); err != nil {

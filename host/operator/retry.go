@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// RetryModule has the server with a data directory compile a module again that ended it,
-// also while it runs. The beginning of the digest names it; the whole one is returned. A dry
-// run only looks for it.
+// RetryModule lets the server with a data directory compile a module again although an
+// earlier try ended the server. The server may be running. prefix is the beginning of the
+// digest, which is returned whole. A dry run only looks for the module.
 func RetryModule(dataDir, prefix string, dry bool) (digest string, err error) {
 	refused, err := host.RefusedModules(dataDir)
 	if err != nil {

@@ -104,8 +104,8 @@ func (m *member) defineFailed(err error) {
 	m.troubles.set(troubleDefinition, err.Error())
 }
 
-// notGivenUp ends the trouble of a file that was given up: the registry has by now what
-// it says, from somebody else. Disputes that the trouble has replaced are reported again.
+// notGivenUp ends the trouble of a file that the member had given up, once the registry
+// has what the file says. It reports the disputes again that the trouble has replaced.
 func (m *member) notGivenUp(disputes []definition.Dispute) {
 	if o := &m.defining; o.givenUp {
 		o.givenUp, o.disputed = false, nil

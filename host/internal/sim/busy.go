@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Most worlds end without ticks, so that leftovers show. They do not show waits that only
-// load keeps up for ever, since runs end when nothing new comes due. A busy world ticks
-// to its end, a third of its runs are long, and nothing may wait for long.
+// The ticks of most worlds end before the world does, so that leftovers show. Such a world
+// cannot show a wait that lasts as long as there is load. A busy world ticks to its end, a
+// third of its runs are long, and nothing may wait for long.
 
 // busy is a job under load to the end.
 func busy() profile {
