@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -102,7 +103,7 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 			return fmt.Errorf("job %s: %w", name, err)
 		}
 		for i := range rows {
-			runner.LogRow(ctx, log, &rows[i])
+			runner.LogRow(ctx, log, &rows[i], job.LogErrors)
 			h.o.count(&Event{Kind: EventRow, At: time.Now(), Row: &rows[i]})
 		}
 	}

@@ -12,9 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/shadow"
-	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // eventLine is what --events prints. Its keys never change.
@@ -83,11 +81,9 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		if !e.Reason.None() {
 			attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("reason_code", string(e.Reason.Code)))
 		}
-		level := slog.LevelInfo
-		if failed := e.State == trace.Failed || e.State == trace.TimedOut; failed && e.Config.ErrorHandler != job.IgnoreErrors {
-			level = slog.LevelError
-		}
-		log.LogAttrs(context.Background(), level, "item ended", attrs...)
+		// Whether another attempt follows is decided after this, and the level goes by that: it
+		// is the line of the row that is an error or a warning.
+		log.LogAttrs(context.Background(), slog.LevelInfo, "item ended", attrs...)
 	}
 }
 

@@ -63,7 +63,7 @@ func (l *generations) storeCutOff() {
 				continue // the history has it
 			}
 			if row, ok := l.row(&r, c.schedules); ok {
-				LogRow(ctx, l.Log, &row)
+				LogRow(ctx, l.Log, &row, job.LogErrors)
 				rows = append(rows, row)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -19,6 +20,7 @@ import (
 type batch struct {
 	rows      []protocol.Row
 	schedules []protocol.Schedule
+	errors    job.ErrorHandler // of the job when they came
 	reported  bool
 }
 
@@ -38,6 +40,7 @@ type history struct {
 const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
+	b.errors = h.member.effective.job.ErrorHandler
 	h.member.unstored.Add(int64(len(b.rows)))
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +79,7 @@ func (h *history) writeWaiting(ctx context.Context) {
 	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
 		for _, b := range batches {
 			if !b.reported {
-				h.member.reportRows(b.rows, b.schedules)
+				h.member.reportRows(&b)
 			}
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxRowsAtOnce)
@@ -99,7 +102,7 @@ func (h *history) reportWaiting() {
 	h.mu.Unlock()
 	for _, b := range waiting {
 		if !b.reported {
-			h.member.reportRows(b.rows, b.schedules)
+			h.member.reportRows(&b)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -34,29 +34,31 @@ var rowLevels = map[trace.State]rowLevel{
 }
 
 // reportRows logs the rows of runs that did not end well, and reports all of them to Observe.
-func (m *member) reportRows(rows []protocol.Row, schedules []protocol.Schedule) {
-	for i := range rows {
-		if m.Observe == nil && rowLevels[trace.State(rows[i].State)].message == "" {
+func (m *member) reportRows(b *batch) {
+	for i := range b.rows {
+		if m.Observe == nil && rowLevels[trace.State(b.rows[i].State)].message == "" {
 			continue
 		}
-		row, ok := m.row(&rows[i], schedules)
+		row, ok := m.row(&b.rows[i], b.schedules)
 		if !ok {
 			continue
 		}
-		LogRow(m.life.ctx, m.Log, &row)
+		LogRow(m.life.ctx, m.Log, &row, b.errors)
 		if m.Observe != nil {
 			m.Observe(&Event{Kind: NewRow, At: time.Now(), Row: &row})
 		}
 	}
 }
 
-// LogRow logs a row, if it is of a run that did not end well.
-func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row) {
+// LogRow logs a row, if it is of a run that did not end well. With errors the job says how
+// loud its failures are.
+func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row, errors job.ErrorHandler) {
 	how := rowLevels[row.State]
 	if how.message == "" {
 		return
 	}
-	if isOrdered(row.Reason.Code) {
+	failed := row.State == trace.Failed || row.State == trace.TimedOut || row.State == trace.Retried
+	if isOrdered(row.Reason.Code) || failed && errors == job.IgnoreErrors {
 		how.level = slog.LevelInfo
 	}
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
