@@ -20,6 +20,7 @@ import (
 type batch struct {
 	rows      []protocol.Row
 	schedules []protocol.Schedule
+	news      []protocol.Row   // the rows that are to be reported
 	errors    job.ErrorHandler // of the job when they came
 	reported  bool
 }
@@ -40,7 +41,7 @@ type history struct {
 const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
-	b.errors = h.member.effective.job.ErrorHandler
+	b.news, b.errors = h.member.untold(b.rows), h.member.effective.job.ErrorHandler
 	h.member.unstored.Add(int64(len(b.rows)))
 	h.mu.Lock()
 	defer h.mu.Unlock()

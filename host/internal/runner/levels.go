@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -35,11 +36,11 @@ var rowLevels = map[trace.State]rowLevel{
 
 // reportRows logs the rows of runs that did not end well, and reports all of them to Observe.
 func (m *member) reportRows(b *batch) {
-	for i := range b.rows {
-		if m.Observe == nil && rowLevels[trace.State(b.rows[i].State)].message == "" {
+	for i := range b.news {
+		if m.Observe == nil && rowLevels[trace.State(b.news[i].State)].message == "" {
 			continue
 		}
-		row, ok := m.row(&b.rows[i], b.schedules)
+		row, ok := m.row(&b.news[i], b.schedules)
 		if !ok {
 			continue
 		}
@@ -49,6 +50,22 @@ func (m *member) reportRows(b *batch) {
 		}
 	}
 }
+
+// untold returns the rows that nobody has reported yet, as far as that can be known. A record
+// keeps rows that the history has, and who reclaims it gets them all: its member has
+// reported those that are older than this.
+func (m *member) untold(rows []protocol.Row) []protocol.Row {
+	old := time.Now().Add(-reportedWithin).UnixMilli()
+	reported := func(r protocol.Row) bool { return r.By != m.self && r.Ended != 0 && r.Ended < old }
+	if !slices.ContainsFunc(rows, reported) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), reported)
+}
+
+// reportedWithin is how long a member may take to report a row that it has made: a moment,
+// unless the history hangs.
+const reportedWithin = time.Minute
 
 // LogRow logs a row, if it is of a run that did not end well. With errors the job says how
 // loud its failures are.
