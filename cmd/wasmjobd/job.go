@@ -79,7 +79,7 @@ func jobShow(o *operatorVerb) *cobra.Command {
 					return withNearest(ctx, op, args[0], err)
 				}
 				if o.term.json() {
-					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), shownModules: modulesOf(&r.Modules), Members: membersOf(r), Items: itemsOf(r)})
+					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), shownModules: modulesOf(&r.Modules), Members: membersOf(r.Members), Leaving: membersOf(r.Leaving), Items: itemsOf(r)})
 				}
 				return printJob(o.term, r, zonesOf(f.Jobs)[r.Name])
 			})
@@ -208,7 +208,8 @@ func serverCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable"}
 	return operatorNoun(term, c,
 		listVerb("Show the servers that the jobs of the namespace know",
-			"For each address: its jobs, items and runs, and for how many jobs it is disabled.",
+			"For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is\n"+
+				"leaving while it only ends runs of jobs that were shut down there.",
 			func(jobs []operator.JobReport) any { return serversOf(operator.ServersOf(jobs)) }, printServers),
 		serverSwitch("enable", "enabled", "Give it items again", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true))

@@ -53,6 +53,7 @@ type shownJob struct {
 	listedJob
 	shownModules
 	Members []shownMember `json:"members"`
+	Leaving []shownMember `json:"leaving,omitempty"`
 	Items   []shownItem   `json:"items"`
 }
 
@@ -130,9 +131,9 @@ func jobOf(r *operator.JobReport) listedJob {
 	return j
 }
 
-func membersOf(r *operator.JobReport) []shownMember {
+func membersOf(all []operator.MemberReport) []shownMember {
 	out := []shownMember{}
-	for _, m := range r.Members {
+	for _, m := range all {
 		out = append(out, shownMember{
 			Instance: string(m.ID), Foreign: m.Foreign, Labels: m.Labels, Disabled: m.Disabled, Asked: m.Asked,
 			Items: m.Items, Running: m.Running,
@@ -177,6 +178,8 @@ func serversOf(servers []operator.ServerReport) listedServers {
 
 func serverState(s operator.ServerReport) string {
 	switch {
+	case s.Members == 0 && s.Running > 0:
+		return "leaving"
 	case s.Members == 0:
 		return "down"
 	case s.Disabled >= s.Members:
@@ -255,7 +258,7 @@ func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error 
 	if err := flush(w); err != nil {
 		return err
 	}
-	if len(r.Members) > 0 {
+	if len(r.Members)+len(r.Leaving) > 0 {
 		term.printf("\n")
 		printMembers(term, r)
 	}
@@ -299,8 +302,9 @@ func nextOf(r *operator.JobReport) string {
 
 func printMembers(term *terminal, r *operator.JobReport) {
 	w := table(term, "SERVER\tITEMS\tRUNNING\tLABELS\tNOTES")
-	for _, m := range r.Members {
-		notes := notesOf(note{m.ID == r.Leader, "leads"}, note{m.Foreign, "of ElasticJob"}, note{m.Disabled, "disabled"}, note{m.Asked, "was triggered"})
+	for i, m := range slices.Concat(r.Members, r.Leaving) {
+		notes := notesOf(note{m.ID == r.Leader, "leads"}, note{m.Foreign, "of ElasticJob"}, note{m.Disabled, "disabled"}, note{m.Asked, "was triggered"},
+			note{i >= len(r.Members), "leaves when its runs have ended"})
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
 			labels = append(labels, name+"="+m.Labels[name])

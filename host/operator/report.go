@@ -42,11 +42,13 @@ type JobReport struct {
 	Paused     bool           `json:"paused"`
 	Resharding bool           `json:"resharding"` // a reshard is pending
 	Members    []MemberReport `json:"members"`
-	Servers    []ServerState  `json:"servers"`         // ascending by address
-	Running    int            `json:"running"`         // items with an open run
-	Items      []ItemReport   `json:"items,omitempty"` // by number; none in a list of jobs
-	Modules    ModulesReport  `json:"modules"`
-	Latest     LatestReport   `json:"latest,omitzero"`
+	// Leaving are servers that were told to end the job and whose runs have not ended.
+	Leaving []MemberReport `json:"leaving,omitempty"`
+	Servers []ServerState  `json:"servers"`         // ascending by address
+	Running int            `json:"running"`         // items with an open run
+	Items   []ItemReport   `json:"items,omitempty"` // by number; none in a list of jobs
+	Modules ModulesReport  `json:"modules"`
+	Latest  LatestReport   `json:"latest,omitzero"`
 }
 
 // MemberReport is a member of a job.
@@ -100,6 +102,11 @@ func ServersOf(jobs []JobReport) []ServerReport {
 			if m.ID == j.Leader {
 				r.Leads++
 			}
+		}
+		for _, m := range j.Leaving {
+			r := at(m.ID.IP())
+			r.Items += m.Items
+			r.Running += m.Running
 		}
 	}
 	var all []ServerReport
@@ -280,6 +287,9 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	}
 	for _, m := range now.Members {
 		r.Members = append(r.Members, MemberReport(m))
+	}
+	for _, m := range now.Leaving {
+		r.Leaving = append(r.Leaving, MemberReport(m))
 	}
 	if run, streak := v.LatestRun(); run.At != 0 {
 		r.Latest = LatestReport{State: string(run.State), Ended: moment(run.At), Failures: streak.Failures, Item: streak.Item}

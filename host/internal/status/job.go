@@ -14,6 +14,7 @@ type Job struct {
 	Paused     bool
 	Resharding bool // a reshard is pending
 	Members    []Member
+	Leaving    []Member        // ours that were shut down, and still have open runs
 	Running    int             // items with an open run
 	Faults     []reason.Reason // problems that the nodes show
 }
@@ -48,6 +49,11 @@ func Of(v *protocol.View) Job {
 	j := Job{Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
 	for _, in := range v.Instances {
 		j.Members = append(j.Members, memberOf(v, in))
+	}
+	for _, m := range v.Members {
+		if x := memberOf(v, protocol.Instance{ID: m.ID}); x.Running > 0 && !present(v, m.ID) {
+			j.Leaving = append(j.Leaving, x)
+		}
 	}
 	for i := range v.Runs {
 		j.Running += len(v.Runs[i].Open)
@@ -87,7 +93,7 @@ func (j *Job) state(v *protocol.View) string {
 	switch {
 	case v.Config == nil || v.ConfigFault != "":
 		return Unreadable
-	case len(j.Members) == 0:
+	case len(j.Members)+len(j.Leaving) == 0:
 		return Down
 	case j.Paused:
 		return Paused
@@ -104,7 +110,7 @@ func (j *Job) state(v *protocol.View) string {
 // disabled reports whether an operator disabled every server that runs the job. Disabled
 // servers do not lead.
 func (j *Job) disabled() bool {
-	return !slices.ContainsFunc(j.Members, func(m Member) bool { return !m.Disabled })
+	return len(j.Members) > 0 && !slices.ContainsFunc(j.Members, func(m Member) bool { return !m.Disabled })
 }
 
 func (j *Job) faults(v *protocol.View) []reason.Reason {
@@ -113,9 +119,10 @@ func (j *Job) faults(v *protocol.View) []reason.Reason {
 	if v.Config == nil && v.ConfigFault == "" {
 		add(reason.ConfigGone)
 	}
-	if len(j.Members) == 0 {
+	switch {
+	case len(j.Members)+len(j.Leaving) == 0:
 		add(reason.NoServer)
-	} else if v.Leader == "" && !j.disabled() {
+	case v.Leader == "" && len(j.Members) > 0 && !j.disabled():
 		add(reason.NobodyLeads)
 	}
 	for i := range v.Runs {

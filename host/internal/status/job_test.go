@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,9 @@ func TestStateOfAJob(t *testing.T) {
 		{"the last one has died", func(v *protocol.View) {
 			v.Leader, v.Instances, v.Members, v.Runs[0].Open = "", nil, nil, []protocol.Entry{{Item: 1}}
 		}, Down, []reason.Reason{reason.Of(reason.NoServer), reason.Of(reason.NotTakenOver, string(me))}},
+		{"the last one was shut down, and its run goes on", func(v *protocol.View) {
+			v.Leader, v.Instances, v.Members, v.Runs[0].Open = "", nil, v.Members[:1], []protocol.Entry{{Item: 1}}
+		}, Running, nil},
 		{"no configuration", func(v *protocol.View) { v.Config = nil }, Unreadable, []reason.Reason{reason.Of(reason.ConfigGone)}},
 		{"a bad configuration", func(v *protocol.View) { v.ConfigFault = "bad" }, Unreadable, nil},
 	} {
@@ -62,6 +66,11 @@ func TestMembers(t *testing.T) {
 	if diff := cmp.Diff(want, Of(v).Members); diff != "" {
 		t.Error(diff)
 	}
+	v.Instances = v.Instances[1:]
+	if diff := cmp.Diff(want[:1], Of(v).Leaving); diff != "" {
+		t.Error(diff)
+	}
+	v.Instances = slices.Insert(v.Instances, 0, protocol.Instance{ID: me})
 	v.Assignment, v.Items[0].Owner = protocol.Assignment{}, java
 	if got := Of(v).Members[2].Items; got != 1 {
 		t.Errorf("a job of ElasticJob's alone: %d items", got)
