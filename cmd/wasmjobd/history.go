@@ -224,7 +224,7 @@ type checkWindow struct {
 
 func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) error {
 	var all []admin.Checked
-	alone := false
+	var rest elsewhere
 	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
 		all, err = c.CheckHistory(ctx, want)
 		return err
@@ -237,19 +237,19 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 		if err != nil {
 			return err
 		}
-		alone = f.Registry.Kind == config.ZooKeeper && len(h.with) == 0
 		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
 			all, err = checkJobs(ctx, in, f, want, math.MaxInt64)
 			return coded(err)
 		}); err != nil {
 			return err
 		}
+		rest = h.elsewhere(ctx, f, want.Job)
 	}
 	found, err := printChecked(h.term, all)
+	if len(rest.others) > 0 {
+		h.term.note("what these servers ran was not checked: %s; --with FILE adds history.db of their data_dir", rest.names())
+	}
 	if err == nil && found > 0 {
-		if alone {
-			h.term.note("what other servers ran is in their histories, which were not looked at: --with")
-		}
 		err = &exitError{code: exitConflict}
 	}
 	return err
