@@ -289,10 +289,14 @@ func (c *Checkup) noteServersDown(v *protocol.View) {
 	}
 }
 
-// noteDifferences notes where the server's own file and the registry differ.
+// noteDifferences notes where the server's own file and the registry differ. What the file
+// changes is there only until a server has read it, unless the registry has refused it.
 func (c *Checkup) noteDifferences(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
 	merged, err := definition.Merge(l.Define(file), config, module)
 	c.breaks(admission.Invalid(err)...)
+	if len(merged.Changed) > 0 {
+		c.note(reason.FileAhead, strings.Join(merged.Changed, ", "))
+	}
 	for _, d := range merged.Disputed {
 		if d.Key != "jobClass" { // admission has a reason for the class
 			c.note(reason.RegistryFollowed, d.String())

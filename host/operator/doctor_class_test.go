@@ -17,7 +17,8 @@ func TestCheckupOfAJobThatGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	t.Parallel()
 	o, file := operate(t, passing(t)), javatest.File(nil)
 	javatest.Write(t, o.session, javatest.Config(func(c *v21.Config) { c.JobClass = "com.acme.Newer" }))
-	module, err := definition.EncodeModule(layout.NewJob("", "").Define(file[0]).Module)
+	whole := host.Options{Jobs: file}.WithDefaults().Jobs[0]
+	module, err := definition.EncodeModule(layout.NewJob("", "").Define(whole).Module)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,6 +187,7 @@ const (
 	ListenerOnce          Code = "listener_once"
 	FailoverTwice         Code = "failover_twice"
 	RegistryFollowed      Code = "registry_followed"
+	FileAhead             Code = "file_ahead"
 	AddressPrefix         Code = "address_prefix"
 	TokensBackwards       Code = "tokens_backwards"
 	StateOpen             Code = "state_open"

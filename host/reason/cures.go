@@ -34,6 +34,8 @@ var cures = map[Code]string{
 	LatchEmpty:          "if it stays, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
 	NextModuleRefused:   "see peer_listen and peer_token of that server, which tries again; or `wasmjobd module rollback`",
 
+	FileAhead: "start a server with that file, or `wasmjobd reload` where one runs; if it stays, the log of that server says why",
+
 	SessionUnopened: "see ZooKeeper and the network",
 	ConnectionLost:  "see ZooKeeper and the network",
 	SilentTooLong:   "see ZooKeeper and the network",
