@@ -17,7 +17,7 @@ var (
 )
 
 // groups are the commands with commands below them.
-var groups = []string{"history", "job", "module", "server"}
+var groups = []string{"alert", "audit", "history", "job", "module", "run", "server", "shard", "token"}
 
 // TestDocumentsCommands: each command that a document names is run by a file of
 // tests of cmd, which also has all the flags that the document gives it.
