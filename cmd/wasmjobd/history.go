@@ -246,9 +246,7 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 		rest = h.elsewhere(ctx, f, want.Job)
 	}
 	found, err := printChecked(h.term, all)
-	if len(rest.others) > 0 {
-		h.term.note("what these servers ran was not checked: %s; --with FILE adds history.db of their data_dir", rest.names())
-	}
+	rest.report(h.term, "what these servers ran was not checked")
 	if err == nil && found > 0 {
 		err = &exitError{code: exitConflict}
 	}

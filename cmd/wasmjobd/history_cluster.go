@@ -19,6 +19,7 @@ const registryPatience = 3 * time.Second
 type elsewhere struct {
 	rows   []foundRow // that the registry has
 	others []otherServer
+	named  int  // how many of their histories are looked at; it is not known which
 	known  bool // the registry knows the requested job
 }
 
@@ -48,7 +49,7 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 		h.term.note("cannot ask the registry what other servers ran: %s", text)
 		return elsewhere{}
 	}
-	e := elsewhere{known: name != "" && len(reports) > 0}
+	e := elsewhere{known: name != "" && len(reports) > 0, named: len(h.with)}
 	for i := range rows {
 		e.rows = append(e.rows, foundRow{rows[i].Row, "registry", rows[i].By.IP()})
 	}
@@ -97,9 +98,16 @@ func (e *elsewhere) names() string {
 	return strings.Join(names, ", ")
 }
 
-// report prints the servers whose histories are missing.
-func (e *elsewhere) report(term *terminal) {
-	if len(e.others) > 0 {
-		term.note("for these servers only the rows in the registry are shown: %s; --with FILE adds history.db of their data_dir", e.names())
+// report prints the servers whose histories are missing, behind what that means.
+func (e *elsewhere) report(term *terminal, what string) {
+	if len(e.others) == 0 {
+		return
 	}
+	if e.named > 0 {
+		what += ", apart from " + count(e.named, "file") + " of --with"
+	}
+	term.note("%s: %s; --with FILE adds history.db of their data_dir", what, e.names())
 }
+
+// onlyInRegistry is what a list of rows means for servers whose histories are missing.
+const onlyInRegistry = "for these servers only the rows in the registry are shown"

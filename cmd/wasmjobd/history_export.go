@@ -70,6 +70,8 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 		return err
 	}
 	filter.Limit, filter.Logs = exportPage, true
+	rest := h.elsewhere(ctx, f, filter.Job)
+	rest.report(h.term, "what these servers ran is not exported")
 	return h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 		for {
 			page, err := findRows(ctx, all, make([]string, len(all)), nil, filter)

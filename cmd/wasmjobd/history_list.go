@@ -106,7 +106,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 		if all.next != "" {
 			h.term.note("there are more: --cursor %s", all.next)
 		}
-		all.elsewhere.report(h.term)
+		all.elsewhere.report(h.term, onlyInRegistry)
 		return nil
 	})
 }

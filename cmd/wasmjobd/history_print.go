@@ -24,7 +24,7 @@ type listed struct {
 	Next    string      `json:"next,omitempty"`
 	// InRegistry are rows that are in no history which was looked at.
 	InRegistry []listedRow `json:"registry_rows,omitempty"`
-	// Others are servers whose histories were not read.
+	// Others are servers that have histories of their own; none if as many were named.
 	Others []otherServer `json:"other_servers,omitempty"`
 }
 
@@ -176,7 +176,7 @@ func saying(r *foundRow, zone *time.Location) string {
 	if r.by != "" {
 		parts = append(parts, "in the registry, for the history of "+r.by)
 	}
-	if r.Count > 0 {
+	if r.Count > 1 {
 		parts = append(parts, fmt.Sprintf("%d instants to %s", r.Count, stamp(r.Last, zone)))
 	}
 	for _, s := range []string{r.Reason.String(), r.Error, r.Result} {

@@ -84,7 +84,7 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			}
 			printAttempt(h.term, &rows[i], len(all.places) > 1, all.zone)
 		}
-		all.elsewhere.report(h.term)
+		all.elsewhere.report(h.term, onlyInRegistry)
 		return nil
 	})
 }
@@ -102,7 +102,7 @@ func noRun(text, name string, places []string, cluster *elsewhere) error {
 func printRun(term *terminal, r *trace.Row, zone *time.Location) {
 	term.printf("\nrun        %s\n", oneLine(r.Job+"/"+strconv.Itoa(r.Item)+"/"+r.Run))
 	due := stamp(r.Instant, zone)
-	if r.Count > 0 {
+	if r.Count > 1 {
 		due = fmt.Sprintf("%s to %s, %s", due, stamp(r.Last, zone), count(int(r.Count), "instant"))
 	}
 	term.printf("due        %s\n", due)
