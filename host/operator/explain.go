@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/internal/status"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -81,6 +82,9 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 		return nil, err
 	}
 	f := facts{now: now, job: o.report(l, q.Job, v), items: itemReports(v), rows: map[int][]trace.Row{}}
+	for k, it := range status.Items(v) {
+		f.items[k].Last = moment(it.Last) // instant or not, nothing before it is looked for any more
+	}
 	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: append(append([]reason.Reason{}, f.job.Faults...), f.job.Blockers...)}
 	f.plan(e)
 	for _, kept := range keptRows(l, q.Job, v) {

@@ -340,7 +340,7 @@ func itemReports(v *protocol.View) []ItemReport {
 	for _, it := range status.Items(v) {
 		items = append(items, ItemReport{
 			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
-			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: moment(it.Last),
+			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
 			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item),
 		})
 	}
@@ -349,6 +349,15 @@ func itemReports(v *protocol.View) []ItemReport {
 
 func runReport(e protocol.Entry) RunReport {
 	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt}
+}
+
+// instantOf converts an instant of a schedule, which is a whole second. An item that has had
+// none is accounted for from a moment on that is not, when it was assigned for the first time.
+func instantOf(ms int64) time.Time {
+	if ms%1000 != 0 {
+		return time.Time{}
+	}
+	return moment(ms)
 }
 
 // moment converts a time of the registry, in milliseconds; 0 is none.
