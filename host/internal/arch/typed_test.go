@@ -11,6 +11,7 @@ import (
 
 var (
 	commandSpan = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z][^`]*)`")
+	codeSpan    = regexp.MustCompile("`([^`]+)`")
 	// A variable, or a word in brackets that stands for another: of no block that
 	// is typed or copied as it stands.
 	leftover = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]*)|<([a-z][a-z -]*)>`)
@@ -79,6 +80,53 @@ func commandTests(t *testing.T, p *project) []string {
 		}
 	}
 	return tests
+}
+
+// TestTroubleIsNamedAsItIsSaid: who searches OPERATIONS for what a server or a verb says
+// finds it there in these words; … stands for what differs.
+func TestTroubleIsNamedAsItIsSaid(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	var said strings.Builder
+	for _, folder := range p.folders {
+		for _, f := range folder.files {
+			if !f.test {
+				said.WriteString(p.read(t, f.rel))
+			}
+		}
+	}
+	_, table, _ := strings.Cut(p.read(t, "docs/OPERATIONS.md"), "\n| it says |")
+	quoted := troublesOf(table)
+	for _, text := range quoted {
+		if !isSaid(said.String(), text) {
+			t.Errorf("docs/OPERATIONS.md: nothing says %q", text)
+		}
+	}
+	if len(quoted) < 10 || isSaid("a run was lost", "a run … found") || !isSaid("a run was lost", "… run … lost") {
+		t.Errorf("%d texts were found, or one that is not there", len(quoted))
+	}
+}
+
+// troublesOf are the texts in the first column of a table.
+func troublesOf(table string) []string {
+	var all []string
+	for line := range strings.SplitSeq(table, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 1 {
+			for _, m := range codeSpan.FindAllStringSubmatch(cells[1], -1) {
+				all = append(all, m[1])
+			}
+		}
+	}
+	return all
+}
+
+func isSaid(source, text string) bool {
+	for part := range strings.SplitSeq(text, "…") {
+		if part = strings.TrimSpace(part); !strings.Contains(source, part) {
+			return false
+		}
+	}
+	return true
 }
 
 // TestNothingIsLeftToFillIn: a block that is typed or copied has no variable
