@@ -21,7 +21,8 @@ func historyShow(h *historyVerb) *cobra.Command {
 		Short: "Show a run with all its attempts: errors, results and logs",
 		Long: "Show a run with all its attempts: errors and results as far as they are kept, and the\n" +
 			"end of what the guest logged. A run is named as the log and --events name it, or with\n" +
-			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z.\n\n" +
+			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z. Of an instant\n" +
+			"that was missed with others, their row is shown.\n\n" +
 			"Attempts that other servers made are in their histories: --with. Of those that the registry\n" +
 			"still has it is shown how they ended.",
 		Example: "  wasmjobd history show daily-report/0/2026-01-31T12:00:00Z --tz Europe/Berlin",
@@ -65,28 +66,49 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 	}
 	filter.Logs = true
 	return h.find(ctx, filter, tz, func(all *found) error {
-		rows := all.rows
-		if len(rows) == 0 {
-			return noRun(text, filter.Job, all.places, &all.elsewhere)
+		if len(all.rows) > 0 {
+			return h.showRuns(all)
 		}
-		slices.Reverse(rows) // the first attempt first
-		if h.term.json() {
-			out := shownRun{Version: 1}
-			for i := range rows {
-				out.Attempts = append(out.Attempts, rowOf(&rows[i]))
+		none := noRun(text, filter.Job, all.places, &all.elsewhere)
+		if filter.Run != "" {
+			return none
+		}
+		return h.find(ctx, missedBy(filter), tz, func(all *found) error {
+			if len(all.rows) == 0 || all.rows[0].Last < filter.Since {
+				return none
 			}
-			return h.term.printJSON(out)
-		}
-		h.term.printf("all times in %s\n", all.zone)
-		for i := range rows {
-			if i == 0 || rows[i].Run != rows[i-1].Run {
-				printRun(h.term, &rows[i].Row, all.zone)
-			}
-			printAttempt(h.term, &rows[i], len(all.places) > 1, all.zone)
-		}
-		all.elsewhere.report(h.term, onlyInRegistry)
-		return nil
+			return h.showRuns(all)
+		})
 	})
+}
+
+// missedBy finds the newest row of missed instants that begins before the instant which f
+// has, and may include it.
+func missedBy(f sqltrace.Filter) sqltrace.Filter {
+	f.Since, f.State, f.Limit = 0, trace.Missed, 1
+	return f
+}
+
+// showRuns prints the attempts of runs.
+func (h *historyVerb) showRuns(all *found) error {
+	rows := all.rows
+	slices.Reverse(rows) // the first attempt first
+	if h.term.json() {
+		out := shownRun{Version: 1}
+		for i := range rows {
+			out.Attempts = append(out.Attempts, rowOf(&rows[i]))
+		}
+		return h.term.printJSON(out)
+	}
+	h.term.printf("all times in %s\n", all.zone)
+	for i := range rows {
+		if i == 0 || rows[i].Run != rows[i-1].Run {
+			printRun(h.term, &rows[i].Row, all.zone)
+		}
+		printAttempt(h.term, &rows[i], len(all.places) > 1, all.zone)
+	}
+	all.elsewhere.report(h.term, onlyInRegistry)
+	return nil
 }
 
 // noRun is the error of a run that is nowhere where was looked.
