@@ -69,7 +69,7 @@ func (t *tools) refused(method string, args ...string) {
 }
 
 // soon is how long something may take that both kinds do when they hear of it.
-const soon = 15 * time.Second
+const soon = time.Minute
 
 // see waits until it is as wanted.
 func (t *tools) see(what, want string, look func() string) {
