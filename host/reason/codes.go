@@ -108,6 +108,7 @@ const (
 	ForeignUnmonitored         Code = "foreign_unmonitored"
 	ForeignZoneless            Code = "foreign_zoneless"
 	CatchUpForeign             Code = "catch_up_foreign"
+	BackfillForeign            Code = "backfill_foreign"
 	ClockUnusable              Code = "clock_unusable"
 	ClockEarly                 Code = "clock_early"
 	ClockBehind                Code = "clock_behind"

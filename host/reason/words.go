@@ -102,6 +102,7 @@ var table = map[Code]entry{
 	ConfigGoneWithForeign:      {words: "its configuration is gone, and members of ElasticJob share the job: write config again with the values that they use"},
 	ForeignUnmonitored:         {words: "a member of ElasticJob shares this job, and monitorExecution is off, so both could run the same item; no run begins here until it is on"},
 	CatchUpForeign:             {words: "a member of ElasticJob shares this job, and the job has catch_up: what ElasticJob ran while no server of ours was there is not recorded, so missed instants do not begin late; remove catch_up until the last of these members has gone"},
+	BackfillForeign:            {words: "a member of ElasticJob shares this job, and instants of a backfill wait: they begin when the last of these members has gone; cancel the backfill if they should not"},
 	ForeignZoneless:            {words: "a member of ElasticJob shares this job, and the job names no time zone: ElasticJob fires in the zone of its process; no run begins here until timezone names that zone"},
 	ClockUnusable:              {"the server's clock differed from the registry's: it showed {server}, the registry's {registry}, and they may differ by {tolerance}; nothing begins here", []string{"server", "registry", "tolerance"}},
 	ClockEarly:                 {"the server's clock differed from the registry's: it showed {server}, the registry's {registry}, and they may differ by {tolerance}; no instant begins here before the registry's clock is near it", []string{"server", "registry", "tolerance"}},

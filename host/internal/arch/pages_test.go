@@ -247,6 +247,7 @@ var themes = [][2]string{
 	{"Deaths and take-overs", "reclaim failover take drop pending elsewhere"},
 	{"Rows of what did not begin", "gap missed no"},
 	{"Catching up", "catch"},
+	{"Backfills", "backfill"},
 	{"Fires", "fire"},
 	{"Clocks and schedules", "clock cron"},
 	{"Configuration and definitions", "config define"},

@@ -41,6 +41,9 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 		b.room = b.s.opening(&b.m.Own)
 	}
 	w := b.room.weight.begins(e, rows)
+	if f := b.s.view.backfill(e.Item); f != nil {
+		w.rest += f.bytes()
+	}
 	if !b.room.takeWith(b.nodes(e.Item), w) {
 		b.s.overfull(b.room, &b.m.Own, w)
 		return false
@@ -69,6 +72,9 @@ func (b *beginning) nodes(i int) int {
 		n++
 	}
 	if b.s.view.pending(i) != nil {
+		n++
+	}
+	if b.s.view.backfill(i) != nil {
 		n++
 	}
 	return n

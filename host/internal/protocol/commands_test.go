@@ -43,6 +43,7 @@ import (
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
+//	                                backfill 0-1 at 110 120 cancel-backfill 0-1
 //	prepared fault of=digest: why   the next module is here, or is not
 //	bar, unbar catchup=2            it must not be in the job; it may
 //	unask                           the operator who asked last waits no longer
@@ -293,6 +294,12 @@ func (c *cluster) request(m *member, a *arguments) (protocol.Ask, error) {
 		return protocol.AskItem{Item: i, Disabled: what == "disable-item"}, err
 	case "disable-server", "enable-server":
 		return protocol.AskServer{IP: idOf(a.word()).IP(), Disabled: what == "disable-server"}, nil
+	case "backfill":
+		queues, err := queuesOf(a)
+		return protocol.AskBackfill{Queues: queues}, err
+	case "cancel-backfill":
+		items, err := itemsOf(a.word())
+		return protocol.AskCancelBackfill{Items: items}, err
 	case "config":
 		have := protocol.Version(a.key("have", string(m.shown.ConfigVersion)))
 		before := c.config

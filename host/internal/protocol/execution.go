@@ -36,6 +36,7 @@ func begin(s *facts) Mutation {
 	b.triggers()
 	b.retries()
 	b.moved()
+	b.backfills()
 	if m := b.mutation(); m != nil {
 		s.recordFull = 0 // some fit
 		return *m

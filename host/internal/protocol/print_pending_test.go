@@ -1,6 +1,10 @@
 package protocol_test
 
-import "github.com/wasmjob/wasmjob/host/internal/protocol"
+import (
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
 
 func (c *cluster) printReclaim(m *protocol.Reclaim, epoch string) {
 	c.say("%s %s%s%s%s", m.Name(), nameOf(m.Dead), epoch, given(m.Rest != nil, " in part"), unchanged(m.Check))
@@ -15,7 +19,24 @@ func (c *cluster) printPending(indented string, p *protocol.Pending) {
 	c.say("%spending %s%s%s", indented, entry(p.Entry, list([]int{p.Item})), given(p.After != 0, ", not before "+secondsOf(p.After)), given(p.Dead != "", " of "+nameOf(p.Dead)))
 }
 
+func (c *cluster) printBackfills(indented string, all []protocol.Backfill) {
+	for _, f := range all {
+		var instants []string
+		for _, t := range f.Instants {
+			instants = append(instants, secondsOf(t))
+		}
+		c.say("%sbackfill %d: %s", indented, f.Item, or(strings.Join(instants, " "), "none"))
+	}
+}
+
 // unchanged is a condition: none of these members has set its record.
 func unchanged(ids []protocol.ID) string {
 	return given(len(ids) > 0, ", if the records of "+namesOf(ids)+" are unchanged")
+}
+
+func moduleOf(m protocol.Define) string {
+	if m.Module == nil {
+		return ""
+	}
+	return " module " + m.Module.String()
 }

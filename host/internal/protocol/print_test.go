@@ -165,7 +165,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", without the owners of ", m.DeleteOwners), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
 	case protocol.Begin:
 		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow")+given(m.Shared, ", if the owners are the same"),
-			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.DeletePending))
+			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.DeletePending)+some(", from the backfill of ", m.Backfilled))
 		c.printRecord(&m.Own)
 	case protocol.Complete:
 		c.say("%s %s", name, list(m.Items))
@@ -219,6 +219,11 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s %d %v", name, m.Item, m.Disabled)
 	case protocol.DisableServer:
 		c.say("%s %s %v", name, serversOf([]string{m.IP}), m.Disabled)
+	case protocol.PutBackfill:
+		c.say("%s%s", name, epoch)
+		c.printBackfills("  ", m.Queues)
+	case protocol.DropBackfill:
+		c.say("%s %s", name, list(m.Items))
 	default:
 		c.say("%s", name)
 	}
@@ -369,6 +374,7 @@ func (c *cluster) printView(v *protocol.View) {
 	for k := range v.Pending {
 		c.printPending("", &v.Pending[k])
 	}
+	c.printBackfills("", v.Backfills)
 	c.say("epoch %d", v.Assignment.Version)
 	c.printAssignment(&v.Assignment)
 	for k := range v.Runs {
@@ -390,11 +396,4 @@ func or(text, instead string) string {
 		return instead
 	}
 	return text
-}
-
-func moduleOf(m protocol.Define) string {
-	if m.Module == nil {
-		return ""
-	}
-	return " module " + m.Module.String()
 }

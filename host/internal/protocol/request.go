@@ -73,6 +73,10 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 		if !v.Necessary {
 			return MarkReshard{}, ""
 		}
+	case AskBackfill:
+		return a.put(v)
+	case AskCancelBackfill:
+		return a.drop(v), ""
 	case AskLeave: // handled when it came
 	}
 	return nil, ""
@@ -88,7 +92,7 @@ func (s *State) askOf(m Mutation) int64 {
 		if _, ok := s.commits.asks[0].Ask.(AskReshard); ok {
 			return s.commits.asks[0].ID
 		}
-	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig, Define:
+	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig, Define, PutBackfill, DropBackfill:
 		return s.commits.asks[0].ID
 	default: // the member's own mutations
 	}

@@ -36,6 +36,7 @@ import (
 //	config total=4                  an operator rewrites the configuration; words as of job
 //	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
+//	                                backfill 0-1 at 110 120 (instants wait) cancel-backfill 0-1
 //	no-server [removed]             a server that does not run the job records what it missed; "stored":
 //	                                the history has the rows in the records of dead members
 //	foreign j [leads]               a foreign member joins; its session is 100 and the number of its letter
@@ -231,11 +232,47 @@ func operator(c *cluster, a *arguments) error {
 		return c.tool(protocol.DisableItem{Item: i, Disabled: what == "disable-item"})
 	case "disable-server", "enable-server":
 		return c.tool(protocol.DisableServer{IP: idOf(a.word()).IP(), Disabled: what == "disable-server"})
+	case "backfill":
+		queues, err := queuesOf(a)
+		if err != nil {
+			return err
+		}
+		return c.tool(protocol.PutBackfill{Queues: queues})
+	case "cancel-backfill":
+		items, err := itemsOf(a.word())
+		if err != nil {
+			return err
+		}
+		return c.tool(protocol.DropBackfill{Items: items})
 	case "remove":
 		return c.write(registry.Op{Kind: registry.Delete, Path: c.job.Instance(idOf(a.word())), Version: registry.AnyVersion})
 	default:
 		return fmt.Errorf("an operator has no %q", what)
 	}
+}
+
+// queuesOf reads 0-1 at 110 120.
+func queuesOf(a *arguments) ([]protocol.Backfill, error) {
+	items, err := itemsOf(a.word())
+	if err != nil {
+		return nil, err
+	}
+	var instants []int64
+	for _, w := range a.all() {
+		if w == "at" {
+			continue
+		}
+		at, err := msOf(w)
+		if err != nil {
+			return nil, err
+		}
+		instants = append(instants, at)
+	}
+	var queues []protocol.Backfill
+	for _, i := range items {
+		queues = append(queues, protocol.Backfill{Item: i, Instants: instants})
+	}
+	return queues, nil
 }
 
 func (c *cluster) mark() string { return path.Join(c.root(), "leader", "sharding", "necessary") }

@@ -172,6 +172,8 @@ const (
 	Failover  Cause = "failover"
 	CaughtUp  Cause = "catch_up"
 	Triggered Cause = "trigger"
+	// Backfilled runs have the instant as their trigger, in ms.
+	Backfilled Cause = "backfill"
 )
 
 // RowState is how a run ended; the words are those of package trace.

@@ -62,6 +62,8 @@ type View struct {
 	// assignment.
 	Sealed  bool
 	Pending []Pending // ascending by item
+	// Backfills are instants that wait until the owners of their items begin them.
+	Backfills []Backfill // ascending by item
 
 	Assignment Assignment
 	Fires      Fires

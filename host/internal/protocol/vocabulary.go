@@ -271,6 +271,7 @@ type (
 		Monitor       bool  // they get a running mark
 		Unmark        []int // misfire marks to clear
 		DeletePending []int // overtaken pending marks
+		Backfilled    []int // items that begin the oldest instant that waits for them
 		Ack           bool
 		More          bool
 		Shared        bool // with foreign members: owners' nodes and the seal must not have changed

@@ -50,6 +50,7 @@ func unnoticed() map[string]string {
 		"begin/request":           "a request written over a waiting one is answered with it",
 		"disable-server/server":   "an operator's setting replaces the one before, whatever that was",
 		"reclaim/dead":            "a dead member writes nothing; any other reclaim of it sets the assignment, which reclaim/epoch checks",
+		"put-backfill/epoch":      "the simulated operator asks for a backfill with the newest view; ask_backfill_race.txt",
 		"leave/record":            "no seed has seen it: a set of the record without answer would have to be applied after the view on which the member leaves",
 	}
 }

@@ -217,6 +217,8 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		if i, ok := spelling.ItemNumber(name); ok {
 			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
 		}
+	case NodeAssignment:
+		d.backfill(rel, name, n)
 	case NodeSharding:
 		if i, ok := spelling.ItemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
 			v.MarksChanged = append(v.MarksChanged, make([]int64, max(0, i+1-len(v.MarksChanged)))...)

@@ -128,6 +128,10 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.op(registry.Set, j.member(m.Member.ID), []byte(spelling.EncodeMember(m.Member, m.Ready)), registry.AnyVersion)
 	case protocol.Switch:
 		t.switchModule()
+	case protocol.PutBackfill:
+		t.putBackfill(m.Queues)
+	case protocol.DropBackfill:
+		t.dropBackfill(m.Items)
 	case protocol.PutConfig:
 		t.fenced("put-config/config", j.dialect.SetConfig(j, m.Config, v.ConfigVersion)...)
 	}

@@ -134,4 +134,7 @@ func (t *transaction) clearItem(i int) {
 			t.delete(t.Item(i, n.mark), registry.AnyVersion)
 		}
 	}
+	if backfillIn(t.v.Backfills, i) != nil {
+		t.delete(t.backfillOf(i), registry.AnyVersion)
+	}
 }

@@ -107,6 +107,7 @@ func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
 func (j Job) Instance(id job.InstanceID) string { return j.at(NodeInstances) + "/" + string(id) }
 func (j Job) member(id job.InstanceID) string   { return j.at(NodeMembers) + "/" + string(id) }
 func (j Job) runsOf(id job.InstanceID) string   { return j.at(NodeRuns) + "/" + string(id) }
+func (j Job) backfillOf(i int) string           { return j.at(NodeAssignment) + "/" + strconv.Itoa(i) }
 func (j Job) pendingItem(i int) string          { return j.at(NodeFailoverItems) + "/" + strconv.Itoa(i) }
 
 // watched is read only: the mirrors of all jobs share it.
@@ -138,7 +139,7 @@ func (Job) Below(name string, n registry.Node) []string {
 		}
 	case NodeGuarantee:
 		below = []string{NodeStarted, NodeCompleted}
-	case NodeFailoverItems:
+	case NodeFailoverItems, NodeAssignment:
 		for _, c := range n.Children {
 			if _, ok := spelling.ItemNumber(c); ok {
 				below = append(below, name+"/"+c)

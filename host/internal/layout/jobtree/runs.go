@@ -51,6 +51,7 @@ func (t *transaction) begin(m protocol.Begin) {
 		t.noneJoined("begin/joins")
 	}
 	t.deletePending(m.DeletePending)
+	t.backfilled(m.Backfilled)
 	if m.Ack {
 		t.request("begin/request", m.Self, false)
 	}

@@ -64,6 +64,7 @@ var theirNodes = []nodeRow{
 var ourNodes = []nodeRow{
 	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
 	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{jobtree.NodeAssignment + "/{i}", persistent, "instants that an operator lets the owner of the item begin late; [keys](#keys)", mutations(protocol.PutBackfill{}, "Begin, which takes the oldest"), mutations("the Begin of the last one", protocol.DropBackfill{}, "the item goes")},
 	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Reclaim{})},
 	{jobtree.NodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
 	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
@@ -147,7 +148,7 @@ var valueKeys = []struct {
 		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
 		{"why", "the words of the reason, for releases that know no codes"},
 		{"e", "when it ended"},
-		{"by", "who ran it. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
+		{"by", "who ran it. In `" + jobtree.NodeAssignment + "/{i}`: who asked. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
 		{"gap", "`[after,until]`: the instants strictly between"},
 	}},
 	{"`" + jobtree.NodeModule + "`", [][2]string{
@@ -218,6 +219,7 @@ var valueKeys = []struct {
 		{"why", "the operator's words"},
 	}},
 	{"other nodes", [][2]string{
+		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
 		{"completed", "the same for the end of a fire"},
 		{"values", "of an item's state: by key"},

@@ -1,0 +1,67 @@
+package jobtree
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Instants of an item that wait stand below the assignment, so that a job without any
+// has no node more, and its members read none.
+
+// backfill takes the node of an item. One that cannot be read is left alone.
+func (d *Decoder) backfill(rel, name string, n registry.Node) {
+	i, ok := spelling.ItemNumber(name)
+	if !ok {
+		return
+	}
+	f := protocol.Backfill{Item: i}
+	var err error
+	if n.Exists {
+		err = spelling.DecodeBackfill(&f, n.Data)
+	}
+	text := ""
+	if err != nil {
+		text = expected("instants of a backfill", err).Error() + "; they do not begin: delete it, and ask for them again"
+	}
+	d.faults.stray(rel, err != nil, text)
+	d.v.Backfills = put(d.v.Backfills, n.Exists && err == nil, f, func(a, b protocol.Backfill) int { return a.Item - b.Item })
+}
+
+func (t *transaction) putBackfill(queues []protocol.Backfill) {
+	t.setAssignment("put-backfill/epoch", &t.v.Assignment)
+	for k := range queues {
+		t.op(registry.Create, t.backfillOf(queues[k].Item), spelling.EncodeBackfill(&queues[k]), 0)
+	}
+}
+
+func (t *transaction) dropBackfill(items []int) {
+	for _, i := range items {
+		t.delete(t.backfillOf(i), registry.AnyVersion)
+	}
+}
+
+// backfilled takes the oldest instant of each item from those that wait. Only the owner of
+// the item does, and nobody lets others wait without a new epoch, so the node is the one
+// that was seen, or gone.
+func (t *transaction) backfilled(items []int) {
+	for _, i := range items {
+		f := *backfillIn(t.v.Backfills, i)
+		if f.Instants = f.Instants[1:]; len(f.Instants) == 0 {
+			t.delete(t.backfillOf(i), registry.AnyVersion)
+		} else {
+			t.op(registry.Set, t.backfillOf(i), spelling.EncodeBackfill(&f), registry.AnyVersion)
+		}
+	}
+}
+
+// backfillIn is what waits for an item in a list of them, or nil.
+func backfillIn(all []protocol.Backfill, item int) *protocol.Backfill {
+	k, ok := slices.BinarySearchFunc(all, item, func(f protocol.Backfill, i int) int { return f.Item - i })
+	if !ok {
+		return nil
+	}
+	return &all[k]
+}
