@@ -30,7 +30,9 @@ func (w *World) damage(v *protocol.View) {
 		return
 	}
 	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: []byte(garbage), Version: registry.AnyVersion}}, author{what: vandal})
+	w.damaged++
 	w.after(w.between(50*millisecond, 3*second), func() {
+		w.damaged--
 		// A leader's node that was deleted meanwhile may be there anew, of another leader,
 		// and damaged as well: its old value is not this one.
 		if n := w.tree.Get(p); n.Exists && n.Stat.Created == was.Stat.Created && string(n.Data) == garbage {

@@ -33,6 +33,7 @@ func (w *World) disturb() {
 	w.nextFault()
 	if w.profile.catchUp {
 		w.nextBlackout()
+		w.nextBackfill()
 	}
 }
 

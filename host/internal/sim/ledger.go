@@ -52,6 +52,7 @@ type ledger struct {
 
 	refusedWrites int64
 	foreignMembers
+	backfilling
 }
 
 type begun struct {
@@ -98,7 +99,7 @@ func newLedger(w *World) *ledger {
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
-		foreignMembers: newForeignMembers(), found: map[protocol.ID][]protocol.Member{},
+		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, found: map[protocol.ID][]protocol.Member{},
 	}
 }
 
@@ -144,6 +145,7 @@ func (l *ledger) check(changes []tree.Change, by author) {
 	l.dated(old, by)
 	l.noted(old, by)
 	l.records(old, by)
+	l.backfilled(old, by)
 	l.asks(old, by)
 	l.nothingLost(old, by)
 	l.untouched(old, by)

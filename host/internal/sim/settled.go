@@ -116,6 +116,9 @@ func (l *ledger) leftovers() {
 	for _, p := range v.Pending {
 		l.w.breach("calm", "item %d still waits for a taker", p.Item)
 	}
+	for _, f := range v.Backfills {
+		l.w.breach("calm", "instants of item %d still wait: %v", f.Item, f.Instants)
+	}
 	for i, it := range v.Items {
 		if it.Marked() || it.Failover != "" || it.Misfire && len(l.w.jvms) == 0 {
 			l.w.breach("calm", "item %d has marks left: %+v", i, it)

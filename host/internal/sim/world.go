@@ -52,6 +52,7 @@ type World struct {
 	configs  int
 	stray    string // the newest mark without a session
 	squatted []int  // items with a foreign node below
+	damaged  int    // nodes that are damaged now
 	doomed   map[int]*member
 
 	scribbled []int64 // revisions at which a tool wrote owners' nodes
