@@ -22,6 +22,7 @@ var owners = map[string]string{
 
 	"github.com/prometheus/client_golang": "host/metrics",
 	"github.com/wneessen/go-mail":         "host/alert",
+	"aead.dev/minisign":                   "host/internal/signature",
 	"go.opentelemetry.io/otel":            "host/telemetry",
 }
 

@@ -1,0 +1,145 @@
+// Package signature says whether a module is signed by somebody who may sign modules. It
+// reads public keys and detached signatures in the format of minisign, both those of the
+// bytes and those of their hash. It knows neither files nor servers.
+//
+// Flow: ParseKeys makes Keys of what a configuration names; Keys.Check holds the text of a
+// signature against the bytes. Without Keys nothing is required.
+package signature
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aead.dev/minisign"
+)
+
+const (
+	// MaxSize is how many bytes the text of a signature may have. It fits into a header.
+	MaxSize = 2 << 10
+	// MaxKeys is how many keys may be accepted.
+	MaxKeys = 64
+	// Suffix ends the name of the file with the signature of a file.
+	Suffix = ".minisig"
+)
+
+var (
+	// ErrUnsigned reports bytes without a valid signature by an accepted key.
+	ErrUnsigned = errors.New("the module is not signed as it has to be")
+	// ErrText reports a text that is no signature.
+	ErrText = errors.New("not a signature of minisign")
+)
+
+// Signed is who signed, and what was signed beside the bytes. Nothing of it is proven
+// unless it is Valid.
+type Signed struct {
+	Key     string // the id of the key, in hex; empty: there is no signature
+	Comment string // the trusted comment
+	Valid   bool   // by an accepted key
+}
+
+// Parse reads the text of a signature, which has to be exactly as minisign writes it.
+func Parse(text []byte) (Signed, error) {
+	s, err := parse(text)
+	if err != nil {
+		return Signed{}, err
+	}
+	return Signed{Key: id(s.KeyID), Comment: s.TrustedComment}, nil
+}
+
+func parse(text []byte) (s minisign.Signature, err error) {
+	if len(text) > MaxSize {
+		return s, fmt.Errorf("%w: more than %d bytes; sign with a shorter trusted comment", ErrText, MaxSize)
+	}
+	if err := s.UnmarshalText(text); err != nil {
+		return s, fmt.Errorf("%w: %s", ErrText, strings.TrimPrefix(err.Error(), "minisign: "))
+	}
+	// The library passes over line breaks in Base64 and at the ends of lines.
+	if again, err := s.MarshalText(); err != nil || !bytes.Equal(bytes.TrimSuffix(again, []byte("\n")), bytes.TrimSuffix(text, []byte("\n"))) {
+		return s, fmt.Errorf("%w: it has four lines and no other characters", ErrText)
+	}
+	return s, nil
+}
+
+// id is the id of a key as minisign writes it.
+func id(key uint64) string { return fmt.Sprintf("%016X", key) }
+
+// Keys are the public keys that may sign modules. Without any, none has to be signed.
+type Keys []minisign.PublicKey
+
+// ParseKeys reads public keys, each as minisign prints it: 56 characters.
+func ParseKeys(texts []string) (Keys, error) {
+	if len(texts) > MaxKeys {
+		return nil, fmt.Errorf("more than %d keys", MaxKeys)
+	}
+	var keys Keys
+	for _, text := range texts {
+		var k minisign.PublicKey
+		if err := k.UnmarshalText([]byte(text)); err != nil || k.String() != text {
+			return nil, fmt.Errorf("%.80q is not a public key of minisign: write the line of 56 characters that begins with RW", text)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// Names are the ids of the keys.
+func (k Keys) Names() string {
+	var ids []string
+	for _, one := range k {
+		ids = append(ids, id(one.ID()))
+	}
+	return strings.Join(ids, ", ")
+}
+
+// Admit returns an error if text cannot be a signature by one of the keys of any bytes. It
+// spares reading the bytes.
+func (k Keys) Admit(text []byte) error {
+	if len(k) == 0 {
+		return nil
+	}
+	_, err := k.byID(text)
+	return err
+}
+
+// byID reads the text of a signature by a key whose id is accepted.
+func (k Keys) byID(text []byte) (s minisign.Signature, err error) {
+	if len(text) == 0 {
+		return s, k.unsigned("it has no signature")
+	}
+	if s, err = parse(text); err != nil {
+		return s, k.unsigned("its signature cannot be read: " + err.Error())
+	}
+	if !slices.ContainsFunc(k, func(one minisign.PublicKey) bool { return one.ID() == s.KeyID }) {
+		return s, k.unsigned("it is signed by key " + id(s.KeyID) + ", which is not accepted")
+	}
+	return s, nil
+}
+
+// Check returns who signed the bytes. The error is ErrUnsigned unless text is a signature of
+// them by one of the keys, and its trusted comment is signed, too. Without keys a text that
+// is empty or can be read is enough.
+func (k Keys) Check(wasm, text []byte) (Signed, error) {
+	switch {
+	case len(k) == 0 && len(text) == 0:
+		return Signed{}, nil
+	case len(k) == 0:
+		return Parse(text)
+	}
+	s, err := k.byID(text)
+	if err != nil {
+		return Signed{}, err
+	}
+	for _, one := range k { // ids are no secret, so two keys may have the same
+		if minisign.Verify(one, wasm, text) {
+			return Signed{id(s.KeyID), s.TrustedComment, true}, nil
+		}
+	}
+	return Signed{}, k.unsigned("the signature by key " + id(s.KeyID) + " is of other bytes or another comment, or forged")
+}
+
+func (k Keys) unsigned(why string) error {
+	return fmt.Errorf("%w: %s; accepted keys: %s; sign it with minisign -Sm MODULE.wasm, and bring it again with MODULE.wasm%s beside it", ErrUnsigned, why, k.Names(), Suffix)
+}

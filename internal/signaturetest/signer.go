@@ -1,0 +1,35 @@
+// Package signaturetest signs modules for tests as the program minisign does, with the
+// standard library alone. It verifies nothing, and is for tests only.
+package signaturetest
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+)
+
+// Signer is somebody with a private key.
+type Signer struct {
+	Public string // the key as a configuration names it
+	id     []byte
+	secret ed25519.PrivateKey
+}
+
+// New returns the Signer with a name, who has the same key in every test.
+func New(name string) Signer {
+	seed := sha256.Sum256([]byte(name))
+	secret := ed25519.NewKeyFromSeed(seed[:])
+	id, public := seed[:8], secret[ed25519.SeedSize:]
+	return Signer{base64.StdEncoding.EncodeToString(slices.Concat([]byte("Ed"), id, public)), id, secret}
+}
+
+// Sign returns the text of a signature of the bytes themselves, with a trusted comment.
+func (s Signer) Sign(wasm []byte) []byte {
+	const comment = "signed for tests"
+	sign := ed25519.Sign(s.secret, wasm)
+	both := ed25519.Sign(s.secret, slices.Concat(sign, []byte(comment)))
+	return fmt.Appendf(nil, "untrusted comment: for tests\n%s\ntrusted comment: %s\n%s\n",
+		base64.StdEncoding.EncodeToString(slices.Concat([]byte("Ed"), s.id, sign)), comment, base64.StdEncoding.EncodeToString(both))
+}
