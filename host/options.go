@@ -19,6 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -53,6 +54,10 @@ func (f Func) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c
 type Module struct {
 	Path   string
 	SHA256 string // the digest that the file must have, in hex; empty: any
+	// Keys are public keys in minisign's format. With any, what runs under the name of the
+	// module has to be signed by one of them, wherever it came from. The signature of the file
+	// is beside it, with ".minisig" at the end of its name.
+	Keys []string
 }
 
 // Event is the start or the end of a guest. Two kinds have no item: a strategy that
@@ -115,6 +120,9 @@ type Options struct {
 	// Runner runs the code of the jobs; nil: the sandbox, with Modules.
 	Runner  Runner
 	Modules map[string]Module // by the name that jobs use
+	// ModuleKeys are public keys in minisign's format. With any, the sandbox loads only
+	// modules that are signed by one of them, wherever they came from.
+	ModuleKeys []string
 	// Secrets are values by the names that jobs are granted.
 	Secrets map[string]string
 	// Allow limits the grants of jobs of the registry, and how far the registry can
@@ -279,6 +287,14 @@ func (o *Options) validate() error {
 	if o.Peers.Address != "" {
 		if err := peer.CheckAddress(o.Peers.Address); err != nil {
 			add("address for peers: %w", err)
+		}
+	}
+	if _, err := signature.ParseKeys(o.ModuleKeys); err != nil {
+		add("keys of modules: %w", err)
+	}
+	for name, m := range o.Modules {
+		if _, err := signature.ParseKeys(m.Keys); err != nil {
+			add("keys of module "+name+": %w", err)
 		}
 	}
 	for _, c := range o.Jobs {

@@ -2,14 +2,13 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -22,13 +21,24 @@ func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, say
 	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 
+// Signing is by whom a module has to be signed, and how it is signed.
+type Signing struct {
+	Keys      []string // public keys in minisign's format, of which one has to have signed; none: nobody has to
+	Signature []byte   // the text of a signature in minisign's format; nil: there is none
+}
+
 // KeepModule puts a module into the store of the server with the data directory dir,
 // which may be running. No job runs the module because of it. Bytes with another digest,
-// and modules that are too large, are Invalid.
-func KeepModule(dir string, r io.Reader, digest string) error {
-	err := supply.Dir(dir).Keep(r, digest)
+// modules that are too large, and those that are not signed as they have to be are Invalid.
+// Without a signature, one that the server has already will do.
+func KeepModule(dir string, r io.Reader, digest string, s Signing) error {
+	keys, err := signature.ParseKeys(s.Keys)
+	if err != nil {
+		return failf(Invalid, err, "keys of modules")
+	}
+	err = supply.Dir(dir).Keep(r, digest, s.Signature, keys)
 	switch {
-	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
+	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText), module.CheckDigest(digest) != nil:
 		return failf(Invalid, err, "keep a module")
 	case err != nil:
 		return failf(Internal, err, "keep a module in %s", dir)
@@ -36,23 +46,29 @@ func KeepModule(dir string, r io.Reader, digest string) error {
 	return nil
 }
 
-// CheckModule returns the error that KeepModule would return for these bytes, and keeps
-// none of them.
-func CheckModule(r io.Reader, digest string) error {
+// CheckModule returns the error that KeepModule would return for these bytes on a server that
+// has no signature of theirs, and keeps none of them.
+func CheckModule(r io.Reader, digest string, s Signing) error {
 	const what = "keep a module"
+	keys, err := signature.ParseKeys(s.Keys)
+	if err != nil {
+		return failf(Invalid, err, "keys of modules")
+	}
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, what)
 	}
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.LimitReader(r, module.MaxSize+1))
-	got := hex.EncodeToString(hash.Sum(nil))
+	wasm, err := io.ReadAll(io.LimitReader(r, module.MaxSize+1))
+	got := module.Digest(wasm)
 	switch {
 	case err != nil:
 		return failf(Internal, err, what)
-	case n > module.MaxSize:
+	case len(wasm) > module.MaxSize:
 		return failf(Invalid, module.ErrTooBig, "%s of more than %d bytes", what, module.MaxSize)
 	case got != digest:
 		return failf(Invalid, module.ErrPin, "%s: its sha256 is %s, want %s", what, got, digest)
+	}
+	if _, err := keys.Check(wasm, s.Signature); err != nil {
+		return failf(Invalid, err, what)
 	}
 	return nil
 }

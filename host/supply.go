@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/admission"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -14,8 +15,12 @@ import (
 // openStore opens the store that gives the jobs their code.
 func (h *Host) openStore() (err error) {
 	o := &h.o
+	keys, err := signature.ParseKeys(o.ModuleKeys)
+	if err != nil {
+		return failf(Invalid, err, "keys of modules")
+	}
 	if h.store, err = supply.Open(supply.Options{
-		DataDir: o.DataDir, Files: filesOf(o.Modules), Runner: o.Runner, Commands: o.commands,
+		DataDir: o.DataDir, Files: filesOf(o.Modules), Keys: keys, Runner: o.Runner, Commands: o.commands,
 		Namespace: o.Namespace, Secrets: o.Secrets, PrivateHosts: o.PrivateHosts,
 		Compiler: o.Compiler, Memory: o.Memory, Dirs: o.dirs(), Private: o.private(), Refused: o.refusedModule, Compiled: o.compiledModule,
 		Listen: o.Peers.Listen, Address: o.Peers.Address, IP: o.Instance.IP(), Token: o.Peers.Token,

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // maxModuleFile bounds how much of a file is read before it is checked; the sandbox
@@ -18,22 +20,26 @@ import (
 const maxModuleFile = 256 << 20
 
 func inspectCommand(term *terminal) *cobra.Command {
-	return &cobra.Command{
+	var keys []string
+	c := &cobra.Command{
 		Use:   "inspect MODULE.wasm",
 		Short: "Show what a module is, wants and weighs, without running it",
 		Long: "Inspect analyses a module: the kinds of job that it can be, its exports, what it imports and\n" +
-			"which grants those imports can make use of, its memory and its digest. Exit code 3 means that this\n" +
-			"host would not run it.",
-		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm -o json",
+			"which grants those imports can make use of, its memory, its digest, and the signature that\n" +
+			"MODULE.wasm.minisig has. Exit code 3 means that this host would not run it, or that it is not signed\n" +
+			"by a key that --key names.",
+		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm --key RW… -o json",
 		Args:    oneModule,
 		RunE: func(_ *cobra.Command, args []string) error {
-			wasm, err := readModule(term, args[0])
+			wasm, sign, err := readSigned(term, args[0])
 			if err != nil {
 				return err
 			}
-			return inspect(term, args[0], wasm)
+			return inspect(term, args[0], wasm, host.Signing{Keys: keys, Signature: sign})
 		},
 	}
+	c.Flags().StringSliceVar(&keys, "key", nil, "a public `key` of minisign that may have signed it")
+	return c
 }
 
 func oneModule(c *cobra.Command, args []string) error {
@@ -67,10 +73,21 @@ func readModule(term *terminal, path string) ([]byte, error) {
 	return wasm, nil
 }
 
-func inspect(term *terminal, path string, wasm []byte) error {
-	out, err := guest.Check(wasm)
+// inspected is the JSON of inspect. Scripts read it: add fields, change none.
+type inspected struct {
+	guest.Checked
+	Signature operator.ModuleSignature `json:"signature"`
+}
+
+func inspect(term *terminal, path string, wasm []byte, s host.Signing) error {
+	found, err := guest.Check(wasm)
 	if err != nil {
 		return err
+	}
+	out := inspected{Checked: found}
+	var unsigned error
+	if out.Signature, unsigned = operator.SignatureOf(wasm, s); unsigned != nil {
+		out.Signature.State = "refused"
 	}
 	if term.json() {
 		if err := term.printJSON(out); err != nil {
@@ -78,8 +95,12 @@ func inspect(term *terminal, path string, wasm []byte) error {
 		}
 	} else if out.Digest != "" {
 		printReport(term, out.Report)
+		printSignature(term, out.Signature)
 	}
-	return refusalOf(path, out)
+	if err := refusalOf(path, found); err != nil {
+		return err
+	}
+	return coded(unsigned)
 }
 
 // refusalOf is the error for a module that this host would not run.

@@ -51,7 +51,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 	waitFlag(c, &wait)
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
-		wasm, err := readModule(o.term, args[1])
+		wasm, sign, err := readSigned(o.term, args[1])
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 			if err := fits(ctx, op, args[0], report); err != nil {
 				return withNearest(ctx, op, args[0], err)
 			}
-			if err := o.bring(ctx, f, op, args[0], wasm, next.Digest); err != nil {
+			if err := o.bring(ctx, f, op, args[0], wasm, sign, next.Digest); err != nil {
 				return err
 			}
 			return o.untilStart(f, op, args[0], o.setModule(ctx, op, args[0], next, wait))
@@ -111,18 +111,21 @@ func fits(ctx context.Context, op cluster, name string, report guest.Report) err
 
 // bring sends the bytes of a module to the servers of a job: to the one with the
 // embedded registry, or to those whose addresses the registry has.
-func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, wasm []byte, digest string) error {
+func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, wasm, sign []byte, digest string) error {
 	if server, ok := op.(*admin.Client); ok {
-		return server.KeepModule(ctx, wasm, digest)
+		return server.KeepModule(ctx, wasm, sign, digest)
 	}
 	registry, ok := op.(*operator.Operator)
 	if !ok || f.Registry.Kind != config.ZooKeeper {
 		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no running server can receive it", name)}
 	}
-	return o.bringToPeers(ctx, f, registry, name, wasm)
+	return o.bringToPeers(ctx, f, registry, name, wasm, sign)
 }
 
-func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, wasm []byte) error {
+func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, wasm, sign []byte) error {
+	if _, err := operator.SignatureOf(wasm, host.Signing{Keys: f.Host.ModuleKeys, Signature: sign}); err != nil {
+		return err
+	}
 	token, err := f.PeerToken(o.term.env)
 	if err != nil {
 		return exitf(exitInvalid, "secrets are not there:\n%w", err)
@@ -130,7 +133,7 @@ func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *ope
 	if token == "" {
 		return exitf(exitInvalid, "servers accept modules only with their peer_token; add it to [server] of the configuration")
 	}
-	faults, err := op.BringModule(ctx, name, wasm, token)
+	faults, err := op.BringModule(ctx, name, wasm, sign, token)
 	for _, fault := range faults {
 		o.term.note("wasmjobd: it gets the module from another server: %v", fault)
 	}

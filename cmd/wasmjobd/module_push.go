@@ -33,10 +33,11 @@ func modulePush(o *operatorVerb) *cobra.Command {
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report, and save nothing")
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
-		wasm, err := readModule(o.term, args[0])
+		wasm, sign, err := readSigned(o.term, args[0])
 		if err != nil {
 			return err
 		}
+		p.Signature = sign
 		if !c.Flags().Changed("timeout") {
 			o.timeout = pushPatience
 		}
@@ -45,7 +46,7 @@ func modulePush(o *operatorVerb) *cobra.Command {
 				if p.Token, err = f.PeerToken(o.term.env); err != nil {
 					return exitf(exitInvalid, "secrets are not there:\n%w", err)
 				}
-				p.Examine = guest.Examine
+				p.Examine, p.Keys = guest.Examine, f.Host.ModuleKeys
 			}
 			report, err := op.PushModule(ctx, wasm, p)
 			if err != nil {
@@ -75,6 +76,7 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 			asked = append(asked, g.Key+" ("+state+")")
 		}
 		o.term.printf("grants     %s\n", cmp.Or(strings.Join(asked, ", "), "none"))
+		printSignature(o.term, r.Signature)
 	}
 	if t := r.Trial; t != nil {
 		o.term.printf("compiled   in %d ms\ntest run   as %s: %s in %d ms, fuel %d, memory %s\n", r.CompileMS, t.Kind, t.Verdict, t.TookMS, t.Fuel, sizeText(t.Memory))

@@ -162,7 +162,7 @@ func twoModules(t *testing.T) registry.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults, err := op.BringModule(ctx, "says", wasm, token); err != nil || len(faults) > 0 {
+	if faults, err := op.BringModule(ctx, "says", wasm, nil, token); err != nil || len(faults) > 0 {
 		t.Fatal(faults, err)
 	}
 	if err := op.NextModule(ctx, "says", operator.ModuleRef{Digest: report.Digest}); err != nil {

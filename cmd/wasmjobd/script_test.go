@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
+	"github.com/wasmjob/wasmjob/internal/signaturetest"
 )
 
 // TestMain lets scripts run the program as "wasmjobd": the test binary calls
@@ -19,7 +20,18 @@ func TestMain(m *testing.M) {
 		// Under nohup: servers that are started here would ignore it as well.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	testscript.Main(sqltest.Main{M: m}, map[string]func(){"wasmjobd": main})
+	testscript.Main(sqltest.Main{M: m}, map[string]func(){"wasmjobd": main, "sign": sign})
+}
+
+// sign lets scripts type "sign WHO FILE", which writes FILE.minisig.
+func sign() {
+	wasm, err := os.ReadFile(os.Args[2])
+	if err == nil {
+		err = os.WriteFile(os.Args[2]+signatureSuffix, signaturetest.New(os.Args[1]).Sign(wasm), 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -255,7 +255,7 @@ func serveTerminal(term *terminal, flags serveFlags) (*terminal, error) {
 
 func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Options {
 	return host.Options{
-		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: modulesIn(f),
+		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: modulesIn(f), ModuleKeys: f.Host.ModuleKeys,
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, NoDrain: f.Server.DrainTimeout == 0,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
@@ -268,7 +268,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 func modulesIn(f *config.File) map[string]host.Module {
 	modules := map[string]host.Module{}
 	for _, m := range f.Modules {
-		modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256}
+		modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256, Keys: m.Keys}
 	}
 	return modules
 }

@@ -194,9 +194,12 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		},
 		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, again.file(), p) },
 		Doctor: func() (host.Options, error) { return visitorOptions(again.file(), again.term.env) },
-		Keep:   func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) },
-		Held:   func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },
-		Prune:  &operator.Prune{Remove: pruneIn(f.Server.DataDir)},
+		Keep: func(r io.Reader, digest string, s host.Signing) error {
+			return host.KeepModule(f.Server.DataDir, r, digest, s)
+		},
+		ModuleKeys: f.Host.ModuleKeys, // a restart applies others
+		Held:       func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },
+		Prune:      &operator.Prune{Remove: pruneIn(f.Server.DataDir)},
 		Operate: func(ctx context.Context) (*operator.Operator, error) {
 			op, err := shared.Operator(ctx)
 			if err == nil {

@@ -49,7 +49,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 		asked.Add(1)
 		return operate(ctx)
 	}
-	o.Keep = func(io.Reader, string) error { return nil }
+	o.Keep = func(io.Reader, string, host.Signing) error { return nil }
 	o.Push = &operator.Push{Examine: guest.Examine}
 	o.Runs, o.Nodes = ledger, true
 	if o.Authenticate == nil {

@@ -81,6 +81,14 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.
 
 // send is ask with a body that is encoded already.
 func (c *Client) send(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
+	r, err := c.newRequest(ctx, method, path, mediaType, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(r)
+}
+
+func (c *Client) newRequest(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
@@ -89,7 +97,7 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
 	}
-	return c.do(r)
+	return r, nil
 }
 
 // do sends a request and returns a successful answer, which the caller closes.

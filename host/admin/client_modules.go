@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,14 +19,27 @@ import (
 // pollInterval is the interval at which AwaitModule reads the job.
 const pollInterval = 100 * time.Millisecond
 
-// KeepModule uploads a module to the server. No job runs it until NextModule names it.
-func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) error {
-	answer, err := c.send(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), wasmType, bytes.NewReader(wasm))
+// KeepModule uploads a module to the server, with the text of its signature; nil: it has none.
+// No job runs it until NextModule names it.
+func (c *Client) KeepModule(ctx context.Context, wasm, sign []byte, digest string) error {
+	answer, err := c.sendModule(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), wasm, sign)
 	if err != nil {
 		return err
 	}
 	_ = answer.Body.Close()
 	return nil
+}
+
+// sendModule sends a module with the text of its signature; nil: it has none.
+func (c *Client) sendModule(ctx context.Context, method, path string, wasm, sign []byte) (*http.Response, error) {
+	r, err := c.newRequest(ctx, method, path, wasmType, bytes.NewReader(wasm))
+	if err != nil {
+		return nil, err
+	}
+	if len(sign) > 0 {
+		r.Header.Set(signatureHeader, base64.StdEncoding.EncodeToString(sign))
+	}
+	return c.do(r)
 }
 
 // PushModule is operator.Operator.PushModule on the server, which says itself how it
@@ -35,7 +49,7 @@ func (c *Client) PushModule(ctx context.Context, wasm []byte, p operator.Push) (
 	if p.Job != "" {
 		query.Set("job", p.Job)
 	}
-	answer, err := c.send(ctx, http.MethodPost, modulesPath+"?"+query.Encode(), wasmType, bytes.NewReader(wasm))
+	answer, err := c.sendModule(ctx, http.MethodPost, modulesPath+"?"+query.Encode(), wasm, p.Signature)
 	if err != nil {
 		return d, err
 	}

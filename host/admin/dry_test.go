@@ -42,7 +42,7 @@ func drily(t *testing.T, s *server) (h *Handler, reg *counted) {
 	reg = &counted{Registry: s.registry}
 	return NewHandler(Options{
 		Operate: func(ctx context.Context) (*operator.Operator, error) { return operator.Open(ctx, reg, "wasmjobd") },
-		Keep: func(io.Reader, string) error {
+		Keep: func(io.Reader, string, host.Signing) error {
 			t.Error("a dry run keeps a module")
 			return nil
 		},

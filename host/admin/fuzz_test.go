@@ -31,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	s := start(f, "report")
-	h := NewHandler(Options{Operate: s.operate, Keep: func(r io.Reader, digest string) error { return host.KeepModule(s.data, r, digest) }})
+	h := NewHandler(Options{Operate: s.operate, Keep: func(r io.Reader, digest string, by host.Signing) error { return host.KeepModule(s.data, r, digest, by) }})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {

@@ -26,7 +26,9 @@ type Options struct {
 	Operate func(context.Context) (*operator.Operator, error)
 	// Keep stores a module where the jobs of the servers find it; nil: uploads are
 	// refused.
-	Keep func(r io.Reader, digest string) error
+	Keep func(r io.Reader, digest string, s host.Signing) error
+	// ModuleKeys may sign what is uploaded, see host.Signing.
+	ModuleKeys []string
 	// Push says how an upload with a report is examined, and which servers get it, too;
 	// nil: there are no such uploads.
 	Push *operator.Push

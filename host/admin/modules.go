@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +28,34 @@ type rollBackDocument struct {
 	Runs bool `json:"runs"` // it runs already; otherwise it is the next one
 }
 
+// signatureHeader has the text of the signature of an uploaded module, in Base64.
+const signatureHeader = "Wasmjobd-Module-Signature"
+
+func signatureParameter() parameter {
+	return parameter{
+		name: signatureHeader, says: "the signature of the module in minisign's format, in Base64: of a file the output of base64 -w0 MODULE.wasm.minisig",
+		takes: schema{"type": "string", "minLength": 1, "maxLength": base64.StdEncoding.EncodedLen(operator.MaxSignature)},
+	}
+}
+
+// signing is by whom an uploaded module has to be signed, and how it is signed.
+func (r *request) signing() (host.Signing, error) {
+	s := host.Signing{Keys: r.h.o.ModuleKeys}
+	value, sent := r.Header[signatureHeader]
+	if !sent {
+		return s, nil
+	}
+	if len(value) != 1 || len(value[0]) > base64.StdEncoding.EncodedLen(operator.MaxSignature) {
+		return s, refuse(http.StatusBadRequest, codeBadRequest, fmt.Sprintf("the header %s is sent once, with a signature of at most %d bytes", signatureHeader, operator.MaxSignature))
+	}
+	text, err := base64.StdEncoding.Strict().DecodeString(value[0])
+	if err != nil || len(text) == 0 {
+		return s, refuse(http.StatusBadRequest, codeBadRequest, "the header "+signatureHeader+" is not in Base64; send the output of base64 -w0 MODULE.wasm.minisig")
+	}
+	s.Signature = text
+	return s, nil
+}
+
 // keepAction stores a module.
 func keepAction() action {
 	return action{takesType: wasmType, status: http.StatusNoContent, do: keepModule}
@@ -44,11 +73,15 @@ func keepModule(r *request) error {
 	c := http.NewResponseController(r.w)
 	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + shutdownTimeout))
+	s, err := r.signing()
+	if err != nil {
+		return err
+	}
 	keep := r.h.o.Keep
 	if r.dry() {
 		keep = host.CheckModule
 	}
-	switch err := keep(r.Body, r.PathValue("digest")); {
+	switch err := keep(r.Body, r.PathValue("digest"), s); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow()
 	case err != nil:

@@ -28,7 +28,7 @@ func digestOf(text string) string {
 
 // keeping returns a handler that stores modules in a data directory.
 func keeping(dir string) *Handler {
-	return NewHandler(Options{Operate: onMemory, Keep: func(r io.Reader, digest string) error { return host.KeepModule(dir, r, digest) }})
+	return NewHandler(Options{Operate: onMemory, Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) }})
 }
 
 func TestModulesAreKeptByTheirDigest(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 	var leave func()
 	h := NewHandler(Options{
 		Operate: operate,
-		Keep: func(io.Reader, string) error {
+		Keep: func(io.Reader, string, host.Signing) error {
 			leave()
 			return nil
 		},
@@ -154,7 +154,7 @@ func TestModulesOfAJobWithoutOne(t *testing.T) {
 	if wantCode(t, "await no longer", err, host.Unavailable, "not every server has it"); !errors.Is(err, context.Canceled) {
 		t.Errorf("its cause is %v", err)
 	}
-	if err := s.client.KeepModule(ctx, []byte("hello"), digest); err == nil || !strings.Contains(err.Error(), "there is nothing at") {
+	if err := s.client.KeepModule(ctx, []byte("hello"), nil, digest); err == nil || !strings.Contains(err.Error(), "there is nothing at") {
 		t.Errorf("kept: %v", err)
 	}
 }

@@ -128,7 +128,8 @@ func itemVerb(verb string, disabled bool) route {
 func moduleRoutes() []route {
 	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), {
 		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
-		says: "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
+		says:   "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
+		header: []parameter{signatureParameter()},
 	}, {
 		method: http.MethodPost, path: modulesPath + "/{digest}:retry", right: operator.Publish, does: retryAction(), fails: []string{codeRefused},
 		served: func(o *Options) bool { return o.RetryModule != nil },

@@ -28,6 +28,7 @@ func uploadRoute() route {
 		query: []parameter{
 			{name: "job", says: "a job that is to run it"},
 		},
+		header: []parameter{signatureParameter()},
 		served: func(o *Options) bool { return o.Keep != nil && o.Push != nil },
 	}
 }
@@ -45,6 +46,9 @@ func uploadModule(r *request) error {
 	}
 	p := *r.h.o.Push
 	p.Job, p.DryRun, p.Keep = r.query.Get("job"), r.dry(), r.h.o.Keep
+	if p.Signing, err = r.signing(); err != nil {
+		return err
+	}
 	if p.Job != "" {
 		if _, err := checkName(p.Job); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 func pushing(dir string) *Handler {
 	return NewHandler(Options{
 		Operate: onMemory, Push: &operator.Push{Examine: guest.Examine, Given: func(key string) bool { return key == "clock" }},
-		Keep: func(r io.Reader, digest string) error { return host.KeepModule(dir, r, digest) },
+		Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) },
 	})
 }
 
@@ -100,7 +100,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	examined, goOn := make(chan struct{}), make(chan struct{})
-	h := NewHandler(Options{Operate: onMemory, Keep: func(io.Reader, string) error { return nil }, Push: &operator.Push{
+	h := NewHandler(Options{Operate: onMemory, Keep: func(io.Reader, string, host.Signing) error { return nil }, Push: &operator.Push{
 		Examine: func(context.Context, []byte) (guest.Examination, error) {
 			examined <- struct{}{}
 			<-goOn

@@ -6,11 +6,13 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -156,6 +158,7 @@ func (b *builder) host() {
 		NativeScripts: get(b, false, "host.allow_native_scripts"),
 		Memory:        get(b, int64(0), "host.memory"),
 		Workers:       int(get(b, int64(0), "host.workers")),
+		ModuleKeys:    b.keys("host.module_keys"),
 		Secrets:       b.secrets(),
 	}
 	b.file.Host.Allow = b.grantLimits()
@@ -173,7 +176,34 @@ func (b *builder) module(path, name string) {
 	if digest, err := hex.DecodeString(m.SHA256); b.isSet(path+".sha256") && !b.values[path+".sha256"].refused && (err != nil || len(digest) != 32) {
 		b.fault(path, "sha256", "", reason.Of(reason.DigestUnreadable))
 	}
+	m.Keys = b.keys(path + ".keys")
+	for _, one := range m.Keys {
+		if all := b.file.Host.ModuleKeys; len(all) > 0 && !slices.Contains(all, one) {
+			b.fault(path, "keys", "", reason.Of(reason.KeyNotAccepted, strconv.Quote(one)))
+		}
+	}
 	b.file.Modules = append(b.file.Modules, m)
+}
+
+// keys reads who may sign modules. An empty list would let in whatever it is meant to keep out.
+func (b *builder) keys(key string) []string {
+	keys := get(b, []string(nil), key)
+	if !b.isSet(key) || b.values[key].refused {
+		return keys
+	}
+	if len(keys) == 0 {
+		b.fault("", key, "", reason.Of(reason.KeysEmpty))
+	}
+	if len(keys) > signature.MaxKeys {
+		b.fault("", key, "", reason.Of(reason.TooManyKeys, strconv.Itoa(signature.MaxKeys)))
+	}
+	return slices.DeleteFunc(keys, func(one string) bool {
+		_, err := signature.ParseKeys([]string{one})
+		if err != nil {
+			b.fault("", key, "", reason.Of(reason.KeyUnreadable, strconv.Quote(one)))
+		}
+		return err != nil
+	})
 }
 
 // source reads where a module comes from: "file:path" or a path.

@@ -86,14 +86,16 @@ type Host struct {
 	NativeScripts bool     // jobs may run commands of the operating system
 	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
 	Workers       int      // how many guests compute at once; 0: the host decides
+	ModuleKeys    []string // of minisign, of which one has to have signed each module; none: nobody has to
 	Secrets       []Secret // ascending by name
 }
 
 // Module is one table [modules.<name>].
 type Module struct {
 	Name   string
-	Path   string // of the file
-	SHA256 string // the digest it must have, lower-case hex; "" for any
+	Path   string   // of the file
+	SHA256 string   // the digest it must have, lower-case hex; "" for any
+	Keys   []string // of minisign, of which one has to have signed it; none: those of Host alone
 }
 
 // Options are the sources of values other than the files.

@@ -156,6 +156,12 @@ func TestFaults(t *testing.T) {
 		{"bad_digest", "[modules.m]\nsource = 'x'\nsha256 = 'abc'\n", []string{
 			"t.toml:3:10: modules.m.sha256: not a SHA-256 digest (write the 64 digits that sha256sum prints)",
 		}},
+		{"keys_of_modules", "[host]\nmodule_keys = ['RW', 'RWTa9r0txty5R4WgGGpg6n6Oma20JKaCCO3vtSgFqaGRTcbKIA9BwUck']\n[modules.m]\nsource = 'x'\nkeys = ['RWQ+7keo/415gOC9yI7pwLYIZYwQtDYsES6o9fxWOE+ZTnpQ7p77IEwg', 'a b']\n[modules.n]\nsource = 'x'\nkeys = []\n", []string{
+			`t.toml:2:15: host.module_keys: "RW" is not a public key of minisign (write the line of 56 characters that minisign -G prints, which begins with RW)`,
+			`t.toml:5:8: modules.m.keys: "a b" is not a public key of minisign (write the line of 56 characters that minisign -G prints, which begins with RW)`,
+			"t.toml:5:8: modules.m.keys: \"RWQ+7keo/415gOC9yI7pwLYIZYwQtDYsES6o9fxWOE+ZTnpQ7p77IEwg\" may sign no module of this server (add it to [host] module_keys)",
+			"t.toml:8:8: modules.n.keys: no key is named (name one, or remove the list if modules need no signature)",
+		}},
 		{"item_beyond_shards", small + "shards = 2\nitem_params = { 0 = 'a', 2 = 'c' }\n", []string{
 			"t.toml:7:30: jobs.j.item_params.2: there is no item 2 (with shards = 2 the items are 0 to 1)",
 		}},

@@ -34,6 +34,7 @@ func fixed() []fixedSetting {
 		{"host.allow_native_scripts", func(f *File) any { return f.Host.NativeScripts }},
 		{"host.memory", func(f *File) any { return f.Host.Memory }},
 		{"host.workers", func(f *File) any { return f.Host.Workers }},
+		{"host.module_keys", func(f *File) any { return f.Host.ModuleKeys }},
 		{"host.secrets", func(f *File) any { return f.Host.Secrets }},
 		{"notify", func(f *File) any { return f.Notify }},
 		{"history.dsn", func(f *File) any { return f.History.Path + f.History.Address }},

@@ -103,6 +103,7 @@ func schema() []key {
 		{path: "host.allow_native_scripts", takes: flag},
 		{path: "host.memory", takes: size, min: 2 << 20, max: 1 << 50},
 		{path: "host.workers", takes: number, min: 1, max: 10_000},
+		{path: "host.module_keys", takes: list},
 		{path: "host.secrets", takes: texts, secret: true},
 
 		{path: "history.dsn", takes: text},
@@ -116,8 +117,8 @@ func schema() []key {
 
 		{path: "modules.*.source", takes: text},
 		{path: "modules.*.sha256", takes: text},
-		{path: "modules.*.key", release: "pin the module with sha256"},
-		{path: "modules.*.signature", release: "pin the module with sha256"},
+		{path: "modules.*.keys", takes: list},
+		{path: "modules.*.signature", release: "remove it, and put the signature beside the file, as MODULE.wasm.minisig"},
 
 		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
 		{path: "jobs.*.labels", release: notYet},

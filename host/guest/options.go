@@ -146,7 +146,7 @@ func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 // Stored returns the bytes of a module that a server with this data directory has run.
 // digest is its SHA-256 in hex.
 func Stored(dataDir, digest string) ([]byte, error) {
-	s, err := module.Open(filepath.Join(dataDir, "modules"))
+	s, err := module.Open(filepath.Join(dataDir, "modules"), nil)
 	if err != nil {
 		return nil, &host.Error{Code: host.Internal, Msg: "data directory " + dataDir, Err: err}
 	}

@@ -42,8 +42,9 @@ type ModuleWait struct {
 
 // BringModule uploads a module to the servers that run the job. They keep its bytes and
 // do not run it yet. One upload is enough, since servers fetch modules from each other;
-// faults has an error for each upload that failed. token is the peer token of the servers.
-func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, token string) (faults []error, err error) {
+// faults has an error for each upload that failed. sign is the text of its signature, nil if it
+// has none, and token is the peer token of the servers.
+func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []byte, token string) (faults []error, err error) {
 	const what = "bring a module to the servers of"
 	if len(wasm) > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
@@ -64,7 +65,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	case len(addresses) == 0:
 		return nil, failf(host.Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
 	}
-	for _, c := range uploadTo(ctx, wasm, addresses, token) {
+	for _, c := range uploadTo(ctx, wasm, sign, addresses, token) {
 		if c.err != nil {
 			faults = append(faults, fmt.Errorf("server %.256q: %w", c.Address, c.err))
 		}

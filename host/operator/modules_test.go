@@ -33,7 +33,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	ctx := t.Context()
 	next := ModuleRef{Digest: strings.Repeat("0", 64)}
 	bring := func(name string, wasm []byte) error {
-		_, err := op.BringModule(ctx, name, wasm, "token")
+		_, err := op.BringModule(ctx, name, wasm, nil, "token")
 		return err
 	}
 	back := func(name, to string) error {

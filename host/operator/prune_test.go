@@ -21,7 +21,7 @@ func aged(t *testing.T, dir string, texts ...string) (digests []string) {
 			t.Fatal(err)
 		}
 		digest := digestOf(t, path)
-		if err := host.KeepModule(dir, strings.NewReader(text), digest); err != nil {
+		if err := host.KeepModule(dir, strings.NewReader(text), digest, host.Signing{}); err != nil {
 			t.Fatal(err)
 		}
 		digests = append(digests, digest)

@@ -11,8 +11,12 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/job"
 )
+
+// MaxSignature is how many bytes the text of a signature may have.
+const MaxSignature = 2 << 10
 
 // notePatience bounds the row of the audit for a module that is kept already.
 const notePatience = 10 * time.Second
@@ -27,8 +31,9 @@ type Push struct {
 	// Given returns whether jobs may have a grant, by its key in their allow table; nil: it
 	// is not known.
 	Given func(key string) bool
+	host.Signing
 	// Keep stores the module on the server that was asked; nil: none was.
-	Keep func(r io.Reader, digest string) error
+	Keep func(r io.Reader, digest string, s host.Signing) error
 	// Token is the peer token of the servers, Self the member that the asked server is.
 	// Without Token no other server gets the bytes.
 	Token string
@@ -39,11 +44,39 @@ type Push struct {
 type PushReport struct {
 	Version int `json:"version"`
 	guest.Examination
-	Asked []AskedGrant `json:"grants_asked"`
-	Unfit string       `json:"unfit,omitempty"` // why the job cannot run it
-	Saved bool         `json:"saved"`
-	Held  int          `json:"held_by"` // servers that have its bytes on their disk
-	Other []ModuleCopy `json:"other_servers"`
+	Asked     []AskedGrant    `json:"grants_asked"`
+	Signature ModuleSignature `json:"signature"`
+	Unfit     string          `json:"unfit,omitempty"` // why the job cannot run it
+	Saved     bool            `json:"saved"`
+	Held      int             `json:"held_by"` // servers that have its bytes on their disk
+	Other     []ModuleCopy    `json:"other_servers"`
+}
+
+// ModuleSignature is how a module is signed.
+type ModuleSignature struct {
+	State   string `json:"state"` // none, valid, or unchecked: no key says who may sign
+	Key     string `json:"key,omitempty"`
+	Comment string `json:"comment,omitempty"` // signed, too
+}
+
+// SignatureOf returns how a module is signed. If keys say who has to have signed it, and they
+// have not, that is an error.
+func SignatureOf(wasm []byte, s host.Signing) (ModuleSignature, error) {
+	keys, err := signature.ParseKeys(s.Keys)
+	if err != nil {
+		return ModuleSignature{}, failf(host.Invalid, err, "keys of modules")
+	}
+	signed, err := keys.Check(wasm, s.Signature)
+	found := ModuleSignature{State: "none", Key: signed.Key, Comment: signed.Comment}
+	switch {
+	case err != nil:
+		return found, failf(host.Invalid, err, "look at the signature of a module")
+	case signed.Valid:
+		found.State = "valid"
+	case signed.Key != "":
+		found.State = "unchecked"
+	}
+	return found, nil
 }
 
 // AskedGrant is one that the imports of a module can make use of.
@@ -70,6 +103,9 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 		}
 	}
 	var err error
+	if report.Signature, err = SignatureOf(wasm, p.Signing); err != nil { // before anything of it runs
+		return report, err
+	}
 	if report.Examination, err = p.Examine(ctx, wasm); err != nil {
 		return report, err
 	}
@@ -98,13 +134,13 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 // save stores a module on the server that was asked, and on the others.
 func (o *Operator) save(ctx context.Context, wasm []byte, p Push, report *PushReport) error {
 	if p.Keep != nil {
-		if err := p.Keep(bytes.NewReader(wasm), report.Digest); err != nil {
+		if err := p.Keep(bytes.NewReader(wasm), report.Digest, p.Signing); err != nil {
 			return err
 		}
 		report.Held = 1
 	}
 	if p.Token != "" {
-		copies, err := o.SpreadModule(ctx, wasm, p.Token, p.Self)
+		copies, err := o.SpreadModule(ctx, wasm, p.Signature, p.Token, p.Self)
 		if err != nil && report.Held == 0 {
 			return err
 		}

@@ -153,6 +153,10 @@ const (
 	SourceUnknown    Code = "source_unknown"
 	DigestUnreadable Code = "digest_unreadable"
 	DigestInvalid    Code = "digest_invalid"
+	KeyUnreadable    Code = "key_unreadable"
+	KeyNotAccepted   Code = "key_not_accepted"
+	KeysEmpty        Code = "keys_empty"
+	TooManyKeys      Code = "too_many_keys"
 
 	// Of jobs.
 	NameEmpty          Code = "name_empty"

@@ -151,6 +151,10 @@ var faults = map[Code]advice{
 	SourceNotServed:  {words: "{scheme} is not in this release", hint: `write "file:path/to/module.wasm"`, params: []string{"scheme"}},
 	SourceUnknown:    {words: "{scheme} is not a source of modules", hint: `write "file:path/to/module.wasm"`, params: []string{"scheme"}},
 	DigestUnreadable: {words: "not a SHA-256 digest", hint: "write the 64 digits that sha256sum prints"},
+	KeyUnreadable:    {words: "{value} is not a public key of minisign", hint: "write the line of 56 characters that minisign -G prints, which begins with RW", params: []string{"value"}},
+	KeyNotAccepted:   {words: "{value} may sign no module of this server", hint: "add it to [host] module_keys", params: []string{"value"}},
+	KeysEmpty:        {words: "no key is named", hint: "name one, or remove the list if modules need no signature"},
+	TooManyKeys:      {words: "more than {most} keys", hint: "remove some", params: []string{"most"}},
 	DigestInvalid:    {words: "{value} is no sha256", hint: "write 64 lower-case hex digits", params: []string{"value"}},
 
 	NameEmpty:          {words: "the name is empty", hint: "give the job a name"},

@@ -16,7 +16,7 @@ import (
 func TestFullDisk_stores_the_module_later(t *testing.T) {
 	t.Parallel()
 	dir := smalldisk.Dir(t, "1m")
-	s, err := Open(dir)
+	s, err := Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestFullDisk_stores_the_module_later(t *testing.T) {
 	if err := os.WriteFile(fill, make([]byte, 700_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(bytes.NewReader(binary), 1<<20); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := s.Put(bytes.NewReader(binary), nil, 1<<20); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
@@ -33,7 +33,7 @@ func TestFullDisk_stores_the_module_later(t *testing.T) {
 	if err := os.Remove(fill); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := s.Put(bytes.NewReader(binary), 1<<20)
+	digest, err := s.Put(bytes.NewReader(binary), nil, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,6 +98,9 @@ func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
 		switch {
 		case err == nil:
 			gone = append(gone, h)
+			if err := s.pruneSignature(h.Digest, before, dir); err != nil {
+				return gone, err
+			}
 		case !errors.Is(err, fs.ErrNotExist): // another process has it back
 			return gone, fmt.Errorf("prune modules: %w", err)
 		}

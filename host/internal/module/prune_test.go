@@ -15,7 +15,7 @@ func kept(t *testing.T, s *Store, texts ...string) {
 	t.Helper()
 	old := time.Now().Add(-7 * 24 * time.Hour)
 	for _, text := range texts {
-		digest, err := s.Put(strings.NewReader(text), MaxSize)
+		digest, err := s.Put(strings.NewReader(text), nil, MaxSize)
 		if err == nil {
 			err = os.Chtimes(s.path(digest), old, old)
 		}
@@ -54,12 +54,12 @@ func wantHeld(t *testing.T, s *Store, texts ...string) {
 
 func TestPruneRemovesWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.TempDir())
+	s, err := Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept(t, s, "used", "free", "named meanwhile")
-	if _, err := s.Put(strings.NewReader("new"), MaxSize); err != nil {
+	if _, err := s.Put(strings.NewReader("new"), nil, MaxSize); err != nil {
 		t.Fatal(err)
 	}
 	yesterday := time.Now().Add(-24 * time.Hour)
@@ -76,7 +76,7 @@ func TestPruneKeepsAllIfUsesAreNotKnown(t *testing.T) {
 	t.Parallel()
 	unknown := errors.New("the registry is away")
 	for from := range 2 {
-		s, err := Open(t.TempDir())
+		s, err := Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestPruneKeepsAllIfUsesAreNotKnown(t *testing.T) {
 func TestPruneKeepsAnUpload(t *testing.T) {
 	t.Parallel()
 	for at := range 2 {
-		s, err := Open(t.TempDir())
+		s, err := Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestPruneKeepsAnUpload(t *testing.T) {
 		asked := 0
 		_, err = s.Prune(time.Now().Add(-time.Hour), func() (map[string]bool, error) {
 			if asked++; asked == at+1 {
-				if _, err := s.Put(strings.NewReader("free"), MaxSize); err != nil {
+				if _, err := s.Put(strings.NewReader("free"), nil, MaxSize); err != nil {
 					return nil, err
 				}
 			}
@@ -123,7 +123,7 @@ func TestPruneKeepsAnUpload(t *testing.T) {
 // Uploads that are acknowledged outlive any number of prunes at the same time.
 func TestPruneRacesWithUploads(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.TempDir())
+	s, err := Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestPruneRacesWithUploads(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			if _, err := s.Put(strings.NewReader("free"), MaxSize); err != nil {
+			if _, err := s.Put(strings.NewReader("free"), nil, MaxSize); err != nil {
 				t.Error(err)
 			}
 		})
@@ -154,7 +154,7 @@ func TestPruneRacesWithUploads(t *testing.T) {
 func TestOpenGivesBackWhatWasSetAside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := Open(dir)
+	s, err := Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestOpenGivesBackWhatWasSetAside(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, name), filepath.Join(left, name)); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(dir); err != nil {
+	if s, err = Open(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantHeld(t, s, "free")

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // LoadSource loads the module that a configuration names, at most limit bytes,
@@ -17,9 +19,9 @@ import (
 //	file:PATH     a file, relative to baseDir; also written as PATH alone
 //	sha256:HEX    a module that is already in the store
 //
-// pin is the SHA-256 that the bytes must have, or "" for any. If the file is missing
-// but the pinned module is stored, LoadSource returns the stored module, so that a
-// server can restart without the source of its modules.
+// The signature of a file is in PATH.minisig. pin is the SHA-256 that the bytes must have, or
+// "" for any. If the file is missing but the pinned module is stored, LoadSource returns the
+// stored module, so that a server can restart without the source of its modules.
 func (s *Store) LoadSource(ref, pin, baseDir string, limit int64) (digest string, wasm []byte, err error) {
 	if pin = strings.TrimPrefix(pin, "sha256:"); pin != "" {
 		if err := CheckDigest(pin); err != nil {
@@ -76,8 +78,8 @@ func (s *Store) fromFile(path, pin string, limit int64) ([]byte, error) {
 	wasm, err := readFile(path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pin != "" {
-			if stored, getErr := s.Get(pin); getErr == nil {
-				return stored, nil
+			if stored, getErr := s.Get(pin); getErr == nil || errors.Is(getErr, signature.ErrUnsigned) {
+				return stored, getErr
 			}
 		}
 		return nil, fmt.Errorf("%w: there is no file %s", ErrNotFound, path)
@@ -88,7 +90,11 @@ func (s *Store) fromFile(path, pin string, limit int64) ([]byte, error) {
 	if pin != "" && Digest(wasm) != pin {
 		return wasm, nil // not stored; the caller reports the mismatch
 	}
-	if _, err := s.Put(bytes.NewReader(wasm), limit); err != nil {
+	sign, err := readSignature(path + signature.Suffix)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Put(bytes.NewReader(wasm), sign, limit); err != nil {
 		return nil, err
 	}
 	return wasm, nil

@@ -6,8 +6,11 @@
 //
 // Prune removes what nobody needs.
 //
-// Flow: LoadSource or Put → file <digest>.wasm in the store's directory → Get, which
-// verifies the digest before it returns the bytes.
+// A signature travels with the bytes of its module, and is kept beside them. If the store
+// has Keys, it takes and gives only modules that are signed by one of them.
+//
+// Flow: LoadSource or Put → files <digest>.minisig and <digest>.wasm in the store's
+// directory → Get, which verifies digest and signature before it returns the bytes.
 package module
 
 import (
@@ -21,6 +24,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 var (
@@ -42,12 +47,15 @@ const (
 
 // Store is a directory of modules. Its methods are safe for concurrent use, and
 // several processes may share the directory.
-type Store struct{ dir string }
+type Store struct {
+	dir  string
+	keys signature.Keys // that may sign; none: modules need no signature
+}
 
 // Open opens the store in dir, which it creates with mode 0700 if necessary. It
 // removes temporary files that an interrupted Put left behind long ago, and gives back
 // what an interrupted Prune set aside.
-func Open(dir string) (*Store, error) {
+func Open(dir string, keys signature.Keys) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
 	}
@@ -68,42 +76,35 @@ func Open(dir string) (*Store, error) {
 			return nil, fmt.Errorf("open module store: %w", err)
 		}
 	}
-	s := &Store{dir: dir}
+	s := &Store{dir: dir, keys: keys}
 	return s, s.restoreAll(entries)
 }
 
 // Put stores the bytes of r, at most limit, and returns their digest. After Put
 // returns nil, the module survives a power loss. Put does not write a module again
-// that is already stored.
-func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
-	return s.put(r, "", limit)
+// that is already stored. sign is the text of its signature; without one, a signature
+// that is already stored stays.
+func (s *Store) Put(r io.Reader, sign []byte, limit int64) (digest string, err error) {
+	return s.put(r, "", sign, limit)
 }
 
 // PutAs is Put for a module with a known digest. If the bytes have another digest,
 // it stores nothing and returns ErrPin.
-func (s *Store) PutAs(r io.Reader, digest string, limit int64) error {
+func (s *Store) PutAs(r io.Reader, digest string, sign []byte, limit int64) error {
 	if err := CheckDigest(digest); err != nil {
 		return err
 	}
-	_, err := s.put(r, digest, limit)
+	_, err := s.put(r, digest, sign, limit)
 	return err
 }
 
 // put stores the bytes of r. A pin other than "" is the digest that they must have.
-func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err error) {
-	// In the same directory, since a rename is atomic only within one file system.
-	f, err := os.CreateTemp(s.dir, unfinished)
+func (s *Store) put(r io.Reader, pin string, sign []byte, limit int64) (digest string, err error) {
+	f, err := s.create()
 	if err != nil {
-		return "", fmt.Errorf("store module: %w", err)
+		return "", err
 	}
-	defer func() {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
-		if rmErr := os.Remove(f.Name()); rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {
-			err = errors.Join(err, rmErr)
-		}
-	}()
+	defer func() { err = errors.Join(err, discard(f)) }()
 	hash := sha256.New()
 	// Reading one byte more than the limit shows that the module exceeds it.
 	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(r, limit+1))
@@ -117,6 +118,10 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 	if pin != "" && digest != pin {
 		return "", fmt.Errorf("store module: %w: its sha256 is %s, want %s", ErrPin, digest, pin)
 	}
+	// The signature is there before the bytes: whoever finds these finds them signed.
+	if err := s.putSignature(digest, f.Name(), sign); err != nil {
+		return "", fmt.Errorf("store module: %w", err)
+	}
 	if _, err := s.Get(digest); err == nil {
 		// From now on it is a new one for Prune, unless that has just taken it away.
 		now := time.Now()
@@ -124,13 +129,38 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 			return digest, nil
 		}
 	}
-	if err := f.Sync(); err != nil {
-		return "", fmt.Errorf("store module: %w", err)
+	return digest, s.keep(f, s.path(digest))
+}
+
+// create makes a file that keep gives its name, or discard removes. It is in the same
+// directory, since a rename is atomic only within one file system.
+func (s *Store) create() (*os.File, error) {
+	f, err := os.CreateTemp(s.dir, unfinished)
+	if err != nil {
+		return nil, fmt.Errorf("store module: %w", err)
 	}
-	if err := os.Rename(f.Name(), s.path(digest)); err != nil {
-		return "", fmt.Errorf("store module: %w", err)
+	return f, nil
+}
+
+// keep gives a file its name, for good.
+func (s *Store) keep(f *os.File, path string) error {
+	err := f.Sync()
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	return digest, s.syncDir()
+	if err != nil {
+		return fmt.Errorf("store module: %w", err)
+	}
+	return s.syncDir()
+}
+
+// discard closes a file, and removes it unless it was kept.
+func discard(f *os.File) error {
+	err := f.Close()
+	if rmErr := os.Remove(f.Name()); rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {
+		err = errors.Join(err, rmErr)
+	}
+	return err
 }
 
 // Open returns a reader for the bytes of a module, and their number. It does not
@@ -175,7 +205,7 @@ func (s *Store) syncDir() error {
 	return nil
 }
 
-// Get returns the bytes of a module after verifying its digest. It returns
+// Get returns the bytes of a module after verifying its digest and signature. It returns
 // ErrDamaged if they do not match; Put repairs the module.
 func (s *Store) Get(digest string) ([]byte, error) {
 	if err := CheckDigest(digest); err != nil {
@@ -190,6 +220,11 @@ func (s *Store) Get(digest string) ([]byte, error) {
 	}
 	if got := Digest(b); got != digest {
 		return nil, fmt.Errorf("%w: %s has the sha256 %s", ErrDamaged, s.path(digest), got)
+	}
+	if len(s.keys) > 0 {
+		if err := s.Verify(digest, b, s.keys); err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
 }

@@ -16,7 +16,7 @@ import (
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "modules"))
+	s, err := Open(filepath.Join(t.TempDir(), "modules"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func open(t *testing.T) *Store {
 
 func put(t *testing.T, s *Store, text string) string {
 	t.Helper()
-	d, err := s.Put(strings.NewReader(text), 100)
+	d, err := s.Put(strings.NewReader(text), nil, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestOpenRemovesWhatWasCutShort(t *testing.T) {
 	if err := os.Chtimes(old, time.Unix(0, 0), time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err != nil {
+	if _, err := Open(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {
@@ -104,12 +104,12 @@ func TestStoreKeepsByDigest(t *testing.T) {
 func TestStoreRefuses(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	_, err := s.Put(strings.NewReader("12345"), 4)
+	_, err := s.Put(strings.NewReader("12345"), nil, 4)
 	want(t, err, ErrTooBig, "more than 4 bytes")
-	if _, err := s.Put(strings.NewReader("1234"), 4); err != nil {
+	if _, err := s.Put(strings.NewReader("1234"), nil, 4); err != nil {
 		t.Error(err)
 	}
-	_, err = s.Put(iotest.ErrReader(errors.New("torn")), 4)
+	_, err = s.Put(iotest.ErrReader(errors.New("torn")), nil, 4)
 	want(t, err, nil, "torn")
 	_, err = s.Get(strings.Repeat("0", 64))
 	want(t, err, ErrNotFound, "not in the store")
@@ -145,7 +145,7 @@ func TestStoreTakesOneModuleFromMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			d, err := s.Put(bytes.NewReader(content), 1<<20)
+			d, err := s.Put(bytes.NewReader(content), nil, 1<<20)
 			if err != nil {
 				t.Error(err)
 				return

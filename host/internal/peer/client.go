@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // ErrNoPeer reports that there is no address to fetch from.
@@ -35,16 +36,20 @@ const (
 
 // Store keeps modules.
 type Store interface {
-	// PutAs stores the bytes of r, at most limit, if they have the digest.
-	PutAs(r io.Reader, digest string, limit int64) error
+	// PutAs stores the bytes of r, at most limit, if they have the digest, and the text of
+	// their signature; nil: there is none.
+	PutAs(r io.Reader, digest string, sign []byte, limit int64) error
 }
 
 // ClientOptions are the settings of a Client.
 type ClientOptions struct {
-	Token string       // shared by all servers
-	Store Store        // used by Fetch only
-	Limit int64        // maximum bytes of a module
-	Log   *slog.Logger // nil discards
+	Token string // shared by all servers
+	Store Store  // used by Fetch only
+	Limit int64  // maximum bytes of a module
+	// Keys may sign what Fetch gets: it reads no bytes whose signature cannot be by one of
+	// them. The store verifies them.
+	Keys signature.Keys
+	Log  *slog.Logger // nil discards
 }
 
 // Client fetches modules from other servers and uploads modules to them.
@@ -112,16 +117,17 @@ func (c *Client) newRequest(ctx context.Context, method, address, digest string,
 
 // Upload sends a module to the server at address, unless the server has it. It sends
 // a module only to a server that proves that it knows the token: an address in the
-// registry may be false, and the code of jobs is confidential.
-func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error {
+// registry may be false, and the code of jobs is confidential. sign is the text of the
+// signature of the module; nil: it has none.
+func (c *Client) Upload(ctx context.Context, wasm, sign []byte, address string) error {
 	if err := CheckAddress(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	digest := module.Digest(wasm)
-	has, err := c.authenticate(ctx, digest, address)
-	if err != nil || has {
+	has, signed, err := c.authenticate(ctx, digest, address)
+	if err != nil || has && (len(sign) == 0 || signed == encodeSignature(sign)) {
 		return err
 	}
 	r, err := c.newRequest(ctx, http.MethodPut, address, digest, bytes.NewReader(wasm))
@@ -129,6 +135,7 @@ func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error 
 		return err
 	}
 	r.Header.Set("Expect", "100-continue")
+	setSignature(r.Header, sign)
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return fmt.Errorf("upload the module: %w", err)
@@ -141,22 +148,22 @@ func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error 
 }
 
 // authenticate requires the server at address to prove that it knows the token. It
-// reports whether the server has the module.
-func (c *Client) authenticate(ctx context.Context, digest, address string) (has bool, err error) {
+// reports whether the server has the module, and with which signature.
+func (c *Client) authenticate(ctx context.Context, digest, address string) (has bool, signed string, err error) {
 	r, err := c.newRequest(ctx, http.MethodHead, address, digest, http.NoBody)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
-		return false, fmt.Errorf("request the module: %w", err)
+		return false, "", fmt.Errorf("request the module: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	proof := proofOf(c.o.Token, r.Header.Get("Authorization"))
 	if c.o.Token == "" || !hmac.Equal([]byte(resp.Header.Get(proofHeader)), []byte(proof)) {
-		return false, fmt.Errorf("it answered %d without proof of the token: check that both servers have the same token, and their clocks", resp.StatusCode)
+		return false, "", fmt.Errorf("it answered %d without proof of the token: check that both servers have the same token, and their clocks", resp.StatusCode)
 	}
-	return resp.StatusCode == http.StatusOK, nil
+	return resp.StatusCode == http.StatusOK, resp.Header.Get(signatureHeader), nil
 }
 
 // fetchFrom fetches a module from one peer.
@@ -182,7 +189,14 @@ func (c *Client) fetchFrom(ctx context.Context, digest, address string) (err err
 	case resp.ContentLength > c.o.Limit:
 		return fmt.Errorf("the module has %d bytes; the limit is %d", resp.ContentLength, c.o.Limit)
 	}
-	if err := c.o.Store.PutAs(resp.Body, digest, c.o.Limit); err != nil {
+	sign, err := signatureIn(resp.Header)
+	if err == nil {
+		err = c.o.Keys.Admit(sign)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.o.Store.PutAs(resp.Body, digest, sign, c.o.Limit); err != nil {
 		return fmt.Errorf("store the module: %w", err)
 	}
 	return nil

@@ -8,7 +8,8 @@
 // limit, never follows a redirect, and stores a module only if it has the requested
 // digest. A signature proves that the client knows the token of the servers without
 // sending the token, so a false address in the registry reveals nothing. Before an
-// upload the server proves the same to the client.
+// upload the server proves the same to the client. The signature of a module travels in a
+// header, and whoever stores the module verifies it.
 //
 // Flow: Server.Serve answers GET /modules/{sha256} from the ModuleReader;
 // Client.Fetch tries addresses in random order and puts the module into the Store.

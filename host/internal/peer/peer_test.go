@@ -28,12 +28,12 @@ const limit = 1 << 10
 // newStore returns a store that contains the given modules.
 func newStore(t *testing.T, modules ...string) *module.Store {
 	t.Helper()
-	s, err := module.Open(filepath.Join(t.TempDir(), "modules"))
+	s, err := module.Open(filepath.Join(t.TempDir(), "modules"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range modules {
-		if _, err := s.Put(strings.NewReader(m), limit); err != nil {
+		if _, err := s.Put(strings.NewReader(m), nil, limit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestUpload(t *testing.T) {
 			t.Parallel()
 			store := newStore(t)
 			address := serve(t, ServerOptions{Token: tt.server, Modules: store, Store: store, Limit: limit})
-			err := newClient(t, tt.token, nil).Upload(t.Context(), tt.wasm, address)
+			err := newClient(t, tt.token, nil).Upload(t.Context(), tt.wasm, nil, address)
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
 				t.Errorf("got %v, want %q", err, tt.refused)
 			}
@@ -293,7 +293,7 @@ func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 		w.Header().Set(proofHeader, proofOf("guess", r.Header.Get("Authorization")))
 		w.WriteHeader(http.StatusNotFound)
 	})
-	err := newClient(t, "open sesame", nil).Upload(t.Context(), []byte("hello"), listener)
+	err := newClient(t, "open sesame", nil).Upload(t.Context(), []byte("hello"), nil, listener)
 	if err == nil || !strings.Contains(err.Error(), "without proof of the token") {
 		t.Error(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // ModuleReader opens the modules that other servers may read.
@@ -21,6 +22,8 @@ type ModuleReader interface {
 	// Open returns the bytes of a module and their number. Any error means that
 	// other servers cannot have the module.
 	Open(digest string) (io.ReadCloser, int64, error)
+	// Signature returns the text of the signature of a module; nil: there is none.
+	Signature(digest string) ([]byte, error)
 }
 
 // Limits of a server. Each leaves room for every well-behaved peer, since a server
@@ -145,12 +148,19 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) 
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the module is too big; the limit is %d bytes", s.o.Limit))
 		return
 	}
+	sign, err := signatureIn(r.Header)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	// Until here the read deadline was that of the request's head.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTimeout)); err != nil {
 		refuse(w, http.StatusInternalServerError, "the request cannot be read")
 		return
 	}
-	switch err := s.o.Store.PutAs(r.Body, digest, s.o.Limit); {
+	switch err := s.o.Store.PutAs(r.Body, digest, sign, s.o.Limit); {
+	case errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText):
+		refuse(w, http.StatusUnprocessableEntity, err.Error())
 	case errors.Is(err, module.ErrPin):
 		refuse(w, http.StatusUnprocessableEntity, "the module does not have the signed sha256")
 	case errors.Is(err, module.ErrTooBig):
@@ -176,7 +186,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
 			s.o.Log.Warn("cannot close a module", "module", digest, "error", err)
 		}
 	}()
+	sign, err := s.o.Modules.Signature(digest)
+	if err != nil {
+		s.o.Log.Warn("a module is sent without its signature", "module", digest, "error", err)
+	}
 	h := w.Header()
+	setSignature(h, sign)
 	h.Set("Content-Type", "application/wasm")
 	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	w.WriteHeader(http.StatusOK)
@@ -194,8 +209,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
 func refuse(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // the client may be gone
+	_, _ = io.WriteString(w, text+"\n") //nolint:gosec // it is plain text; the client may be gone
 }
 
 // limitedListener accepts as many connections as it has slots. Further connections

@@ -8,12 +8,17 @@ import (
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // File is a module in a file of the server.
 type File struct {
 	Path   string
 	SHA256 string // the digest that it must have, in hex; empty: any
+	// Keys may sign what runs under the name of the module, in addition to Options.Keys.
+	// Empty: those alone count.
+	Keys []string
 }
 
 // pin returns the digest that the module must have, or "" if any will do.
@@ -86,11 +91,38 @@ func (c *Catalog) Digest(name string) (digest string, err error) {
 		r.err = fmt.Errorf("this server has no module %q", name)
 	} else if r.digest, _, r.err = c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); r.err != nil {
 		r.err = fmt.Errorf("module %s: %w", name, r.err)
+	} else if err := c.verify(name, r.digest); err != nil {
+		r.err = fmt.Errorf("module %s: %w", name, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read[name] = r
 	return r.digest, r.err
+}
+
+// verify returns an error if a stored module is not signed by one of the keys for its name.
+func (c *Catalog) verify(name, digest string) error {
+	f := c.files[name]
+	if len(f.Keys) == 0 {
+		return nil
+	}
+	keys, err := signature.ParseKeys(f.Keys)
+	if err != nil {
+		return fmt.Errorf("its keys: %w", err)
+	}
+	wasm, err := c.disk.Get(digest)
+	if err != nil {
+		return err
+	}
+	return c.disk.Verify(digest, wasm, keys)
+}
+
+// signers are the keys that may sign what a job runs, beside those of the server.
+func (c *Catalog) signers(j *job.Config) []string {
+	if one := c.files[j.StrategyModule].Keys; len(one) > 0 {
+		return slices.Concat(c.files[j.Module].Keys, []string{""}, one)
+	}
+	return c.files[j.Module].Keys
 }
 
 // Expected returns the digest of a module. If the file cannot be read, it returns the

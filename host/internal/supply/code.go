@@ -134,10 +134,10 @@ func (c *Code) lease(ctx context.Context, j job.Config) (*prepared, error) {
 
 // leasePrepared returns the prepared code if it is for the configuration, or nil.
 func (c *Code) leasePrepared(j job.Config) *prepared {
-	wanted := keyOf(&j)
+	wanted, signers := keyOf(&j), c.store.current().signers(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil || !c.now.key.equal(&wanted) {
+	if c.now == nil || !c.now.key.equal(&wanted) || !slices.Equal(c.now.signers, signers) {
 		return nil
 	}
 	c.fault = ""
@@ -156,7 +156,7 @@ func (c *Code) prepare(ctx context.Context, j job.Config) (p *prepared, err erro
 	if err := c.refuse(j); err != nil {
 		return nil, err
 	}
-	p = &prepared{key: keyOf(&j), leases: 1, code: c}
+	p = &prepared{key: keyOf(&j), signers: c.store.current().signers(&j), leases: 1, code: c}
 	defer func() {
 		if err != nil {
 			p.end()
@@ -242,6 +242,9 @@ func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *pr
 		return nil, fmt.Errorf("module %s: %w", name, err)
 	}
 	p.release = append(p.release, func() { c.store.release(digest) })
+	if err := c.store.current().verify(name, digest); err != nil {
+		return nil, fmt.Errorf("module %s: %w", name, err)
+	}
 	if kinds := m.Report().Kinds; !slices.Contains(kinds, kind) {
 		return nil, fmt.Errorf("module %s is of the kinds %v, not %s", name, kinds, kind)
 	}

@@ -10,27 +10,30 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // Dir is the data directory of a server. Its methods may be called while that server
 // runs.
 type Dir string
 
-func (d Dir) open() (*module.Store, error) {
-	return module.Open(filepath.Join(string(d), "modules"))
+// open opens the store of modules that are signed by one of the keys.
+func (d Dir) open(keys signature.Keys) (*module.Store, error) {
+	return module.Open(filepath.Join(string(d), "modules"), keys)
 }
 
 // cache is the directory of compiled modules.
 func (d Dir) cache() string { return filepath.Join(string(d), "cache") }
 
-// Keep stores the bytes of a module. It refuses bytes with another digest and
-// more bytes than a module may have.
-func (d Dir) Keep(r io.Reader, digest string) error {
-	disk, err := d.open()
+// Keep stores the bytes of a module and their signature, which may be nil. It refuses bytes
+// with another digest, more bytes than a module may have, and what none of the keys has
+// signed.
+func (d Dir) Keep(r io.Reader, digest string, sign []byte, keys signature.Keys) error {
+	disk, err := d.open(keys)
 	if err != nil {
 		return err
 	}
-	return disk.PutAs(r, digest, module.MaxSize)
+	return disk.PutAs(r, digest, sign, module.MaxSize)
 }
 
 // Refused returns the modules that the server no longer compiles, because compiling
@@ -45,7 +48,7 @@ func (d Dir) Held() ([]module.Held, error) {
 	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	disk, err := d.open()
+	disk, err := d.open(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func (d Dir) Prune(before time.Time, dry bool, used module.Used) ([]module.Held,
 	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	disk, err := d.open()
+	disk, err := d.open(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // fetchTimeout bounds the time in which all peers together must send one module.
@@ -118,12 +119,15 @@ func (e *FetchError) Unwrap() error { return e.err }
 // load compiles a module from the disk, a file of the catalog or another server.
 func (s *Store) load(ctx context.Context, digest string, m *leased) (*sandbox.Module, error) {
 	compiled, err := s.compile(ctx, digest)
-	if !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
+	unsigned := errors.Is(err, signature.ErrUnsigned) // another place may have it with a signature
+	if !unsigned && !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
 		return compiled, err
 	}
 	if !s.current().storeFrom(digest) {
-		if err := s.fetch(ctx, digest, m); err != nil {
-			return nil, &FetchError{err}
+		if fault := s.fetch(ctx, digest, m); fault != nil && unsigned {
+			return nil, &FetchError{fmt.Errorf("%w; %w", err, fault)}
+		} else if fault != nil {
+			return nil, &FetchError{fault}
 		}
 	}
 	return s.compile(ctx, digest)

@@ -65,3 +65,8 @@ func (o offered) Open(digest string) (io.ReadCloser, int64, error) {
 	}
 	return o.s.disk.Open(digest)
 }
+
+// Signature implements peer.ModuleReader.
+func (o offered) Signature(digest string) ([]byte, error) {
+	return o.s.disk.Signature(digest)
+}

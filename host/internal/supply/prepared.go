@@ -13,6 +13,7 @@ import (
 // prepared is code that is ready to run for every configuration with its key.
 type prepared struct {
 	key     key
+	signers []string // that the modules of key had to be signed by, see Catalog.signers
 	guests  guests
 	assign  func(context.Context, job.ShardCall) ([]int, error) // nil: the strategy is no module
 	release []func()                                            // of what it leases

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -23,6 +24,8 @@ type Options struct {
 	DataDir string
 	// Files are the modules of the server's configuration, by the name that jobs use.
 	Files map[string]File
+	// Keys may sign modules. With any, a module that none of them has signed is not loaded.
+	Keys signature.Keys
 	// Runner runs the code of all jobs. Nil: jobs are modules and native commands.
 	Runner interface {
 		Run(context.Context, job.Call) job.Outcome
@@ -77,7 +80,7 @@ func Open(o Options) (*Store, error) {
 	}
 	dir := Dir(o.DataDir)
 	var err error
-	if s.disk, err = dir.open(); err != nil {
+	if s.disk, err = dir.open(o.Keys); err != nil {
 		return nil, err
 	}
 	if s.engine, err = sandbox.New(sandbox.Options{
@@ -87,7 +90,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	s.catalog = newCatalog(s.disk, o.Files)
-	s.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: s.disk, Limit: module.MaxSize, Log: o.Log})
+	s.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: s.disk, Limit: module.MaxSize, Keys: o.Keys, Log: o.Log})
 	return s, nil
 }
 

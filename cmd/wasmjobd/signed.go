@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// signatureSuffix ends the name of the file with the signature of a file.
+const signatureSuffix = ".minisig"
+
+// readSigned reads a module, and the signature that is beside its file; nil: there is none.
+func readSigned(term *terminal, path string) (wasm, sign []byte, err error) {
+	if wasm, err = readModule(term, path); err != nil || path == "-" {
+		return wasm, nil, err
+	}
+	path += signatureSuffix
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return wasm, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	if sign, err = io.ReadAll(io.LimitReader(f, operator.MaxSignature+1)); err != nil {
+		return nil, nil, exitf(exitFailure, "read %s: %w", path, err)
+	}
+	if len(sign) > operator.MaxSignature {
+		return nil, nil, exitf(exitInvalid, "%s has more than %d bytes; sign with a shorter trusted comment", path, operator.MaxSignature)
+	}
+	return wasm, sign, nil
+}
+
+func printSignature(term *terminal, s operator.ModuleSignature) {
+	line := s.State
+	if s.Key != "" {
+		line += fmt.Sprintf(", by key %s: %s", s.Key, plain(s.Comment))
+	}
+	term.printf("signature  %s\n", line)
+}

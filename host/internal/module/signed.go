@@ -1,0 +1,102 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+)
+
+func (s *Store) signaturePath(digest string) string {
+	return filepath.Join(s.dir, digest+signature.Suffix)
+}
+
+// Signature returns the text of the signature that is stored for a module, nil if there is
+// none. It does not say whether that is valid.
+func (s *Store) Signature(digest string) ([]byte, error) {
+	if err := CheckDigest(digest); err != nil {
+		return nil, err
+	}
+	return readSignature(s.signaturePath(digest))
+}
+
+// readSignature reads a file with a signature; nil: there is no file.
+func readSignature(path string) ([]byte, error) {
+	text, err := readFile(path, signature.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no signature is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the signature: %w", err)
+	}
+	return text, nil
+}
+
+// Verify returns an error if the stored signature of a module is not by one of the keys.
+func (s *Store) Verify(digest string, wasm []byte, keys signature.Keys) error {
+	text, err := s.Signature(digest)
+	if err == nil {
+		_, err = keys.Check(wasm, text)
+	}
+	if err != nil {
+		return fmt.Errorf("module %s: %w", digest, err)
+	}
+	return nil
+}
+
+// putSignature stores the signature of the bytes in a file. It refuses one that does not
+// count, so that it never takes the place of one that does. Without a text the stored
+// signature has to do.
+func (s *Store) putSignature(digest, file string, text []byte) error {
+	if len(s.keys) > 0 {
+		wasm, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if len(text) == 0 {
+			return s.Verify(digest, wasm, s.keys)
+		}
+		if _, err := s.keys.Check(wasm, text); err != nil {
+			return err
+		}
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	if _, err := signature.Parse(text); err != nil {
+		return err
+	}
+	f, err := s.create()
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = s.keep(f, s.signaturePath(digest))
+	}
+	return errors.Join(err, discard(f))
+}
+
+// pruneSignature removes the signature of a module that was removed, unless it was stored
+// after a time. dir is where it is set aside meanwhile: an upload makes the file a new one,
+// and has it back.
+func (s *Store) pruneSignature(digest string, before time.Time, dir string) error {
+	at, away := s.signaturePath(digest), filepath.Join(dir, digest+signature.Suffix)
+	if !older(at, before) {
+		return nil
+	}
+	if err := os.Rename(at, away); err != nil || !older(away, before) {
+		return ignoreMissing(err)
+	}
+	return ignoreMissing(os.Remove(away))
+}
+
+// older reports whether a file is there and was written before a time.
+func older(path string, before time.Time) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.ModTime().Before(before)
+}

@@ -1,0 +1,37 @@
+package peer
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+)
+
+// signatureHeader has the text of the signature of the module that a message carries, in
+// Base64. It needs no protection: whoever stores the module verifies it.
+const signatureHeader = "Wasmjobd-Module-Signature"
+
+func encodeSignature(text []byte) string { return base64.StdEncoding.EncodeToString(text) }
+
+func setSignature(h http.Header, text []byte) {
+	if len(text) > 0 {
+		h.Set(signatureHeader, encodeSignature(text))
+	}
+}
+
+// signatureIn returns the text of the signature in a header; nil: there is none.
+func signatureIn(h http.Header) ([]byte, error) {
+	value := h.Get(signatureHeader)
+	if value == "" {
+		return nil, nil //nolint:nilnil // no signature is none
+	}
+	if len(value) > base64.StdEncoding.EncodedLen(signature.MaxSize) {
+		return nil, fmt.Errorf("the header %s has more than %d bytes", signatureHeader, signature.MaxSize)
+	}
+	text, err := base64.StdEncoding.Strict().DecodeString(value)
+	if err != nil {
+		return nil, fmt.Errorf("the header %s is not in Base64", signatureHeader)
+	}
+	return text, nil
+}

@@ -1,0 +1,135 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+	"github.com/wasmjob/wasmjob/internal/signaturetest"
+)
+
+const shared = "open sesame"
+
+// strictStore takes what somebody has signed.
+func strictStore(t *testing.T, who signaturetest.Signer) (*module.Store, signature.Keys) {
+	t.Helper()
+	keys, err := signature.ParseKeys([]string{who.Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := module.Open(filepath.Join(t.TempDir(), "modules"), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, keys
+}
+
+// A signature goes from an operator to a server without keys, and from there to one with.
+func TestSignatureGoesWithTheModule(t *testing.T) {
+	t.Parallel()
+	ann, wasm := signaturetest.New("ann"), []byte("hello")
+	digest, sign := module.Digest(wasm), ann.Sign(wasm)
+	first := newStore(t, "hello") // it has the bytes already
+	address := serve(t, ServerOptions{Token: shared, Modules: first, Store: first, Limit: limit})
+	c := newClient(t, shared, nil)
+	for range 2 {
+		if err := c.Upload(t.Context(), wasm, sign, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Upload(t.Context(), wasm, nil, address); err != nil { // it takes none away
+		t.Fatal(err)
+	}
+	second, keys := strictStore(t, ann)
+	fetcher := NewClient(ClientOptions{Token: shared, Store: second, Limit: limit, Keys: keys})
+	defer fetcher.Close()
+	if err := fetcher.Fetch(t.Context(), digest, []string{address}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := second.Signature(digest); err != nil || !bytes.Equal(got, sign) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// unread is a module whose bytes must not be asked for.
+type unread struct {
+	*module.Store
+	t *testing.T
+}
+
+func (u unread) PutAs(io.Reader, string, []byte, int64) error {
+	u.t.Error("bytes are read whose signature cannot count")
+	return errors.New("read")
+}
+
+func TestFetchReadsNothingThatIsNotSigned(t *testing.T) {
+	t.Parallel()
+	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), []byte("hello")
+	strict, keys := strictStore(t, ann)
+	for says, sign := range map[string][]byte{"no signature": nil, "not accepted": bob.Sign(wasm)} {
+		there := newStore(t)
+		if _, err := there.Put(bytes.NewReader(wasm), sign, limit); err != nil {
+			t.Fatal(err)
+		}
+		address := serve(t, ServerOptions{Token: shared, Modules: there})
+		c := NewClient(ClientOptions{Token: shared, Store: unread{strict, t}, Limit: limit, Keys: keys})
+		err := c.Fetch(t.Context(), module.Digest(wasm), []string{address})
+		c.Close()
+		if !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	// By its key it could count, and by its bytes it does not.
+	there := newStore(t)
+	if _, err := there.Put(bytes.NewReader(wasm), ann.Sign([]byte("other")), limit); err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(ClientOptions{Token: shared, Store: strict, Limit: limit, Keys: keys})
+	defer c.Close()
+	err := c.Fetch(t.Context(), module.Digest(wasm), []string{serve(t, ServerOptions{Token: shared, Modules: there})})
+	if !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), "of other bytes") {
+		t.Errorf("of other bytes: %v", err)
+	}
+	if held, err := strict.List(); err != nil || len(held) > 0 {
+		t.Errorf("stored: %v, %v", held, err)
+	}
+}
+
+func TestServerTakesWhatIsSigned(t *testing.T) {
+	t.Parallel()
+	ann, wasm := signaturetest.New("ann"), []byte("hello")
+	strict, _ := strictStore(t, ann)
+	address := serve(t, ServerOptions{Token: shared, Modules: strict, Store: strict, Limit: limit})
+	c := newClient(t, shared, nil)
+	for says, sign := range map[string][]byte{
+		"no signature": nil, "not accepted": signaturetest.New("bob").Sign(wasm), "of other bytes": ann.Sign([]byte("other")), "cannot be read": []byte("x"),
+	} {
+		if err := c.Upload(t.Context(), wasm, sign, address); err == nil || !strings.Contains(err.Error(), "422") {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	if err := c.Upload(t.Context(), wasm, ann.Sign(wasm), address); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSignatureHeader(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"?", "eA", "eB==", strings.Repeat("x", base64.StdEncoding.EncodedLen(signature.MaxSize)+4)} {
+		if got, err := signatureIn(http.Header{signatureHeader: {value}}); err == nil {
+			t.Errorf("%.20q is %q", value, got)
+		}
+	}
+	h := http.Header{}
+	setSignature(h, nil)
+	if got, err := signatureIn(h); err != nil || got != nil || len(h) > 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,0 +1,147 @@
+package supply
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+	"github.com/wasmjob/wasmjob/internal/signaturetest"
+)
+
+// strictStore is a store that loads what somebody has signed.
+func strictStore(t *testing.T, who signaturetest.Signer) *Store {
+	t.Helper()
+	keys, err := signature.ParseKeys([]string{who.Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Options{DataDir: t.TempDir(), Refuse: never, Keys: keys, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func kitModule(t *testing.T) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile(kitFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// A module that is not signed as it has to be is not loaded, whichever way it came.
+func TestUnsignedModulesAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), kitModule(t)
+	s, digest := strictStore(t, ann), module.Digest(wasm)
+	refused := func(way string, err error) {
+		t.Helper()
+		if !errors.Is(err, signature.ErrUnsigned) {
+			t.Errorf("%s: %v", way, err)
+		}
+	}
+	_, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest("m")
+	refused("a file", err)
+	refused("an upload", Dir(s.o.DataDir).Keep(bytes.NewReader(wasm), digest, bob.Sign(wasm), s.o.Keys))
+	// It was stored while nobody had to sign, or by somebody else.
+	if err := Dir(s.o.DataDir).Keep(bytes.NewReader(wasm), digest, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Hold(t.Context(), digest)
+	refused("the disk", err)
+	if _, later := errors.AsType[*FetchError](err); !later {
+		t.Errorf("it is not tried again: %v", err)
+	}
+	address := offering(t, wasm, bob.Sign(wasm))
+	_, err = s.lease(t.Context(), digest, func(context.Context) ([]string, error) { return []string{address}, nil })
+	refused("another server", err)
+	// Another server has it with a signature that counts.
+	address = offering(t, wasm, ann.Sign(wasm))
+	if _, err = s.lease(t.Context(), digest, func(context.Context) ([]string, error) { return []string{address}, nil }); err != nil {
+		t.Errorf("signed elsewhere: %v", err)
+	}
+	s.release(digest)
+}
+
+// offering serves a module with a signature until the test ends.
+func offering(t *testing.T, wasm, sign []byte) string {
+	t.Helper()
+	there, err := module.Open(t.TempDir(), nil)
+	if err == nil {
+		_, err = there.Put(bytes.NewReader(wasm), sign, module.MaxSize)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := peer.Listen(t.Context(), "127.0.0.1:0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := peer.NewServer(peer.ServerOptions{Address: l.Addr().String(), Modules: there}).Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		serving.Wait()
+	})
+	return l.Addr().String()
+}
+
+// The keys of a name hold for what runs under that name, also if the registry says what that
+// is, and from the moment that they are set.
+func TestKeysOfAName(t *testing.T) {
+	t.Parallel()
+	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), kitModule(t)
+	s := newStore(t)
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	for name, b := range map[string][]byte{path: wasm, path + ".minisig": bob.Sign(wasm)} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	named := func(keys ...string) *Catalog { return s.NewCatalog(map[string]File{"m": {Path: path, Keys: keys}}) }
+	if _, err := named(ann.Public).Digest("m"); !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), "module m: ") {
+		t.Errorf("the file: %v", err)
+	}
+	if _, err := named(ann.Public, bob.Public).Digest("m"); err != nil {
+		t.Errorf("the file with a key more: %v", err)
+	}
+	c := s.NewCode(nil)
+	j := simpleJob(module.Digest(wasm))
+	for _, tt := range []struct {
+		keys  []string
+		loads bool
+	}{{nil, true}, {[]string{ann.Public}, false}, {[]string{bob.Public}, true}} {
+		s.SetCatalog(named(tt.keys...))
+		if err := c.Load(t.Context(), j); (err == nil) != tt.loads || err != nil && !errors.Is(err, signature.ErrUnsigned) {
+			t.Errorf("%q: %v", tt.keys, err)
+		}
+	}
+	c.Close()
+	if len(s.modules) != 0 {
+		t.Errorf("leased: %v", s.modules)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
