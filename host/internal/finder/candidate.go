@@ -36,9 +36,9 @@ type candidate struct {
 
 	// Used by one effect at a time, and by the loop of a job that runs:
 
-	session                *session.Job
-	configNode, moduleNode registry.Node // of the definition, as last read
-	config                 job.Config    // as last shown
+	session                      *session.Job
+	root, configNode, moduleNode registry.Node // of the definition, as last read
+	config                       job.Config    // as last shown
 }
 
 func newCandidate(f *Finder, name string) *candidate {
@@ -84,7 +84,7 @@ func (c *candidate) look(anew bool) {
 	}
 }
 
-// readDefinition reads both nodes of the definition.
+// readDefinition reads both nodes of the definition, and the job's own.
 func (c *candidate) readDefinition(anew bool) error {
 	select {
 	case c.f.looks <- struct{}{}:
@@ -96,11 +96,11 @@ func (c *candidate) readDefinition(anew bool) error {
 		return err
 	}
 	config, module, _ := c.layout.Nodes()
-	nodes, err := c.readNodes(config, module)
+	nodes, err := c.readNodes(c.layout.Root(), config, module)
 	if err != nil {
 		return err
 	}
-	c.configNode, c.moduleNode = nodes[0], nodes[1]
+	c.root, c.configNode, c.moduleNode = nodes[0], nodes[1], nodes[2]
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
 // try carries out discovery.Try: it finds out whether this server may run the job, and
 // loads its code.
 func (c *candidate) try() {
-	d, err := c.layout.ReadDefinition(c.configNode, c.moduleNode)
+	d, err := c.layout.ReadDefinition(c.root, c.configNode, c.moduleNode)
 	if err != nil {
 		c.refuse(err, false)
 		return

@@ -104,9 +104,9 @@ type Definer interface {
 	// Defined is the job's definition in a view. Either part is nil if it is missing or
 	// cannot be read; the view's faults say which.
 	Defined(v *protocol.View) (config definition.Config, module *definition.Module)
-	// ReadDefinition reads both nodes, which exist. If one cannot be read, the error
-	// names its path and what was expected.
-	ReadDefinition(config, module registry.Node) (definition.Definition, error)
+	// ReadDefinition reads both nodes, which exist, and the job's own. If one cannot be
+	// read, the error names its path and what was expected.
+	ReadDefinition(root, config, module registry.Node) (definition.Definition, error)
 }
 
 // Decoder turns changed nodes into the protocol's facts.

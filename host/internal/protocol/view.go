@@ -49,6 +49,7 @@ type View struct {
 	ElectionLatch, FailoverLatch []Contender
 	Instances                    []Instance // descending by id, as ElasticJob lists them
 	Ghosts                       []ID       // nodes of instances that no session holds; they are ignored
+	Unanswered                   []ID       // those that were asked to begin, and are gone
 	Members                      []Member   // ascending by id
 	Joins                        int32      // raised by each Join of a member of ours
 	Servers                      []Server   // ascending by address
@@ -90,7 +91,7 @@ type Instance struct {
 	ID      ID
 	Owner   int64 // session
 	Version int32
-	Request int64 // revision of the trigger that waits there; 0: none does
+	Request int64 // revision of the trigger that waits for it; 0: none does
 }
 
 // Member is a live member of ours.
@@ -126,6 +127,8 @@ type Item struct {
 	Failover     ID    // the member that took the item; "" if none did
 	TakerSession int64 // session of that mark
 	Marks        int32 // running marks observed so far; a lower bound, since events can coalesce
+	// Nodes are those of the item of which only the layout asks, for its transactions.
+	Nodes NodeSet
 }
 
 // Marked reports whether the item has a running mark.

@@ -22,6 +22,8 @@ type Decoder struct {
 	items     bool // v.Items is our own copy, not a published one
 	foreign   bool // the job's own node is one of another layout
 	config    *protocol.Config
+	own       *ownNode // nil: nothing of the configuration is in the job's own node
+	names     *names   // nil: no mark or request names a member
 	pending   pending
 	faults    faults
 	records   spelling.Records
@@ -31,7 +33,14 @@ type Decoder struct {
 // NewDecoder is a decoder that has seen no node. It shares records with other decoders
 // unless records is nil.
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
-	return &Decoder{j: j, v: &protocol.View{}, records: records}
+	d := &Decoder{j: j, v: &protocol.View{}, records: records}
+	if j.added != nil {
+		d.names = newNames()
+	}
+	if j.added != nil && j.added.Root {
+		d.own = &ownNode{}
+	}
+	return d
 }
 
 // renew makes v our own.
@@ -46,6 +55,7 @@ func (d *Decoder) renew() {
 // View publishes the facts as a new view.
 func (d *Decoder) View() *protocol.View {
 	d.renew()
+	d.resolve()
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
@@ -69,6 +79,10 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		err := d.j.dialect.Root(n)
 		d.foreign = err != nil
 		d.faults.set("", err)
+		if d.own != nil {
+			d.own.root = n
+			d.configured(d.own.config)
+		}
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root)
@@ -92,7 +106,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case NodeFailoverItems:
 		d.faults.others(rel, n.Children)
 	case NodeModule:
-		v.HasModule, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), version(n), ""
+		v.HasModule, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), VersionOf(n), ""
 		var m definition.Module
 		var err error
 		if n.Exists {
@@ -140,11 +154,18 @@ func round(n registry.Node) protocol.Round {
 	return r
 }
 
+// ownNode is the job's own node and that of the configuration, of which each has a part.
+type ownNode struct{ root, config registry.Node }
+
 func (d *Decoder) configured(n registry.Node) {
 	v := d.v
-	v.ConfigVersion, v.ConfigModified, v.ConfigSets = version(n), n.Stat.Modified, n.Stat.Version
-	v.Definition.Config = spelling.Spelled(n.Data)
-	c, err := d.j.decodeConfig(n)
+	var root registry.Node
+	if d.own != nil {
+		d.own.config, root = n, d.own.root
+	}
+	v.ConfigVersion, v.ConfigModified, v.ConfigSets = d.j.dialect.Version(root, n), n.Stat.Modified, n.Stat.Version
+	v.Definition.Config = spelling.Spelled(d.j.dialect.Text(root, n))
+	c, err := d.j.decodeConfig(root, n)
 	d.faults.set(NodeConfig, err)
 	d.config = c
 }
@@ -191,6 +212,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case NodeInstances:
+		d.names.unsettle()
 		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version}
 		if d.j.dialect.Requested(n) {
 			in.Request = n.Stat.Modified
@@ -199,6 +221,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
 	case NodeMembers:
+		d.names.unsettle()
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		member := spelling.DecodeMember(n.Data)
@@ -225,7 +248,9 @@ func (d *Decoder) child(rel string, n registry.Node) {
 			v.MarksChanged[i] = n.Stat.ChildrenChanged
 		}
 	default:
-		d.mark(parent, name, n)
+		if !d.names.asked(parent, name, n) {
+			d.mark(parent, name, n)
+		}
 	}
 }
 
@@ -250,6 +275,7 @@ func (d *Decoder) shards(n registry.Node) {
 			d.v.Items[i] = protocol.Item{}
 		}
 	}
+	d.names.forget(d.v.Items)
 }
 
 // grow makes v.Items our own and at least n long.
@@ -275,6 +301,7 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 		return
 	}
 	d.grow(0)
+	d.names.mark(i, name, n)
 	it := &d.v.Items[i]
 	switch name {
 	case MarkInstance:

@@ -12,11 +12,11 @@ import (
 
 // decodeConfig reads the config node; a missing one is nil. A configuration by which no
 // member could run the job is an error.
-func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
+func (j Job) decodeConfig(root, n registry.Node) (*protocol.Config, error) {
 	if !n.Exists {
 		return nil, nil
 	}
-	c, err := j.parse(n)
+	c, err := j.parse(root, n)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +34,11 @@ func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 }
 
 // parse reads a configuration that exists.
-func (j Job) parse(n registry.Node) (definition.Config, error) {
+func (j Job) parse(root, n registry.Node) (definition.Config, error) {
 	if len(n.Children) > 0 {
 		return nil, j.otherLayout(true)
 	}
-	return j.dialect.Parse(n.Data)
+	return j.dialect.Parse(j.dialect.Text(root, n))
 }
 
 // named refuses the configuration of another job.

@@ -14,11 +14,14 @@ func (j Job) Nodes() (config, module, members string) {
 	return j.at(NodeConfig), j.at(NodeModule), j.at(NodeMembers)
 }
 
-// ReadDefinition reads both nodes of a job, which exist. If one cannot be read, the
-// error names its path and what was expected.
-func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition, error) {
+// ReadDefinition reads both nodes of a job, which exist, and the job's own. If one cannot
+// be read, the error names its path and what was expected.
+func (j Job) ReadDefinition(root, config, module registry.Node) (definition.Definition, error) {
 	var d definition.Definition
-	c, err := j.parse(config)
+	if err := j.dialect.Root(root); err != nil {
+		return d, fmt.Errorf("%s: %w", j.root, err)
+	}
+	c, err := j.parse(root, config)
 	if err != nil {
 		return d, fmt.Errorf("%s: %w", j.at(NodeConfig), err)
 	}
@@ -56,7 +59,7 @@ func (t *transaction) define(m protocol.Define) {
 		config = t.dialect.SetConfig(t.Job, m.Config, t.v.ConfigVersion)
 	}
 	t.fenced("define/config", config...)
-	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
+	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", NodeVersion(t.v.ModuleVersion))}
 	switch {
 	case !t.v.HasModule && m.Module == nil:
 		module.Kind = registry.Absent
@@ -72,5 +75,5 @@ func (t *transaction) define(m protocol.Define) {
 // joined since, which may not have that module.
 func (t *transaction) switchModule() {
 	t.noneJoined("switch/joins")
-	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
+	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", NodeVersion(t.v.ModuleVersion)))
 }

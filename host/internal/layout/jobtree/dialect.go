@@ -7,19 +7,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Dialect is what one layout names and writes in its own way. Layouts 2.1 and 3 differ in
-// that, and layout 3 has more nodes (trigger, failovering), which no dialect adds yet, and
-// marks that name a member, which no dialect reads. Layouts 2.0 and 1 identify members by
-// their addresses: they keep registrations, owners and marks elsewhere, of which a dialect
-// can write the registrations alone. Operations carry the versions that their nodes must
-// have; the transaction gives them the names of their fences.
+// Dialect is what one layout names and writes in its own way. Layouts 2.0 and 1 identify
+// members by their addresses: they keep registrations, owners and marks elsewhere, of
+// which a dialect can write the registrations alone. Operations carry the versions that
+// their nodes must have; the transaction gives them the names of their fences.
 type Dialect interface {
 	// Name is the layout's, as a job's configuration has it.
 	Name() string
 	// Root says why the job's own node is not one of this layout; nil: it may be.
 	Root(n registry.Node) error
+	// Added are the nodes that only this layout has; nil: none.
+	Added() *Added
 	Configurer
-	ConfigWriter
+	ConfigNodes
 	Registrar
 	Requester
 }
@@ -39,8 +39,12 @@ type Configurer interface {
 	Mask(text []byte) string
 }
 
-// ConfigWriter spells the operations that write and check a configuration.
-type ConfigWriter interface {
+// ConfigNodes spells where a configuration is kept.
+type ConfigNodes interface {
+	// Text is the configuration that these nodes hold, and Version changes with it. Only
+	// layouts whose Added says so are given the job's own node.
+	Text(root, config registry.Node) []byte
+	Version(root, config registry.Node) protocol.Version
 	// CreateConfig and SetConfig write a configuration. SetConfig and CheckConfig refuse
 	// a transaction if its version is not the one in the view.
 	CreateConfig(j Job, c protocol.Spelled) []registry.Op
@@ -58,8 +62,8 @@ type Registrar interface {
 	// Disabled reads it.
 	Server(disabled bool) string
 	Disabled(server registry.Node) bool
-	// Running marks an item as running.
-	Running(j Job, self job.InstanceID, item int) registry.Op
+	// Running marks an item as running; failover is the job's setting.
+	Running(j Job, self job.InstanceID, item int, failover bool) registry.Op
 }
 
 // Requester spells what is asked of an instance.

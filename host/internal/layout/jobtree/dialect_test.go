@@ -20,6 +20,7 @@ type otherDialect struct{ jobtree.OneNode }
 func (otherDialect) Name() string                                     { return "other" }
 func (otherDialect) Root(registry.Node) error                         { return nil }
 func (otherDialect) FromJob(job.Config) definition.Config             { return nil }
+func (otherDialect) Added() *jobtree.Added                            { return nil }
 func (otherDialect) Parse([]byte) (definition.Config, error)          { return nil, errors.New("not this one") }
 func (otherDialect) Update([]byte, definition.Config) ([]byte, error) { return nil, nil }
 func (otherDialect) Rules(definition.Config) protocol.Config          { return protocol.Config{} }
@@ -32,7 +33,7 @@ func (otherDialect) request(j jobtree.Job, in protocol.Instance) string {
 func (otherDialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.At("here/" + id.IP()), Data: []byte("id: " + string(id))}}
 }
-func (otherDialect) Running(j jobtree.Job, self job.InstanceID, i int) registry.Op {
+func (otherDialect) Running(j jobtree.Job, self job.InstanceID, i int, _ bool) registry.Op {
 	return registry.Op{Kind: registry.Create, Path: j.Item(i, jobtree.MarkRunning), Data: []byte(self)}
 }
 

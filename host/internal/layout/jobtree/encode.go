@@ -113,9 +113,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Leave:
 		t.leave(m)
 	case protocol.RequestTrigger:
-		for _, id := range m.To {
-			t.request("request-trigger/request", id, true)
-		}
+		t.requestAll(m.To)
 	case protocol.SetPaused:
 		t.present(j.at(NodePaused), m.Paused)
 	case protocol.DisableItem:

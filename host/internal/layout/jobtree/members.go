@@ -44,6 +44,19 @@ func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	}
 }
 
+// requestAll asks instances to begin. Requests to members that are gone go.
+func (t *transaction) requestAll(to []job.InstanceID) {
+	for _, id := range t.v.Unanswered {
+		t.delete(t.at(NodeTrigger)+"/"+string(id), registry.AnyVersion)
+	}
+	if t.added != nil && t.added.Trigger {
+		t.makeParents(NodeTrigger)
+	}
+	for _, id := range to {
+		t.request("request-trigger/request", id, true)
+	}
+}
+
 func (t *transaction) disableServer(m protocol.DisableServer) {
 	for _, s := range t.v.Servers {
 		if s.IP == m.IP {

@@ -128,7 +128,7 @@ func (t *transaction) clearItem(i int) {
 		mark  string
 	}{
 		{it.Owner != "", MarkInstance}, {it.Marked(), MarkRunning}, {it.Misfire, MarkMisfire},
-		{it.Disabled, MarkDisabled}, {it.Failover != "", MarkFailover},
+		{it.Disabled, MarkDisabled},
 	} {
 		if n.there {
 			t.delete(t.Item(i, n.mark), registry.AnyVersion)
@@ -136,5 +136,8 @@ func (t *transaction) clearItem(i int) {
 	}
 	if backfillIn(t.v.Backfills, i) != nil {
 		t.delete(t.backfillOf(i), registry.AnyVersion)
+	}
+	if it.Failover != "" {
+		t.deleteTaken(i)
 	}
 }

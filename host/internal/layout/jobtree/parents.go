@@ -10,7 +10,7 @@ import (
 // number here.
 var parents = []string{
 	NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns,
-	NodeAssignment, NodeSharding, NodeFailover, NodeFailoverItems, NodeFailoverLatch,
+	NodeAssignment, NodeSharding, NodeFailover, NodeFailoverItems, NodeFailoverLatch, NodeTrigger,
 }
 
 // parent notes whether a parent exists. Other nodes it ignores.

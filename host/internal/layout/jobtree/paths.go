@@ -17,12 +17,13 @@ type Job struct {
 	root      string // /{namespace}/{job}
 	without   string // the fence that is left out; "": none is
 	dialect   Dialect
+	added     *Added
 }
 
 // New is a job in a namespace, which may contain slashes.
 func New(d Dialect, namespace, name string) Job {
 	ns := "/" + strings.Trim(namespace, "/")
-	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name, dialect: d}
+	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name, dialect: d, added: d.Added()}
 }
 
 // Namespace lists the nodes that must exist above every job, outermost first.
@@ -65,6 +66,7 @@ const (
 	NodePaused         = "wasm/paused"
 	NodeFires          = "wasm/fires"
 	NodeItems          = "wasm/items"
+	NodeTrigger        = "trigger" // in layout 3
 
 	MarkRunning  = "running"
 	MarkMisfire  = "misfire"
@@ -73,6 +75,8 @@ const (
 	MarkInstance = "instance"
 	MarkSeal     = "instance/wasm" // of item 0, whose owner's node is the first that ElasticJob deletes when it assigns
 	MarkState    = "state"
+
+	MarkFailovering = "failovering" // in layout 3
 )
 
 // Root is the node of the job, above all others of it.
@@ -117,22 +121,30 @@ var watched = []string{
 	NodeModule, NodeMembers, NodeAssignment, NodeRuns, NodePaused, NodeFires,
 }
 
+// marks is read only, too.
+var marks = []string{MarkInstance, MarkRunning, MarkMisfire, MarkDisabled, MarkFailover}
+
 // Watched lists the nodes from which a mirror of a job starts, by their names
 // below the job's own, which is the first and has none. The node "wasm" itself
 // is not among them: every transaction sets it, to learn its own revision, and
 // that must wake no member. Callers do not change the list.
-func (Job) Watched() []string { return watched }
+func (j Job) Watched() []string {
+	if j.added != nil {
+		return j.added.watched
+	}
+	return watched
+}
 
 // Below is the mirror's rule of what lies below a node, by names as in Watched.
 // The marks of an item are named whether they exist or not: their creation is
 // then one event, not two.
-func (Job) Below(name string, n registry.Node) []string {
+func (j Job) Below(name string, n registry.Node) []string {
 	if !n.Exists {
 		return nil
 	}
 	var below []string
 	switch name {
-	case NodeServers, NodeInstances, NodeMembers, NodeRuns:
+	case NodeServers, NodeInstances, NodeMembers, NodeRuns, NodeTrigger:
 		below = make([]string, 0, len(n.Children))
 		for _, c := range n.Children {
 			below = append(below, name+"/"+c)
@@ -146,7 +158,10 @@ func (Job) Below(name string, n registry.Node) []string {
 			}
 		}
 	case NodeSharding:
-		marks := [...]string{MarkInstance, MarkRunning, MarkMisfire, MarkDisabled, MarkFailover}
+		marks := marks
+		if j.added != nil {
+			marks = j.added.marks
+		}
 		below = make([]string, 0, len(n.Children)*len(marks))
 		for _, c := range n.Children {
 			if _, ok := spelling.ItemNumber(c); ok {

@@ -22,7 +22,7 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 	}
 	for _, i := range m.Failover {
-		t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
+		t.deleteTaken(i)
 	}
 }
 
@@ -40,7 +40,7 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {
-			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
+			t.running(m.Self, i)
 		}
 	}
 	for _, i := range m.Unmark {
@@ -86,8 +86,31 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 		}
 		if it.Failover == self && it.TakerSession == session {
-			t.delete(t.Item(i, MarkFailover), registry.AnyVersion)
+			t.deleteTaken(i)
 		}
+	}
+}
+
+// running marks an item as running.
+func (t *transaction) running(self job.InstanceID, item int) {
+	t.ops = append(t.ops, t.dialect.Running(t.Job, self, item, t.v.Config != nil && t.v.Config.Failover))
+}
+
+// taken marks an item as taken over, and deleteTaken deletes what says so.
+func (t *transaction) taken(self job.InstanceID, item int) {
+	t.ephemeral(t.Item(item, MarkFailover), string(self))
+	if t.added != nil && t.added.Failovering {
+		t.create(t.Item(item, MarkFailovering), string(self))
+	}
+}
+
+func (t *transaction) deleteTaken(item int) {
+	there := t.v.Items[item].Nodes
+	if !there.Has(onlyFailovering) {
+		t.delete(t.Item(item, MarkFailover), registry.AnyVersion)
+	}
+	if there.Has(failovering) {
+		t.delete(t.Item(item, MarkFailovering), registry.AnyVersion)
 	}
 }
 
@@ -144,9 +167,9 @@ func (t *transaction) takeOver(m protocol.Take) {
 	t.checkRuns("take/records", m.Check)
 	t.deletePending(m.Items)
 	for _, i := range m.Items {
-		t.ephemeral(t.Item(i, MarkFailover), string(m.Self))
+		t.taken(m.Self, i)
 		if m.Monitor {
-			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
+			t.running(m.Self, i)
 		}
 	}
 	if m.Place != "" {

@@ -17,4 +17,10 @@ const (
 func (j Job) MaxNodes() int { return (spelling.MaxBytes - spelling.MaxValues) / j.NodeBytes() }
 
 // NodeBytes is the size of one such node as it is sent.
-func (j Job) NodeBytes() int { return len(j.root) + tailBytes + idBytes + nodeBytes }
+func (j Job) NodeBytes() int {
+	n := len(j.root) + tailBytes + idBytes + nodeBytes
+	if j.added != nil && j.added.Failovering {
+		n += n / 2 // a run that is taken over has three nodes, of which the core counts two
+	}
+	return n
+}

@@ -8,14 +8,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// version is the version of a part of the definition that is kept in one node.
-func version(n registry.Node) protocol.Version {
+// VersionOf is the version of a part of the definition that is kept in one node.
+func VersionOf(n registry.Node) protocol.Version {
 	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
 }
 
-// nodeVersion is the version that the part's node must have. For a part that was never
+// NodeVersion is the version that the part's node must have. For a part that was never
 // read it is one that no node has.
-func nodeVersion(v protocol.Version) int32 {
+func NodeVersion(v protocol.Version) int32 {
 	n, err := strconv.ParseInt(string(v), 10, 32)
 	if err != nil {
 		return impossibleVersion
@@ -26,17 +26,23 @@ func nodeVersion(v protocol.Version) int32 {
 // OneNode is a configuration that is kept in one node.
 type OneNode struct{}
 
-// CreateConfig implements ConfigWriter.
+// Text implements ConfigNodes.
+func (OneNode) Text(_, config registry.Node) []byte { return config.Data }
+
+// Version implements ConfigNodes.
+func (OneNode) Version(_, config registry.Node) protocol.Version { return VersionOf(config) }
+
+// CreateConfig implements ConfigNodes.
 func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	return []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: spelling.Bytes(c)}}
 }
 
-// SetConfig implements ConfigWriter.
+// SetConfig implements ConfigNodes.
 func (OneNode) SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op {
-	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: nodeVersion(have)}}
+	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: NodeVersion(have)}}
 }
 
-// CheckConfig implements ConfigWriter.
+// CheckConfig implements ConfigNodes.
 func (OneNode) CheckConfig(j Job, have protocol.Version) []registry.Op {
-	return []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: nodeVersion(have)}}
+	return []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: NodeVersion(have)}}
 }

@@ -34,6 +34,8 @@ func (dialect) Root(n registry.Node) error {
 	return nil
 }
 
+func (dialect) Added() *jobtree.Added { return nil }
+
 func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
 
 func (dialect) Parse(text []byte) (definition.Config, error) {
@@ -111,6 +113,6 @@ func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
 }
 
-func (dialect) Running(j jobtree.Job, _ job.InstanceID, item int) registry.Op {
+func (dialect) Running(j jobtree.Job, _ job.InstanceID, item int, _ bool) registry.Op {
 	return registry.Op{Kind: registry.CreateEphemeral, Path: j.Item(item, jobtree.MarkRunning), Data: []byte{}}
 }

@@ -61,6 +61,13 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 }
 
+// nodes3 are ElasticJob's that layout 3 spells otherwise, or has alone.
+var nodes3 = []nodeRow{
+	{jobtree.NodeTrigger + "/{id}", persistent, "empty: the member is to begin its items", mutations(protocol.RequestTrigger{}), mutations(protocol.Begin{}, protocol.Leave{}, "RequestTrigger, if the member is gone")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, "P with failover, else E", "`id` of the member that runs it; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkFailovering, persistent, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+}
+
 var ourNodes = []nodeRow{
 	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
 	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
@@ -249,7 +256,7 @@ func nodesPage() []byte {
 	for _, part := range []struct {
 		heading string
 		rows    []nodeRow
-	}{{"ElasticJob's", theirNodes}, {"Ours", ourNodes}} {
+	}{{"ElasticJob's", theirNodes}, {"ElasticJob's in layout 3, where they differ", nodes3}, {"Ours", ourNodes}} {
 		fmt.Fprintf(&b, "\n## %s\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", part.heading)
 		for _, r := range part.rows {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))

@@ -1,0 +1,34 @@
+package jobtree
+
+import "slices"
+
+// Added are nodes that not all layouts have, and what names a member there. Create it
+// with Adding: jobs share it, and nobody changes it.
+type Added struct {
+	// Root: a part of the configuration is in the job's own node.
+	Root bool
+	// Trigger: what is asked of a member is a node of its own.
+	Trigger bool
+	// Failovering: who has taken over an item is told by a node that outlives its session.
+	Failovering bool
+
+	watched, marks []string
+}
+
+// Adding completes what a layout adds.
+func Adding(a Added) *Added {
+	a.watched, a.marks = slices.Clone(watched), slices.Clone(marks)
+	if a.Trigger {
+		a.watched = append(a.watched, NodeTrigger)
+	}
+	if a.Failovering {
+		a.marks = append(a.marks, MarkFailovering)
+	}
+	return &a
+}
+
+// Nodes of an item, as Item.Nodes numbers them.
+const (
+	failovering     = iota // the node is there
+	onlyFailovering        // it alone says who has taken the item over
+)

@@ -1,0 +1,134 @@
+package jobtree
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// names are the nodes that name a member and that no session need hold. They count as if
+// the session of that member held them. A nil *names takes nothing.
+type names struct {
+	requests map[job.InstanceID]int64 // what is asked of a member, by the revision that wrote it
+	items    map[int]said
+	settled  bool // the view shows what they say
+}
+
+// said is what the marks of an item say.
+type said struct {
+	running     job.InstanceID // by a mark that no session holds
+	taker       job.InstanceID // by the failover mark
+	session     int64          // that holds the failover mark
+	failovering job.InstanceID
+}
+
+func newNames() *names {
+	return &names{requests: map[job.InstanceID]int64{}, items: map[int]said{}}
+}
+
+// unsettle: a member has come or gone.
+func (s *names) unsettle() {
+	if s != nil {
+		s.settled = false
+	}
+}
+
+// asked takes a node that asks a member to begin. It reports whether it is one.
+func (s *names) asked(parent, name string, n registry.Node) bool {
+	if s == nil || parent != NodeTrigger {
+		return false
+	}
+	s.settled = false
+	id := job.InstanceID(shared(name))
+	if delete(s.requests, id); n.Exists {
+		s.requests[id] = n.Stat.Created
+	}
+	return true
+}
+
+// mark takes a mark of an item.
+func (s *names) mark(item int, mark string, n registry.Node) {
+	if s == nil {
+		return
+	}
+	says := s.items[item]
+	switch mark {
+	case MarkRunning:
+		if says.running = ""; n.Stat.Owner == 0 {
+			says.running = named(n)
+		}
+	case MarkFailover:
+		says.taker, says.session = named(n), int64(n.Stat.Owner)
+	case MarkFailovering:
+		says.failovering = named(n)
+	default:
+		return
+	}
+	s.items[item], s.settled = says, false
+}
+
+// forget drops what was said of items that are gone.
+func (s *names) forget(items []protocol.Item) {
+	if s == nil {
+		return
+	}
+	maps.DeleteFunc(s.items, func(i int, _ said) bool { return i >= len(items) || !items[i].Exists })
+}
+
+// resolve tells the view what the names say.
+func (d *Decoder) resolve() {
+	s := d.names
+	if s == nil || s.settled {
+		return
+	}
+	s.settled = true
+	if len(s.items) > 0 {
+		d.grow(0)
+	}
+	for i, says := range s.items {
+		d.resolveItem(&d.v.Items[i], says)
+		if says == (said{}) {
+			delete(s.items, i)
+		}
+	}
+	d.v.Instances, d.v.Unanswered = slices.Clone(d.v.Instances), nil
+	for k := range d.v.Instances {
+		d.v.Instances[k].Request = s.requests[d.v.Instances[k].ID]
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
+		if d.sessionOf(id) == 0 {
+			d.v.Unanswered = append(d.v.Unanswered, id)
+		}
+	}
+}
+
+func (d *Decoder) resolveItem(it *protocol.Item, says said) {
+	if says.running != "" {
+		it.Running = d.sessionOf(says.running)
+		it.Abandoned = it.Running == 0
+	}
+	it.Failover, it.TakerSession = says.taker, says.session
+	alone := says.taker == "" && says.failovering != ""
+	it.Nodes.Set(failovering, says.failovering != "")
+	if it.Nodes.Set(onlyFailovering, alone); alone {
+		it.Failover, it.TakerSession = says.failovering, d.sessionOf(says.failovering)
+	}
+}
+
+// sessionOf is the session of a member; 0: there is no such member.
+func (d *Decoder) sessionOf(id job.InstanceID) int64 {
+	for k := range d.v.Members {
+		if d.v.Members[k].ID == id {
+			return d.v.Members[k].Owner
+		}
+	}
+	for k := range d.v.Instances {
+		if d.v.Instances[k].ID == id {
+			return d.v.Instances[k].Owner
+		}
+	}
+	return 0
+}
