@@ -52,9 +52,11 @@ const (
 	maxArgs = 1_000
 )
 
-// Layout21 is the registry layout of ElasticJob-Lite 2.1, the only one that
-// this release speaks.
-const Layout21 = "2.1"
+// The registry layouts that this release speaks: those of ElasticJob-Lite 2.1 and 3.
+const (
+	Layout21 = "2.1"
+	Layout3  = "3"
+)
 
 // FieldError is one fault of a Config.
 type FieldError struct {

@@ -1,0 +1,222 @@
+package snakeyaml
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// width is the column behind which a text goes on in the next line.
+const width = 80
+
+// maxKey is how long a name may be that is written before a colon.
+const maxKey = 122
+
+// AppendText appends a line, or several, that give a key the value of a text. depth is
+// how many mappings the key is in, from 0.
+func AppendText(b []byte, depth int, key, text string) ([]byte, error) {
+	if !utf8.ValidString(text) || !utf8.ValidString(key) {
+		return nil, fmt.Errorf("%.100q: it is not UTF-8", key)
+	}
+	for _, r := range key + text {
+		if !printable(r) {
+			return nil, fmt.Errorf("%.100q: it has the control character %U", key, r)
+		}
+	}
+	name := []rune(key)
+	if s := shapeOf(name); len(name) == 0 || s.breaks || units(name) > maxKey {
+		return nil, fmt.Errorf("%.100q: a key is at most %d signs in one line", key, maxKey)
+	}
+	w := writer{b: append(b, strings.Repeat("  ", depth)...), column: 2 * depth, indent: 2 * (depth + 1)}
+	w.scalar(name, true)
+	w.put(":", " ")
+	if w.scalar([]rune(text), false); !w.ended {
+		w.b = append(w.b, '\n')
+	}
+	return w.b, nil
+}
+
+// AppendWord appends a line that gives a key a value that needs no quotes.
+func AppendWord(b []byte, key string, value any) []byte {
+	return fmt.Appendf(b, "%s: %v\n", key, value)
+}
+
+// writer writes one entry of a mapping.
+type writer struct {
+	b      []byte
+	column int
+	indent int  // of what a text goes on with in the next line
+	ended  bool // a break of the text has ended the line
+}
+
+// units is how many of Java's chars a text has.
+func units(text []rune) int {
+	n := len(text)
+	for _, r := range text {
+		if r >= 0x10000 {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *writer) put(texts ...string) {
+	for _, t := range texts {
+		w.b = append(w.b, t...)
+		w.column += units([]rune(t))
+	}
+}
+
+func (w *writer) runes(text []rune) { w.put(string(text)) }
+
+// next begins the next line, where the text goes on.
+func (w *writer) next() {
+	w.b = append(w.b, '\n')
+	w.b = append(w.b, strings.Repeat(" ", w.indent)...)
+	w.column = w.indent
+}
+
+// scalar writes a text in the first style that can hold it. A key stays in one line.
+func (w *writer) scalar(text []rune, key bool) {
+	s := shapeOf(text)
+	switch {
+	case len(text) == 0:
+		w.put("''")
+	case s.breaks && s.literal():
+		w.literal(text)
+	case s.breaks:
+		w.double(text, !key)
+	case s.plain() && isText(string(text)):
+		w.plain(text, !key)
+	case s.quoted():
+		w.single(text, !key)
+	default:
+		w.double(text, !key)
+	}
+}
+
+// plain writes a text without quotes. It goes on in the next line in place of a blank
+// that stands alone.
+func (w *writer) plain(text []rune, split bool) {
+	for i := 0; i < len(text); {
+		end := i + 1
+		for end < len(text) && (text[end] == ' ') == (text[i] == ' ') {
+			end++
+		}
+		if text[i] == ' ' && end == i+1 && w.column > width && split {
+			w.next()
+		} else {
+			w.runes(text[i:end])
+		}
+		i = end
+	}
+}
+
+// single writes a text in single quotes.
+func (w *writer) single(text []rune, split bool) {
+	w.put("'")
+	for i := 0; i < len(text); {
+		end := i + 1
+		for end < len(text) && (text[end] == ' ') == (text[i] == ' ') {
+			end++
+		}
+		if text[i] == ' ' && end == i+1 && w.column > width && split && i > 0 && end < len(text) {
+			w.next()
+		} else {
+			w.quoted(text[i:end])
+		}
+		i = end
+	}
+	w.put("'")
+}
+
+func (w *writer) quoted(text []rune) {
+	for i, part := range strings.Split(string(text), "'") {
+		if i > 0 {
+			w.put("''")
+		}
+		w.put(part)
+	}
+}
+
+var escapes = map[rune]string{
+	'\x00': "0", '\a': "a", '\b': "b", '\t': "t", '\n': "n", '\v': "v", '\f': "f", '\r': "r", '\x1b': "e",
+	'"': `"`, '\\': `\`, '\u0085': "N", '\u00a0': "_", '\u2028': "L", '\u2029': "P",
+}
+
+// double writes a text in double quotes, where a backslash ends a line that goes on.
+func (w *writer) double(text []rune, split bool) {
+	w.put(`"`)
+	total, at := units(text), 0 // in Java's chars
+	start := 0                  // what is behind it has not been written
+	flush := func(end int) {
+		if start < end {
+			w.runes(text[start:end])
+			start = end
+		}
+	}
+	for i, r := range text {
+		if strings.ContainsRune("\"\\\u0085\u2028\u2029\ufeff", r) || r < ' ' || r > '~' {
+			flush(i)
+			switch name, ok := escapes[r]; {
+			case ok:
+				w.put(`\`, name)
+			case printable(r):
+				w.put(string(r))
+			default:
+				w.put(`\u`, strconv.FormatInt(int64(r)+0x10000, 16)[1:])
+			}
+			start = i + 1
+		}
+		if r >= 0x10000 {
+			at++
+		}
+		waiting := -1 // it has been written
+		if start <= i {
+			waiting = units(text[start:i])
+		}
+		if 0 < at && at < total-1 && (r == ' ' || start >= i) && w.column+waiting > width && split {
+			flush(i)
+			w.put(`\`)
+			w.next()
+			if start < len(text) && text[start] == ' ' {
+				w.put(`\`)
+			}
+		}
+		at++
+	}
+	flush(len(text))
+	w.put(`"`)
+}
+
+// literal writes a text of several lines as it is.
+func (w *writer) literal(text []rune) {
+	w.put("|")
+	if text[0] == ' ' || isBreak(text[0]) {
+		w.put("2")
+	}
+	switch n := len(text); {
+	case !isBreak(text[n-1]):
+		w.put("-")
+	case n == 1 || isBreak(text[n-2]):
+		w.put("+")
+	}
+	w.b = append(w.b, '\n')
+	for i := 0; i < len(text); {
+		end := i
+		for end < len(text) && isBreak(text[end]) {
+			end++
+		}
+		w.b = append(w.b, string(text[i:end])...)
+		if i = end; i == len(text) {
+			w.ended = true
+			return
+		}
+		for end < len(text) && !isBreak(text[end]) {
+			end++
+		}
+		w.b = append(append(w.b, strings.Repeat(" ", w.indent)...), string(text[i:end])...)
+		i = end
+	}
+}

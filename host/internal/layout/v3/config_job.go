@@ -1,0 +1,124 @@
+package v3
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// WasmClass stands for the class of a job that has none in Java.
+const WasmClass = "wasmjobd.WasmJob"
+
+const average = "AVG_ALLOCATION"
+
+// types has the types that ElasticJob 3 knows for the other names of the strategies: ours
+// and the classes of version 2.1.
+func types(name string) string {
+	const classes = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	switch name {
+	case "average", classes + "AverageAllocationJobShardingStrategy":
+		return average
+	case "odevity", classes + "OdevitySortByNameJobShardingStrategy":
+		return "ODEVITY"
+	case "rotate", "round-robin", "round_robin", classes + "RotateServerByNameJobShardingStrategy":
+		return "ROUND_ROBIN"
+	}
+	return name
+}
+
+// sameStrategy reports whether two types assign alike: none is the average one.
+func sameStrategy(a, b string) bool { return cmp.Or(a, average) == cmp.Or(b, average) }
+
+// handlers are the types of ElasticJob for what becomes of an error, by our word.
+var handlers = map[job.ErrorHandler]string{job.ThrowErrors: "THROW", job.IgnoreErrors: "IGNORE"}
+
+// FromJob returns the configuration that Java members read of a job of ours: its class,
+// or one that stands for all jobs in Wasm. The command line of a script is a command of
+// the operating system; for a module it is empty, and a Java member refuses to run it.
+func FromJob(j job.Config) Config {
+	c := Default()
+	c.JobName, c.Class = j.Name, cmp.Or(j.Class, WasmClass)
+	switch j.Kind {
+	case job.Simple:
+	case job.Dataflow:
+		c.Dataflow, c.StreamingProcess = true, j.Streaming
+	case job.Script:
+		c.Class, c.ScriptCommandLine = typeScript, j.Command
+	}
+	c.Cron = j.Cron
+	if strings.HasPrefix(j.TimeZone, "GMT") {
+		c.TimeZone = j.TimeZone // ElasticJob knows no others
+	}
+	c.ShardingTotalCount = clamp32(int64(j.Shards))
+	c.ShardingItemParameters = j.ItemParams
+	c.JobParameter = j.Param
+	c.Failover = j.Failover
+	c.Misfire = j.Misfire
+	c.Description = j.Description
+	c.MonitorExecution = j.MonitorExecution
+	c.monitorPort = j.MonitorPort
+	if j.MaxClockSkew >= 0 {
+		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
+	}
+	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it out, too, where none is named
+		c.JobShardingStrategyType = types(j.Strategy)
+	}
+	c.JobErrorHandlerType = handlers[j.ErrorHandler]
+	c.ReconcileIntervalMinutes = clamp32(int64(j.ReconcileEvery / time.Minute))
+	c.Disabled = j.Disabled
+	c.Overwrite = j.Overwrite
+	return c
+}
+
+func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
+
+// Apply returns the job with the registry's configuration, which has precedence over the
+// server's own file. What the registry does not hold stays, and so does the command: the
+// right to write to the registry is no right to run programs on every server.
+func (c Config) Apply(j job.Config) job.Config {
+	if c.Dataflow && j.Kind == job.Dataflow {
+		j.Streaming = c.StreamingProcess
+	}
+	j.Cron = c.Cron
+	j.TimeZone = cmp.Or(c.TimeZone, j.TimeZone)
+	j.Shards = int(c.ShardingTotalCount)
+	j.ItemParams = c.ShardingItemParameters
+	j.Param = c.JobParameter
+	j.Failover = c.Failover
+	j.Misfire = c.Misfire
+	j.Description = c.Description
+	j.MonitorExecution = c.MonitorExecution
+	j.MonitorPort = 0
+	j.MaxClockSkew = -1
+	if c.MaxTimeDiffSeconds >= 0 {
+		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
+	}
+	if !sameStrategy(types(j.Strategy), c.JobShardingStrategyType) {
+		j.Strategy = c.JobShardingStrategyType
+	}
+	switch c.JobErrorHandlerType {
+	case "", "LOG":
+		j.ErrorHandler = job.LogErrors
+	case "THROW":
+		j.ErrorHandler = job.ThrowErrors
+	case "IGNORE":
+		j.ErrorHandler = job.IgnoreErrors
+	}
+	j.ReconcileEvery = time.Duration(max(c.ReconcileIntervalMinutes, 0)) * time.Minute
+	j.Disabled = c.Disabled
+	j.Overwrite = c.Overwrite
+	return j
+}
+
+// timeZone reports why the time zone is none of ElasticJob 3.
+func (c *Config) timeZone() error {
+	if c.TimeZone != "" && !strings.HasPrefix(c.TimeZone, "GMT") {
+		return fmt.Errorf("timeZone %.100q: expected GMT, or an offset such as GMT+08:00", c.TimeZone)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package v3
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/snakeyaml"
+)
+
+const keyExtra = "jobExtraConfigurations"
+
+// DecodeConfig reads a configuration that a Java member, its console or a person wrote;
+// class is what the job's own node holds. An empty text is no configuration: nil without
+// error.
+func DecodeConfig(class string, text []byte) (*Config, error) {
+	c, _, err := read(class, text)
+	return c, err
+}
+
+func read(class string, text []byte) (*Config, *snakeyaml.Document, error) {
+	d, err := snakeyaml.Read(text, keyExtra)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if d == nil {
+		return nil, nil, nil
+	}
+	c := &Config{Class: class, MaxTimeDiffSeconds: -1} // a flag that is missing is off, unlike the builder's
+	if err = c.take(d); err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return c, d, nil
+}
+
+// take takes all keys. As for Java the last of several counts, and one that is not known
+// is an error.
+func (c *Config) take(d *snakeyaml.Document) error {
+	fields := c.fields()
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		var err error
+		switch field := fields[e.Key].(type) {
+		case *string:
+			*field, _, err = e.Value.String()
+		case *bool:
+			*field, err = e.Value.Bool()
+		case *int32:
+			*field, err = e.Value.Int()
+		case nil:
+			err = c.takeOther(d, i)
+		}
+		if err != nil {
+			return fmt.Errorf("%.100s: %w", e.Key, err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) fields() map[string]any {
+	return map[string]any{
+		"cron": &c.Cron, "description": &c.Description, "disabled": &c.Disabled, "failover": &c.Failover,
+		"jobErrorHandlerType": &c.JobErrorHandlerType, "jobExecutorServiceHandlerType": &c.JobExecutorServiceHandlerType,
+		"jobExecutorThreadPoolSizeProviderType": &c.JobExecutorThreadPoolSizeProviderType,
+		"jobName":                               &c.JobName, "jobParameter": &c.JobParameter,
+		"jobShardingStrategyType": &c.JobShardingStrategyType, "label": &c.Label, "maxTimeDiffSeconds": &c.MaxTimeDiffSeconds,
+		"misfire": &c.Misfire, "monitorExecution": &c.MonitorExecution, "overwrite": &c.Overwrite,
+		"reconcileIntervalMinutes": &c.ReconcileIntervalMinutes, "shardingItemParameters": &c.ShardingItemParameters,
+		"shardingTotalCount": &c.ShardingTotalCount, "staticSharding": &c.StaticSharding, "timeZone": &c.TimeZone,
+	}
+}
+
+func (c *Config) takeOther(d *snakeyaml.Document, i int) error {
+	e := &d.Entries[i]
+	switch e.Key {
+	case keyExtra:
+		c.JobExtraConfigurations = string(d.Lines(i))
+		return nil
+	case "jobListenerTypes":
+		return c.takeListeners(e.Value)
+	case "props":
+		return c.takeProps(e.Value)
+	}
+	return fmt.Errorf("line %d, column %d: no release of ElasticJob 3 knows the key", e.Line, e.Column)
+}
+
+func (c *Config) takeListeners(v *snakeyaml.Value) error {
+	var types []string
+	if v.Kind != snakeyaml.List {
+		return fmt.Errorf("line %d, column %d: expected a list", v.Line, v.Column)
+	}
+	for _, one := range v.List {
+		text, set, err := one.String()
+		if err != nil || !set || text == "" || strings.ContainsAny(text, "\n") {
+			return fmt.Errorf("line %d, column %d: expected the type of a listener", one.Line, one.Column)
+		}
+		types = append(types, text)
+	}
+	c.JobListenerTypes = strings.Join(types, "\n")
+	return nil
+}
+
+func (c *Config) takeProps(v *snakeyaml.Value) error {
+	if v.Kind != snakeyaml.Mapping {
+		return fmt.Errorf("line %d, column %d: expected keys with texts", v.Line, v.Column)
+	}
+	values := map[string]string{}
+	for i := range v.Entries {
+		text, err := v.Entries[i].Value.Printed()
+		if err != nil {
+			return fmt.Errorf("%.100s: %w", v.Entries[i].Key, err)
+		}
+		values[v.Entries[i].Key] = text
+	}
+	c.setProps(values)
+	return nil
+}
+
+// UpdateConfig changes raw, the text of a configuration of that class, to the values of
+// c. Only values that differ are written anew; everything else stays as it is, byte for
+// byte: order, spelling, comments. Without a difference the result is raw itself.
+// UpdateConfig refuses what DecodeConfig or EncodeConfig refuse.
+func UpdateConfig(class string, raw []byte, c *Config) ([]byte, error) {
+	old, d, err := read(class, raw)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil {
+		return EncodeConfig(*c)
+	}
+	whole, err := EncodeConfig(*c)
+	if err != nil {
+		return nil, err
+	}
+	was, err := old.entries()
+	if err != nil {
+		return nil, fmt.Errorf("update configuration of job %.200q: %w", c.JobName, err)
+	}
+	is, _ := c.entries() // EncodeConfig has written them
+	var changes []snakeyaml.Change
+	for i := range is {
+		if string(was[i].lines) != string(is[i].lines) {
+			changes = append(changes, snakeyaml.Change{Key: is[i].key, Lines: is[i].lines})
+		}
+	}
+	if len(changes) == 0 {
+		return raw, nil
+	}
+	text, ok := d.Update(changes)
+	if !ok {
+		return whole, nil
+	}
+	if text, err = bounded(text); err != nil {
+		return nil, fmt.Errorf("update configuration of job %.200q: %w", c.JobName, err)
+	}
+	return text, nil
+}

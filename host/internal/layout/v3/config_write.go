@@ -1,0 +1,60 @@
+package v3
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/snakeyaml"
+)
+
+// entryWriter collects the entries of a configuration.
+type entryWriter struct {
+	all []entry
+	err error // the first
+}
+
+// text adds a text. ElasticJob leaves one out that is missing, and writes others even if
+// they are empty.
+func (w *entryWriter) text(key, value string, always bool) {
+	var lines []byte
+	if value != "" || always {
+		lines = w.line(nil, 0, key, value)
+	}
+	w.all = append(w.all, entry{key, lines})
+}
+
+func (w *entryWriter) line(b []byte, depth int, key, value string) []byte {
+	lines, err := snakeyaml.AppendText(b, depth, key, value)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return lines
+}
+
+func (w *entryWriter) word(key string, value any) {
+	w.all = append(w.all, entry{key, snakeyaml.AppendWord(nil, key, value)})
+}
+
+func (w *entryWriter) list(key, values string) {
+	var lines []byte
+	if values != "" {
+		lines = append(append(lines, key...), ":\n"...)
+		for value := range strings.SplitSeq(values, "\n") {
+			one := w.line(nil, 0, "k", value) // as behind a key, which is then taken off
+			lines = append(append(lines, '-'), bytes.TrimPrefix(one, []byte("k:"))...)
+		}
+	}
+	w.all = append(w.all, entry{key, lines})
+}
+
+func (w *entryWriter) props(key string, props map[string]string) {
+	var lines []byte
+	if len(props) > 0 {
+		lines = fmt.Appendf(lines, "%s:\n", key)
+		for _, name := range javaOrder(props) {
+			lines = w.line(lines, 1, name, props[name])
+		}
+	}
+	w.all = append(w.all, entry{key, lines})
+}

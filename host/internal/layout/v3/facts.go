@@ -1,0 +1,71 @@
+package v3
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Facts implements definition.Config.
+func (c Config) Facts() definition.Facts {
+	kind, word := job.Simple, "SIMPLE"
+	switch {
+	case c.Class == typeScript:
+		kind, word = job.Script, typeScript
+	case c.Dataflow:
+		kind, word = job.Dataflow, "DATAFLOW"
+	}
+	return definition.Facts{
+		Name: c.JobName, Layout: job.Layout3, Class: c.Class, Type: word, Kind: kind,
+		OnlyOurs: c.Class == WasmClass || c.Class == "" || kind == job.Script && c.ScriptCommandLine == "",
+		Strategy: c.JobShardingStrategyType, Failover: c.Failover, MonitorExecution: c.MonitorExecution, Overwrite: c.Overwrite,
+	}
+}
+
+// Adopt implements definition.Config.
+func (c Config) Adopt(from definition.Config, class string) definition.Config {
+	there, ok := from.(Config)
+	if !ok {
+		return c
+	}
+	c.JobExecutorServiceHandlerType, c.JobExecutorThreadPoolSizeProviderType = there.JobExecutorServiceHandlerType, there.JobExecutorThreadPoolSizeProviderType
+	c.JobListenerTypes, c.JobExtraConfigurations = there.JobListenerTypes, there.JobExtraConfigurations
+	c.Label, c.Props = there.Label, there.Props
+	switch there.JobErrorHandlerType {
+	case "", "THROW", "IGNORE": // which a file can say
+	default:
+		if c.JobErrorHandlerType == "" {
+			c.JobErrorHandlerType = there.JobErrorHandlerType
+		}
+	}
+	if class != "" && class == there.Class && c.Class == WasmClass {
+		c.Class = class
+	}
+	if sameStrategy(c.JobShardingStrategyType, there.JobShardingStrategyType) {
+		c.JobShardingStrategyType = there.JobShardingStrategyType
+	}
+	return c
+}
+
+// Object implements definition.Config.
+func (c Config) Object() ([]byte, error) {
+	if _, err := EncodeConfig(c); err != nil {
+		return nil, err
+	}
+	return jsonvalue.Encode(c), nil
+}
+
+// FromObject implements definition.Config.
+func (c Config) FromObject(text []byte) (definition.Config, error) {
+	var read Config
+	if err := json.Unmarshal(text, &read); err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if err := read.check(); err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return read, nil
+}

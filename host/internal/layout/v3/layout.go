@@ -1,0 +1,147 @@
+package v3
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	valueEnabled  = "ENABLED"
+	valueDisabled = "DISABLED"
+
+	maxClass = 1024 // bytes
+)
+
+// NewJob is the spelling of a job in a namespace, which may contain slashes.
+func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
+
+// dialect is what layout 3 spells in its own way.
+type dialect struct{}
+
+var added = jobtree.Adding(jobtree.Added{Root: true, Trigger: true, Failovering: true})
+
+func (dialect) Name() string { return job.Layout3 }
+
+func (dialect) Added() *jobtree.Added { return added }
+
+// Root refuses what cannot be a class. A blank node is one that members of ElasticJob
+// take, too.
+func (dialect) Root(n registry.Node) error {
+	class := string(n.Data)
+	switch {
+	case class == typeHTTP:
+		return errors.New("it is a job of the type HTTP, which this release does not run: it is not touched; have a module or a script send the request")
+	case len(class) > maxClass || !utf8.ValidString(class) || strings.ContainsFunc(class, unicode.IsControl):
+		return fmt.Errorf("expected a class or SCRIPT, of at most %d bytes in one line; it is not touched", maxClass)
+	}
+	return nil
+}
+
+func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
+
+// join makes one text of class and YAML, and split takes it apart.
+func join(class string, yaml []byte) []byte {
+	return append(append(make([]byte, 0, len(class)+1+len(yaml)), class+"\n"...), yaml...)
+}
+
+func split(text []byte) (class string, yaml []byte) {
+	line, yaml, _ := bytes.Cut(text, []byte("\n"))
+	return string(bytes.TrimSpace(line)), yaml
+}
+
+// Parse refuses a configuration of layout 2.1, whose job's own node is empty.
+func (dialect) Parse(text []byte) (definition.Config, error) {
+	class, yaml := split(text)
+	if head := bytes.TrimSpace(bytes.TrimPrefix(yaml, []byte("\ufeff"))); class == "" && bytes.HasPrefix(head, []byte("{")) {
+		return nil, errors.New("it seems to be JSON, a job of layout 2.1; expected the YAML of layout 3; it is not touched")
+	}
+	c, err := DecodeConfig(class, yaml)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("expected the YAML of layout 3: %w", err)
+	case c == nil:
+		return nil, errors.New("it is empty, expected the YAML of layout 3")
+	case c.StaticSharding:
+		return nil, errors.New("staticSharding is true, and servers of ours always give the items of one that goes to others: write staticSharding: false")
+	}
+	return *c, c.timeZone()
+}
+
+func (dialect) Update(text []byte, of definition.Config) ([]byte, error) {
+	c := of.(Config)
+	if len(text) == 0 {
+		yaml, err := EncodeConfig(c)
+		return join(c.Class, yaml), err
+	}
+	class, yaml := split(text)
+	now, err := UpdateConfig(class, yaml, &c)
+	if err != nil {
+		return nil, err
+	}
+	if class == c.Class && len(now) == len(yaml) && (len(now) == 0 || &now[0] == &yaml[0]) {
+		return text, nil
+	}
+	return join(c.Class, now), nil
+}
+
+func (dialect) Rules(read definition.Config) protocol.Config {
+	c := read.(Config)
+	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
+	if c.MaxTimeDiffSeconds == 0 {
+		skew = 1 // the strictest
+	}
+	return protocol.Config{
+		MaxSkew: skew,
+		Total:   int(c.ShardingTotalCount), Cron: c.Cron, Strategy: c.JobShardingStrategyType,
+		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
+		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
+	}
+}
+
+// Mask hides the values of props and what extra configurations have: both may have
+// passwords.
+func (dialect) Mask(text []byte) string {
+	c, _, err := read("", text)
+	if err != nil || c == nil {
+		return fmt.Sprintf("(%d bytes that cannot be read)", len(text))
+	}
+	values := c.Props.values()
+	for name := range values {
+		values[name] = "***"
+	}
+	if c.Props = propsOf(values); c.JobExtraConfigurations != "" {
+		c.JobExtraConfigurations = "jobExtraConfigurations: '***'\n"
+	}
+	masked, err := EncodeConfig(*c)
+	if err != nil {
+		return fmt.Sprintf("(%d bytes that cannot be read)", len(text))
+	}
+	return string(masked)
+}
+
+func (dialect) Text(root, config registry.Node) []byte {
+	if !config.Exists {
+		return nil
+	}
+	return join(string(root.Data), config.Data)
+}
+
+// Version is that of both nodes.
+func (dialect) Version(root, config registry.Node) protocol.Version {
+	return jobtree.VersionOf(config) + "/" + jobtree.VersionOf(root)
+}
+
+func versions(v protocol.Version) (config, root int32) {
+	c, r, _ := strings.Cut(string(v), "/")
+	return jobtree.NodeVersion(protocol.Version(c)), jobtree.NodeVersion(protocol.Version(r))
+}

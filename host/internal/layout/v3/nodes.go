@@ -1,0 +1,94 @@
+package v3
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/snakeyaml"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// CreateConfig implements jobtree.ConfigNodes. As in ElasticJob the class comes last.
+func (dialect) CreateConfig(j jobtree.Job, c protocol.Spelled) []registry.Op {
+	class, yaml := split(spelling.Bytes(c))
+	return []registry.Op{
+		{Kind: registry.Create, Path: j.At(jobtree.NodeConfig), Data: yaml},
+		{Kind: registry.Set, Path: j.Root(), Data: []byte(class), Version: registry.AnyVersion},
+	}
+}
+
+// SetConfig implements jobtree.ConfigNodes.
+func (dialect) SetConfig(j jobtree.Job, c protocol.Spelled, have protocol.Version) []registry.Op {
+	config, root := versions(have)
+	class, yaml := split(spelling.Bytes(c))
+	return []registry.Op{
+		{Kind: registry.Set, Path: j.At(jobtree.NodeConfig), Data: yaml, Version: config},
+		{Kind: registry.Set, Path: j.Root(), Data: []byte(class), Version: root},
+	}
+}
+
+// CheckConfig implements jobtree.ConfigNodes.
+func (dialect) CheckConfig(j jobtree.Job, have protocol.Version) []registry.Op {
+	config, root := versions(have)
+	return []registry.Op{
+		{Kind: registry.Check, Path: j.At(jobtree.NodeConfig), Version: config},
+		{Kind: registry.Check, Path: j.Root(), Version: root},
+	}
+}
+
+func (dialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
+	lines, _ := snakeyaml.AppendText(nil, 0, "jobInstanceId", string(id))
+	lines, _ = snakeyaml.AppendText(lines, 0, "serverIp", id.IP())
+	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: lines}}
+}
+
+// Unregister takes back what was asked of the instance, too.
+func (d dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
+	ops := []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
+	if in.Request != 0 {
+		return append(d.Request(j, in, false), ops...)
+	}
+	return append(d.Unasked(j, in), ops...)
+}
+
+func (dialect) Server(disabled bool) string {
+	if disabled {
+		return valueDisabled
+	}
+	return valueEnabled
+}
+
+func (dialect) Disabled(server registry.Node) bool { return string(server.Data) == valueDisabled }
+
+// Requested: a request is no value of an instance's node.
+func (dialect) Requested(registry.Node) bool { return false }
+
+func request(j jobtree.Job, id job.InstanceID) string {
+	return j.At(jobtree.NodeTrigger) + "/" + string(id)
+}
+
+func (dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
+	if asked {
+		return []registry.Op{{Kind: registry.Create, Path: request(j, in.ID), Data: []byte{}}}
+	}
+	return []registry.Op{{Kind: registry.Delete, Path: request(j, in.ID), Version: registry.AnyVersion}}
+}
+
+// Unasked checks the request that was seen, or that there is none.
+func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
+	if in.Request != 0 {
+		return []registry.Op{{Kind: registry.Check, Path: request(j, in.ID), Version: registry.AnyVersion}}
+	}
+	return []registry.Op{{Kind: registry.Absent, Path: request(j, in.ID)}}
+}
+
+// Running marks with the id of the member. With failover the mark outlives the session,
+// by which members of ElasticJob see what a member that died has run.
+func (dialect) Running(j jobtree.Job, self job.InstanceID, item int, failover bool) registry.Op {
+	kind := registry.CreateEphemeral
+	if failover {
+		kind = registry.Create
+	}
+	return registry.Op{Kind: kind, Path: j.Item(item, jobtree.MarkRunning), Data: []byte(self)}
+}

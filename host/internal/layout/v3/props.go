@@ -1,0 +1,80 @@
+package v3
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+)
+
+// Props are those that have no field of Config: an object of JSON, or empty. Two that
+// have the same values are equal.
+type Props string
+
+const (
+	propStreaming = "streaming.process"
+	propCommand   = "script.command.line"
+)
+
+func propsOf(values map[string]string) Props {
+	if len(values) == 0 {
+		return ""
+	}
+	return Props(jsonvalue.Encode(values))
+}
+
+func (p Props) values() map[string]string {
+	values := map[string]string{}
+	if p != "" {
+		_ = json.Unmarshal([]byte(p), &values) // propsOf made it, or what it gives is none
+	}
+	return values
+}
+
+// props are all of a job.
+func (c *Config) props() map[string]string {
+	values := c.Props.values()
+	if c.Dataflow {
+		values[propStreaming] = strconv.FormatBool(c.StreamingProcess)
+	}
+	if c.Class == typeScript && c.ScriptCommandLine != "" {
+		values[propCommand] = c.ScriptCommandLine
+	}
+	return values
+}
+
+// setProps takes them apart.
+func (c *Config) setProps(values map[string]string) {
+	if streaming, ok := values[propStreaming]; ok {
+		c.Dataflow, c.StreamingProcess = true, strings.EqualFold(streaming, "true")
+		delete(values, propStreaming)
+	}
+	if c.Class == typeScript {
+		c.ScriptCommandLine = values[propCommand]
+		delete(values, propCommand)
+	}
+	c.Props = propsOf(values)
+}
+
+// javaOrder is the order in which Java lists the names of properties: by their place in
+// a table that is doubled whenever three quarters of it are full.
+func javaOrder(props map[string]string) []string {
+	size := int32(16)
+	for int32(len(props)) >= size/4*3 {
+		size *= 2
+	}
+	place := func(name string) int32 {
+		var hash int32
+		for _, unit := range utf16.Encode([]rune(name)) {
+			hash = 31*hash + int32(unit)
+		}
+		return (hash ^ int32(uint32(hash)>>16)) & (size - 1)
+	}
+	names := slices.Sorted(maps.Keys(props))
+	slices.SortStableFunc(names, func(a, b string) int { return int(place(a) - place(b)) })
+	return names
+}
