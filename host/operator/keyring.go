@@ -28,8 +28,8 @@ const (
 	openPatience = 10 * time.Second
 )
 
-// Keyring keeps the tokens of a cluster in the memory of a server, so that a check asks
-// the registry nothing. Create it with NewKeyring; it accepts no token before Run has read
+// Keyring keeps the tokens of a cluster, and the keys of its servers, in the memory of a
+// server, so that a check asks the registry nothing. Create it with NewKeyring; it accepts no token before Run has read
 // them.
 type Keyring struct {
 	registry registry.Registry
@@ -45,6 +45,7 @@ type Keyring struct {
 	// sessions are those of browsers. If they cannot be read, unread says why.
 	sessions clustertree.Sessions
 	unread   string
+	roll     roll
 	taken    chan struct{} // closed, and replaced, when tokens and sessions were read
 	events   int           // so many have said that the tokens may have changed
 	changed  time.Time     // of the oldest event that is not followed up; zero: none
@@ -124,6 +125,7 @@ func (k *Keyring) Run(ctx context.Context) {
 		err := k.follow(ctx)
 		k.mu.Lock()
 		k.session, k.fault = nil, "this server has no session of the registry"
+		k.roll.own, k.roll.all = nil, nil
 		k.mu.Unlock()
 		if ctx.Err() != nil {
 			return
@@ -151,7 +153,7 @@ func (k *Keyring) follow(ctx context.Context) error {
 		return failf(host.Unavailable, err, "open a session")
 	}
 	defer func() { _ = s.Close() }() // nothing is lost with it
-	for _, root := range []string{k.tree.Tokens(), k.tree.Sessions()} {
+	for _, root := range []string{k.tree.Tokens(), k.tree.Sessions(), k.tree.Servers()} {
 		if err := s.Follow(opening, root); err != nil {
 			return failf(host.Unavailable, err, "follow the tokens")
 		}
@@ -160,6 +162,9 @@ func (k *Keyring) follow(ctx context.Context) error {
 		return readError(err, "make %s", k.tree.Root())
 	}
 	if err := k.askTime(opening, s); err != nil {
+		return err
+	}
+	if err := k.newKey(); err != nil {
 		return err
 	}
 	again := time.NewTicker(lookAgain)
@@ -222,6 +227,14 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 			unread, err = e.Error(), nil // which concerns no token
 		}
 	}
+	var servers map[string]Server
+	faulty := ""
+	if err == nil {
+		servers, err = k.readServers(ctx, s)
+		if e, ok := errors.AsType[*host.Error](err); ok && e.Code != host.Unavailable {
+			faulty, err = e.Error(), nil // so does this
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e, ok := errors.AsType[*host.Error](err); ok {
@@ -232,6 +245,10 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 	}
 	k.session, k.fault, k.tokens, k.hashes = s, "", all, nil
 	k.sessions, k.unread = sessions, unread
+	if faulty != "" && faulty != k.roll.fault {
+		k.log.Warn("the other servers cannot be asked", "error", faulty)
+	}
+	k.roll.all, k.roll.fault = servers, faulty
 	close(k.taken)
 	k.taken = make(chan struct{})
 	for _, t := range all.All {

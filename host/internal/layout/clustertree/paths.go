@@ -19,6 +19,8 @@ const (
 	// NodeCancels has the newest requests to cancel runs.
 	NodeCancels = "cancels"
 	NodeAlerts  = "alerts"
+	// NodeServers has the servers that others can ask, by their keys.
+	NodeServers = "servers"
 	// NodeDeliverer is of the server that delivers alerts.
 	NodeDeliverer = "deliverer"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
@@ -60,6 +62,12 @@ func (t Tree) Alerts() string { return t.root + "/" + NodeAlerts }
 // Deliverer is the ephemeral node of the server that delivers them.
 func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
+// Servers is the node above those of the servers that others can ask.
+func (t Tree) Servers() string { return t.root + "/" + NodeServers }
+
+// Server is the ephemeral node of a server, by its key in hex.
+func (t Tree) Server(key string) string { return t.Servers() + "/" + key }
+
 // Audit is the node above the rows of the audit.
 func (t Tree) Audit() string { return t.root + "/" + NodeAudit }
 
@@ -77,7 +85,7 @@ func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string
 // Named are the root and the nodes right below it that have a name of their own.
 func (t Tree) Named() []string {
 	all := []string{t.root}
-	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts} {
+	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers} {
 		all = append(all, t.root+"/"+name)
 	}
 	return all

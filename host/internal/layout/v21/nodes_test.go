@@ -89,6 +89,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins so, the oldest first; [keys](#keys)", mutations("a trigger with a key"), mutations("an operator deletes the root")},
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
 	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
+	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others, by its public key of Ed25519 in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -175,7 +176,7 @@ var valueKeys = []struct {
 	}},
 	{"`" + jobtree.NodeMembers + "/{id}`", [][2]string{
 		{"labels", "what strategies are told of the server"},
-		{"address", "where the server gives modules to others"},
+		{"address", "where the server gives modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
 		{"defines", "its own file has the job, and makes it again"},
 	}},
 	{"`" + clustertree.NodeTokens + "`", [][2]string{
@@ -224,6 +225,9 @@ var valueKeys = []struct {
 		{"over", "when the job was all right again"},
 		{"silences", "ascending by `job`; one without a job is for all"},
 		{"why", "the operator's words"},
+	}},
+	{"`" + clustertree.NodeServers + "/{key}`", [][2]string{
+		{"ip", "which instances there have"},
 	}},
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
