@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -92,25 +91,10 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, places []string, also
 			out.rows = append(out.rows, also[i])
 		}
 	}
-	out.rows = merged(out.rows)
+	out.rows = trace.Newest(out.rows, func(r *foundRow) *trace.Row { return &r.Row }) // histories come before the registry
 	if more || len(out.rows) > f.Limit {
 		out.rows = out.rows[:min(f.Limit, len(out.rows))]
 		out.next = sqltrace.After(&out.rows[len(out.rows)-1].Row)
 	}
 	return out, nil
-}
-
-// merged has the newest first, and each row once: where there are several, as of a
-// server that died before it could say that it had stored it, the one that says most.
-// Of those that say as much the first is kept, and histories come before the registry.
-func merged(rows []foundRow) []foundRow {
-	slices.SortStableFunc(rows, func(a, b foundRow) int {
-		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(trace.Detail(&a.Row), trace.Detail(&b.Row)))
-	})
-	return slices.CompactFunc(rows, func(a, b foundRow) bool { return newestFirst(&a.Row, &b.Row) == 0 })
-}
-
-func newestFirst(a, b *trace.Row) int {
-	return -cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item),
-		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
 }

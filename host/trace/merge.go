@@ -1,9 +1,6 @@
 package trace
 
-import (
-	"cmp"
-	"iter"
-)
+import "iter"
 
 // Merge merges the histories of several servers, each in the order that CheckInput
 // requires, into one. A row that several of them have comes once; that happens when
@@ -92,6 +89,4 @@ func least(all []*head) *head {
 	return first
 }
 
-func compareRows(a, b Row) int {
-	return cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
-}
+func compareRows(a, b Row) int { return PlaceOf(&a).Compare(PlaceOf(&b)) }

@@ -1,11 +1,8 @@
 package sqltrace
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -148,7 +145,7 @@ func (f Filter) order() string {
 }
 
 // after adds the condition of rows that come after a cursor in that order.
-func (f Filter) after(w *conditions, c cursor) {
+func (f Filter) after(w *conditions, c trace.Place) {
 	// The comparison of rows says so, too, and MySQL does not see it.
 	w.add("instant_ms <= ?", c.Instant)
 	switch {
@@ -168,9 +165,7 @@ func (f Filter) Has(r *trace.Row) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		before := cmp.Or(cmp.Compare(r.Instant, c.Instant), cmp.Compare(r.Job, c.Job), cmp.Compare(r.Item, c.Item),
-			cmp.Compare(r.Run, c.Run), cmp.Compare(r.Attempt, c.Attempt)) < 0
-		if !before {
+		if trace.PlaceOf(r).Compare(c) >= 0 {
 			return false, nil
 		}
 	}
@@ -179,40 +174,19 @@ func (f Filter) Has(r *trace.Row) (bool, error) {
 		(f.Since == 0 || r.Instant >= f.Since) && (f.Until == 0 || r.Instant < f.Until), nil
 }
 
-// cursor is the place of a row in the order of Query.
-type cursor struct {
-	Instant int64  `json:"t"`
-	Job     string `json:"j"`
-	Item    int    `json:"i"`
-	Run     string `json:"r"`
-	Attempt int    `json:"a"`
-}
-
 // After returns the cursor of the page that begins after a row, in any history.
-func After(r *trace.Row) string { return cursor{r.Instant, r.Job, r.Item, r.Run, r.Attempt}.String() }
+func After(r *trace.Row) string { return trace.PlaceOf(r).String() }
 
-func (c cursor) String() string {
-	b, err := json.Marshal(c)
-	if err != nil {
-		return "" // strings and numbers always marshal
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func parseCursor(s string) (cursor, error) {
-	var c cursor
+func parseCursor(s string) (trace.Place, error) {
 	// A name may grow sixfold in JSON, the whole by a third in base64.
 	if len(s) > 2*MaxName*8+200 {
-		return c, fmt.Errorf("%w: too long", ErrCursor)
+		return trace.Place{}, fmt.Errorf("%w: too long", ErrCursor)
 	}
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil {
-		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
+	p, err := trace.ParsePlace(s)
+	if err != nil || !isText(p.Job) || !isText(p.Run) || !isNumber(p.Item) || !isNumber(p.Attempt) {
+		return trace.Place{}, fmt.Errorf("%w: %.40q", ErrCursor, s)
 	}
-	if err := json.Unmarshal(b, &c); err != nil || c.Job == "" || !isText(c.Job) || !isText(c.Run) || !isNumber(c.Item) || !isNumber(c.Attempt) {
-		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
-	}
-	return c, nil
+	return p, nil
 }
 
 // Jobs are the names of the jobs that have rows, ascending.
