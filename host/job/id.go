@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Delimiter joins the parts of instance ids and task ids.
@@ -49,35 +47,6 @@ func (id InstanceID) Validate() error {
 		return fmt.Errorf("instance id %s %s", quote(string(id)), fault)
 	}
 	return nil
-}
-
-// Descending returns the ids in the order in which ElasticJob hands children
-// of a node out: descending by UTF-16 code units. ids stays as it is.
-func Descending[S ~string](ids []S) []S {
-	sorted := slices.Clone(ids)
-	slices.SortFunc(sorted, func(a, b S) int { return compareUTF16(string(b), string(a)) })
-	return sorted
-}
-
-// compareUTF16 compares as Java's String.compareTo does. That differs from the
-// order of bytes in one thing: surrogate pairs come before U+E000 to U+FFFF.
-func compareUTF16(a, b string) int {
-	for a != "" && b != "" {
-		ra, na := utf8.DecodeRuneInString(a)
-		rb, nb := utf8.DecodeRuneInString(b)
-		if ra != rb {
-			return cmp.Compare(weight(ra), weight(rb))
-		}
-		a, b = a[na:], b[nb:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func weight(r rune) rune {
-	if r >= 0xe000 && r <= 0xffff {
-		return r + utf8.MaxRune
-	}
-	return r
 }
 
 // The types of execution in a task id. Without a cluster manager, ElasticJob

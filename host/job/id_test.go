@@ -3,8 +3,6 @@ package job
 import (
 	"slices"
 	"testing"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
@@ -70,37 +68,6 @@ func TestInstanceVectors(t *testing.T) {
 	if seen < 4 {
 		t.Errorf("%d instance ids, want at least 4", seen)
 	}
-}
-
-func TestDescendingVectors(t *testing.T) {
-	t.Parallel()
-	for _, v := range recorded.Vectors[vector](t, "strategy/order.jsonl") {
-		before := slices.Clone(v.Keys)
-		got := Descending(v.Keys)
-		if v.Op != "order" || !slices.Equal(got, v.Want.Sorted) {
-			t.Errorf("%s: got %q, want %q", v.ID, got, v.Want.Sorted)
-		}
-		if !slices.Equal(v.Keys, before) {
-			t.Errorf("%s: the caller's keys changed", v.ID)
-		}
-	}
-}
-
-func FuzzCompareUTF16(f *testing.F) {
-	f.Add("", "a")
-	f.Add("10.0.0.9@-@1", "10.0.0.10@-@1")
-	f.Add("\uffe5", "😀")
-	f.Add("\ue000x", "\U00010000x")
-	f.Add("😀", "😁")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if !utf8.ValidString(a) || !utf8.ValidString(b) {
-			t.Skip("no text")
-		}
-		want := slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-		if got := compareUTF16(a, b); got != want {
-			t.Errorf("%q and %q: got %d, want %d", a, b, got, want)
-		}
-	})
 }
 
 func TestInstanceIDs(t *testing.T) {

@@ -18,7 +18,6 @@ type answer struct {
 	S      *string           `json:"s"`
 	TaskID *string           `json:"taskId"`
 	IP     *string           `json:"ip"`
-	Sorted []string          `json:"sorted"`
 
 	JobName  *string `json:"jobName"`
 	Type     *string `json:"type"`
@@ -32,16 +31,15 @@ type answer struct {
 }
 
 type vector struct {
-	ID       string   `json:"id"`
-	Cat      string   `json:"cat"`
-	Op       string   `json:"op"`
-	S        string   `json:"s"` // null is the empty text in Go
-	Name     string   `json:"name"`
-	Job      string   `json:"job"`
-	Items    []int    `json:"items"`
-	Instance string   `json:"instance"`
-	Keys     []string `json:"keys"`
-	Want     answer   `json:"want"`
+	ID       string `json:"id"`
+	Cat      string `json:"cat"`
+	Op       string `json:"op"`
+	S        string `json:"s"` // null is the empty text in Go
+	Name     string `json:"name"`
+	Job      string `json:"job"`
+	Items    []int  `json:"items"`
+	Instance string `json:"instance"`
+	Want     answer `json:"want"`
 }
 
 // javaFaults says, by Java's name of an error, what ours has to say of it.

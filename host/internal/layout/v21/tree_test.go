@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/job/recorded"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
@@ -59,6 +60,36 @@ func (s *stage) data(path string) string {
 
 func memberNode(j jobtree.Job, id job.InstanceID) string {
 	return j.At(jobtree.NodeMembers + "/" + string(id))
+}
+
+// TestInstancesAreOrderedAsByElasticJob: strategies of both get them in the same order.
+func TestInstancesAreOrderedAsByElasticJob(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, v := range recorded.Vectors[struct {
+		ID, Cat, Op string
+		Keys        []string
+		Want        struct{ Sorted []string }
+	}](t, "strategy/order.jsonl") {
+		if v.Cat != "order-instances" {
+			continue // of names that no instance has
+		}
+		seen++
+		s := newStage(t, "ns")
+		for _, id := range v.Keys {
+			s.dec.Apply(s.j.Instance(job.InstanceID(id)), registry.Node{Exists: true, Stat: registry.Stat{Owner: 1}})
+		}
+		var got []string
+		for _, in := range s.dec.View().Instances {
+			got = append(got, string(in.ID))
+		}
+		if !slices.Equal(got, v.Want.Sorted) {
+			t.Errorf("%s: %q, want %q", v.ID, got, v.Want.Sorted)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d vectors", seen)
+	}
 }
 
 func TestNodesOfAStart(t *testing.T) {
