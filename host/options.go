@@ -36,9 +36,9 @@ type Runner interface {
 	Run(ctx context.Context, c job.Call) job.Outcome
 }
 
-// Listener is a Runner that listens to fires, as modules do that export wasmjob_started
-// or wasmjob_completed. When every item has begun an instant, and when all those runs
-// have ended, one server calls Run with the call's Event.
+// Listener is a Runner that is also told of fires, as modules are that export
+// wasmjob_started or wasmjob_completed. When every item has begun an instant, and again
+// when all these runs have ended, one server calls Run with a Call whose Event says which.
 type Listener interface {
 	// Listens reports which of the two events Run wants.
 	Listens() (started, completed bool)

@@ -27,8 +27,8 @@ const (
 	callerBurst     = 200
 	callerPerSecond = 50
 	// failureBurst wrong tokens are answered at once, and then failurePerSecond of
-	// them. Nobody guesses a token: the bound spares the server the work and the log.
-	// Nor does anybody sign in more often, and each time is a write to the registry.
+	// them. A token is too long to be guessed: the bound spares the server the work and
+	// the log. It holds for sign-ins of browsers, too, as each writes to the registry.
 	failureBurst     = 10
 	failurePerSecond = 0.2
 	// maxToken is the limit of a token, in bytes.

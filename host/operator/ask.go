@@ -144,7 +144,7 @@ func (o *Operator) editableView(ctx context.Context, what, name string) (*protoc
 	return v, l, err
 }
 
-// fencedView is editableView with a fence for OnlyIf.
+// fencedView does what editableView does, and returns a fence for OnlyIf as well.
 func (o *Operator) fencedView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name)
 	switch {

@@ -244,7 +244,7 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 		_, fault := endMarked(ctx, s.mark)
 		left = errors.Join(left, fault)
 	} else if len(how.Left) > 0 && (s.group == "" || left != nil) {
-		left = fmt.Errorf("%w: %v", errForeign, how.Left)
+		left = fmt.Errorf("%w: %v", errOtherUser, how.Left)
 	}
 	if left != nil {
 		s.all.o.Log.Error("a command has ended, but processes that it started still run", "error", left)
@@ -255,5 +255,5 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 	return how, err
 }
 
-// errForeign: the server has no permission to end these processes.
-var errForeign = errors.New("processes of another user cannot be ended; end them by hand")
+// errOtherUser is returned for processes that the server has no permission to end.
+var errOtherUser = errors.New("processes of another user cannot be ended; end them by hand")

@@ -36,8 +36,8 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 		if len(s.ours) == 0 && !s.undecided() {
 			return there, nil
 		}
-		if foreign := s.end(time.Since(began) >= supervisorTimeout); len(foreign) > 0 && len(foreign) == len(s.ours) {
-			return there, fmt.Errorf("%w: %v", errForeign, foreign)
+		if others := s.end(time.Since(began) >= supervisorTimeout); len(others) > 0 && len(others) == len(s.ours) {
+			return there, fmt.Errorf("%w: %v", errOtherUser, others)
 		}
 		wait := time.NewTimer(pauses.Next())
 		select {
@@ -143,16 +143,16 @@ func (s *search) undecided() bool {
 
 // end kills the processes found, supervisors only if asked to. It returns those of other
 // users, which it cannot kill.
-func (s *search) end(supervisors bool) (foreign []int) {
+func (s *search) end(supervisors bool) (others []int) {
 	for pid, p := range s.ours {
 		if p.supervises && !supervisors {
 			continue
 		}
 		if send(pid, syscall.SIGKILL, func() bool { return is(pid, p.start) }) != nil {
-			foreign = append(foreign, pid)
+			others = append(others, pid)
 		}
 	}
-	return foreign
+	return others
 }
 
 // is reports whether the process with that number is the one that began at start.

@@ -102,9 +102,9 @@ func (l *ledger) standing(order int64) []string {
 	return all
 }
 
-// behind reports whether two instants of the item in the time of order are not accounted
-// for. A single one may have come while the job was paused or the item disabled. One that
-// a changed schedule named had come only where a clock was ahead.
+// behind reports whether two instants of the item that came after order are not accounted
+// for. One may be missing, since the job was paused or the item disabled as it came. After
+// a change of the schedule, instants count only once every clock has passed the change.
 func (l *ledger) behind(i int, order int64) bool {
 	if n := len(l.crons); n > 0 {
 		order = max(order, l.crons[n-1]+l.w.profile.skew)

@@ -15,8 +15,8 @@ func (t *transaction) elect(id job.InstanceID) {
 	t.op(registry.Set, t.at(NodeLeaderInstance), []byte(id), 0)
 }
 
-// checkLead: the leader is the one that was seen, or another member of ours, which
-// begins an epoch first.
+// checkLead adds a fence that holds if the leader is the one that was seen, or another
+// member of ours. That one begins an epoch before it changes anything.
 func (t *transaction) checkLead(fence string) {
 	t.check(fence, t.at(NodeLeaderInstance), t.v.LeaderVersion)
 }
