@@ -84,6 +84,25 @@ func TestRetiredWords(t *testing.T) {
 	}
 }
 
+// TestGlossaryIsShort: a reader can learn all the words, which are in order, once each.
+func TestGlossaryIsShort(t *testing.T) {
+	t.Parallel()
+	const most = 80
+	_, glossary, found := strings.Cut(tree(t).read(t, "docs/PROTOCOL.md"), "\n## Glossary\n")
+	var words []string
+	for line := range strings.Lines(glossary) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 && cells[1] != "---" && cells[1] != " word " {
+			words = append(words, strings.ToLower(strings.TrimSpace(cells[1])))
+		}
+	}
+	if !found || len(words) == 0 || len(words) > most {
+		t.Errorf("the glossary has %d words, at most %d may be", len(words), most)
+	}
+	if !slices.IsSorted(words) || len(slices.Compact(slices.Clone(words))) != len(words) {
+		t.Errorf("the words are not in order, or one stands there twice: %q", words)
+	}
+}
+
 func TestRetiredWordsRefuses(t *testing.T) {
 	t.Parallel()
 	const text = `package x

@@ -55,6 +55,8 @@ func (s *itemState) Save(ctx context.Context, values map[string][]byte) error {
 	return fmt.Errorf("save the state of item %d: %w", s.item, err)
 }
 
+// save replaces the state of the item. It returns ErrMoved if the member's record is gone or
+// another run has saved since.
 func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 	data, err := spelling.EncodeState(values)
 	if err != nil {

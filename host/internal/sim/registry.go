@@ -285,6 +285,8 @@ func (s *session) request(do func(), late func(), beyond bool) {
 	s.ask(request{do: do, late: late, beyond: beyond})
 }
 
+// ask sends a request on the session's connection. Requests of one connection arrive in
+// their order; one that was sent on a connection that is lost by then may arrive late.
 func (s *session) ask(r request) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())

@@ -4,8 +4,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Clocks that differ by more than members may. Only some worlds have them; there the
-// registry shows its time.
+// Only some worlds have clocks that differ by more than members tolerate. In these, members
+// learn the registry's time.
 
 // clocks is the state of the clocks of a world.
 type clocks struct {
