@@ -117,7 +117,7 @@ func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.Instance
 func (r *reporter) note(n protocol.Note, self job.InstanceID) {
 	attrs := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", self}
 	if hint := n.Why.Hint(); hint != "" {
-		attrs = append(attrs, "hint", hint)
+		attrs = append(attrs, "cure", hint)
 	}
 	switch {
 	case n.Goes:
