@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +34,8 @@ type reloader struct {
 	asked  chan struct{} // by a signal; holds one
 	wanted chan want     // from callers that wait for the result
 	now    atomic.Pointer[config.File]
-	taken  atomic.Pointer[string] // why the address of [admin] cannot be had yet; nil: it can
+	sums   map[string][sha256.Size]byte // of the secrets that the server has
+	taken  atomic.Pointer[string]       // why the address of [admin] cannot be had yet; nil: it can
 
 	metrics *metrics.Metrics // of the server
 	alerts  *alert.Watcher   // of the server
@@ -59,6 +62,7 @@ func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Log
 	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan want), events: admin.NewEvents(), logs: &runlog.Logs{}}
 	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
 	r.now.Store(f)
+	r.sums = f.SecretSums(term.env)
 	return r
 }
 
@@ -153,7 +157,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		r.log.Error("not reloaded, the server goes on as before", "faults", len(faults))
 		return done
 	}
-	done.NeedRestart = running.NeedsRestart(next)
+	done.NeedRestart = append(running.NeedsRestart(next), r.otherSecrets(next)...)
 	for _, key := range done.NeedRestart {
 		r.log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
@@ -162,6 +166,17 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	r.metrics.Reloaded(true)
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
 	return done
+}
+
+// otherSecrets returns the keys of secrets that are not what the server has.
+func (r *reloader) otherSecrets(next *config.File) (keys []string) {
+	sums := next.SecretSums(r.term.env)
+	for _, key := range slices.Sorted(maps.Keys(r.sums)) {
+		if sum, ok := sums[key]; ok && sum != r.sums[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // try tells what reload would do, and what is wrong with the files.

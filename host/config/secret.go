@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +83,35 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 		return nil, problems
 	}
 	return values, nil
+}
+
+// SecretSums are digests of the secrets that a server reads when it starts, by their keys, as
+// they are now. One that cannot be had is zero.
+func (f *File) SecretSums(env []string) map[string][sha256.Size]byte {
+	variables := newEnvironment(env)
+	sums := map[string][sha256.Size]byte{}
+	add := func(key string, s Secret) {
+		if s == (Secret{}) {
+			return
+		}
+		sums[key] = [sha256.Size]byte{}
+		if value, err := s.fetch(variables); err == nil {
+			sums[key] = sha256.Sum256([]byte(value))
+		}
+	}
+	for _, s := range f.Host.Secrets {
+		add(joinKey("host.secrets", s.Name), s)
+	}
+	for _, n := range f.Notify {
+		path := joinKey("notify", n.Name)
+		add(path+".webhook", n.Webhook)
+		add(path+".key", n.Key)
+		add(path+".mail.password", n.Mail.Password)
+	}
+	add("registry.digest", f.Registry.Digest)
+	add("server.peer_token", f.Server.Peers.Token)
+	add("history.password", f.History.Password)
+	return sums
 }
 
 // absent is the problem of something that is named in the file, and is not

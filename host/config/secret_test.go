@@ -1,9 +1,11 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,5 +81,29 @@ nowhere = "file:nowhere"
 	}
 	if strings.Contains(err.Error(), value) {
 		t.Error("a secret is in the message")
+	}
+}
+
+// Each secret of a server has a digest by its key, which differs when the secret does, or is
+// not there.
+func TestSecretSumsOfAllSecrets(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("t.toml", []byte(notifying+"[host.secrets]\na = 'env:A'\n[server]\npeer_listen = ':7071'\npeer_token = 'env:PEERS'\n"+
+		"[registry]\nkind = 'zookeeper'\nservers = ['zk']\ndigest = 'env:ZK'\n[history]\ndsn = 'postgres://u@h/d'\npassword = 'env:DB'\n"+small), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"A=1", "HOOK=2", "KEY=3", "PEERS=4", "ZK=5", "DB=6"}
+	all := f.SecretSums(env)
+	for i, key := range []string{"host.secrets.a", "notify.ops.webhook", "notify.ops.key", "server.peer_token", "registry.digest", "history.password"} {
+		changed, gone := slices.Clone(env), slices.Delete(slices.Clone(env), i, i+1)
+		changed[i] += "0"
+		one, none := f.SecretSums(changed), f.SecretSums(gone)
+		if one[key] == all[key] || none[key] != ([sha256.Size]byte{}) || all[key] == none[key] {
+			t.Errorf("%s: %x, changed %x, gone %x", key, all[key], one[key], none[key])
+		}
+	}
+	if len(all) != len(env) {
+		t.Errorf("%d secrets, want %d", len(all), len(env))
 	}
 }
