@@ -73,20 +73,20 @@ const explainedRows = 1000
 
 // historyIn looks into a history.
 func historyIn(rows *sqltrace.Reader) operator.History {
-	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error) {
+	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
-		return page.Rows, err
+		return page.Rows, nil, err
 	}
 }
 
 // ownHistory looks into the history of a configuration.
 func ownHistory(term *terminal, f *config.File) operator.History {
-	return func(ctx context.Context, name string, item *int, upTo time.Time) (all []trace.Row, err error) {
+	return func(ctx context.Context, name string, item *int, upTo time.Time) (all []trace.Row, unread []string, err error) {
 		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {
-			all, err = historyIn(rows)(ctx, name, item, upTo)
+			all, unread, err = historyIn(rows)(ctx, name, item, upTo)
 			return err
 		})
-		return all, err
+		return all, unread, err
 	}
 }
 
@@ -133,6 +133,7 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 	for _, why := range e.Now {
 		term.printf("now: %s\n", plain(why.WithHint()))
 	}
+	term.noteUnread(e.Unread)
 	return nil
 }
 

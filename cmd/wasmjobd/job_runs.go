@@ -80,6 +80,7 @@ func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
 		items[k] = strconv.Itoa(i)
 	}
 	o.term.printf("%s: run %s of item %s is asked for\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
+	o.term.noteUnread(asked.Unread)
 	return nil
 }
 

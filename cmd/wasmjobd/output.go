@@ -61,6 +61,13 @@ func (t *terminal) note(format string, args ...any) {
 	fmt.Fprintln(t.err, visibleText(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 }
 
+// noteUnread names the servers that may have more than what is shown.
+func (t *terminal) noteUnread(servers []string) {
+	if len(servers) > 0 {
+		t.note("servers that may have more, without an answer: %s", strings.Join(servers, ", "))
+	}
+}
+
 // printJSON writes v as indented JSON, without escaping of <, > and &, and with
 // that of all that steers a terminal.
 func (t *terminal) printJSON(v any) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,9 +102,7 @@ func printLogs(term *terminal, all []operator.AttemptLog, unread []string) {
 			term.note("the log is not kept; see the log of the server %s", a.Instance)
 		}
 	}
-	if len(unread) > 0 {
-		term.note("not asked: %s", strings.Join(unread, ", "))
-	}
+	term.noteUnread(unread)
 }
 
 // runIn looks for a run in a history.

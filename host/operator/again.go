@@ -27,6 +27,8 @@ const maxAsked = 500
 type Asked struct {
 	Run   string `json:"run"`
 	Items []int  `json:"items"` // ascending
+	// Unread names servers that may have later attempts, and did not answer.
+	Unread []string `json:"unread,omitempty"`
 }
 
 var (
@@ -61,11 +63,11 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 			return Asked{}, err
 		}
 	}
-	last, run, err := o.lastAttempts(ctx, name, run)
+	last, run, unread, err := o.lastAttempts(ctx, name, run)
 	if err != nil {
 		return Asked{}, err
 	}
-	a := Asked{Run: run}
+	a := Asked{Run: run, Unread: unread}
 	var runs []protocol.Entry
 	for _, row := range last {
 		switch chosen := slices.Contains(items, row.Item); {
@@ -82,7 +84,7 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 	case len(runs) == 0 && len(items) == 0:
 		return Asked{}, failf(host.Refused, nil, "%s job %s: every item of run %s has ended well", verbRetry.words, name, run)
 	case len(runs) < len(items):
-		return Asked{}, failf(host.NotFound, nil, "%s job %s: of the items asked for the history of this server has only %s in run %s", verbRetry.words, name, itemsText(a.Items), run)
+		return Asked{}, failf(host.NotFound, nil, "%s job %s: of the items asked for the history has only %s in run %s%s", verbRetry.words, name, itemsText(a.Items), run, unanswered(unread))
 	}
 	return a, o.enqueue(ctx, verbRetry, name, runs)
 }
@@ -97,28 +99,20 @@ func endedBadly(s trace.State) bool {
 	}
 }
 
+// unanswered says which servers did not answer, for the end of an error.
+func unanswered(unread []string) string {
+	if len(unread) == 0 {
+		return ""
+	}
+	return "; without an answer: " + strings.Join(unread, ", ")
+}
+
 // lastAttempts returns the newest row of each item of a run, by item.
-func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, err error) {
-	v, l, _, err := o.presentView(ctx, verbRetry.words, name)
+func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, unread []string, err error) {
+	rows, unread, err := o.attempts(ctx, name, run)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	var rows []trace.Row
-	for _, kept := range keptRows(l, name, v) {
-		rows = append(rows, kept.Row)
-	}
-	if o.history != nil {
-		upTo := time.Now()
-		if at, err := strconv.ParseInt(run, 10, 64); err == nil {
-			upTo = time.UnixMilli(at)
-		}
-		stored, err := o.history(ctx, name, nil, upTo)
-		if err != nil {
-			return nil, "", failf(host.CodeOf(err), err, "%s job %s: read the history", verbRetry.words, name)
-		}
-		rows = append(rows, stored...)
-	}
-	rows = slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }) // no run
 	if run == "" {
 		var newest trace.Row
 		for _, r := range rows {
@@ -127,7 +121,7 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 			}
 		}
 		if newest.Run == "" {
-			return nil, "", failf(host.Refused, nil, "%s job %s: no run in the history of this server has ended badly", verbRetry.words, name)
+			return nil, "", nil, failf(host.Refused, nil, "%s job %s: no run in the history has ended badly%s", verbRetry.words, name, unanswered(unread))
 		}
 		run = newest.Run
 	}
@@ -138,13 +132,37 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 		}
 	}
 	if len(of) == 0 {
-		return nil, "", failf(host.NotFound, nil, "%s job %s: the history of this server has no run %.64q; ask a server that ran it", verbRetry.words, name, run)
+		return nil, "", nil, failf(host.NotFound, nil, "%s job %s: the history has no run %.64q%s", verbRetry.words, name, run, unanswered(unread))
 	}
 	for _, r := range of {
 		last = append(last, r)
 	}
 	slices.SortFunc(last, func(a, b trace.Row) int { return a.Item - b.Item })
-	return last, run, nil
+	return last, run, unread, nil
+}
+
+// attempts returns the rows of runs of a job, up to the instant of one, from the registry and
+// the history.
+func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace.Row, unread []string, err error) {
+	v, l, _, err := o.presentView(ctx, verbRetry.words, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, kept := range keptRows(l, name, v) {
+		rows = append(rows, kept.Row)
+	}
+	if o.history != nil {
+		upTo := time.Now()
+		if at, err := strconv.ParseInt(run, 10, 64); err == nil {
+			upTo = time.UnixMilli(at)
+		}
+		stored, missing, err := o.history(ctx, name, nil, upTo)
+		if err != nil {
+			return nil, nil, failf(host.CodeOf(err), err, "%s job %s: read the history", verbRetry.words, name)
+		}
+		rows, unread = append(rows, stored...), missing
+	}
+	return slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }), unread, nil // which is no run
 }
 
 // enqueue lets runs wait for the owners of their items.

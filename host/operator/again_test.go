@@ -20,7 +20,7 @@ import (
 )
 
 // history returns the rows of a job that a pile has, as History does.
-func (p *pile) history(_ context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error) {
+func (p *pile) history(_ context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []trace.Row
@@ -29,7 +29,7 @@ func (p *pile) history(_ context.Context, name string, item *int, upTo time.Time
 			all = append(all, r)
 		}
 	}
-	return all, nil
+	return all, nil, nil
 }
 
 // of returns the rows of a run, as item, attempt, cause and state.
@@ -84,7 +84,7 @@ func TestItemsRunOnTheirOwn(t *testing.T) {
 
 		broken.Store(false)
 		asked, err := o.Retry(ctx, "j", "", nil)
-		if diff := cmp.Diff(Asked{run, []int{2, 3}}, asked); diff != "" || err != nil {
+		if diff := cmp.Diff(Asked{Run: run, Items: []int{2, 3}}, asked); diff != "" || err != nil {
 			t.Errorf("retry: %s, error %v", diff, err)
 		}
 		time.Sleep(5 * time.Second)

@@ -86,7 +86,7 @@ func (o *Operator) compareTokens(ctx context.Context, c *Checkup) error {
 	if o.history == nil || c.Newest < 0 {
 		return nil
 	}
-	rows, err := o.history(ctx, c.Job, nil, time.Now().Add(farAhead))
+	rows, _, err := o.history(ctx, c.Job, nil, time.Now().Add(farAhead))
 	if err != nil {
 		return failf(host.Unavailable, err, "compare job %s with the history", c.Job)
 	}

@@ -27,8 +27,8 @@ func TestTokensGoBackwards(t *testing.T) {
 		if err := o.compareTokens(t.Context(), c); err != nil || c.Notes != nil {
 			t.Errorf("%s: without a history: %v, %v", c.Job, c.Notes, err)
 		}
-		o.Recall(func(_ context.Context, name string, _ *int, _ time.Time) ([]trace.Row, error) {
-			return []trace.Row{{Job: name, Fence: 7}, {Job: name, Fence: 41}}, nil
+		o.Recall(func(_ context.Context, name string, _ *int, _ time.Time) ([]trace.Row, []string, error) {
+			return []trace.Row{{Job: name, Fence: 7}, {Job: name, Fence: 41}}, nil, nil
 		})
 		if err := o.compareTokens(t.Context(), c); err != nil {
 			t.Error(err)

@@ -32,6 +32,8 @@ type Explanation struct {
 	After  time.Time       `json:"after,omitzero"`
 	Items  []Explained     `json:"items"`
 	Now    []reason.Reason `json:"now"` // what is wrong with the job now
+	// Unread names servers that may have rows of it, and did not answer.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // The verdicts on an item.
@@ -61,8 +63,8 @@ type Explained struct {
 }
 
 // History returns the newest rows of a job, or of one of its items, that are not after an
-// instant.
-type History func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, error)
+// instant. unread names servers that may have more, and cannot be asked.
+type History func(ctx context.Context, name string, item *int, upTo time.Time) (rows []trace.Row, unread []string, err error)
 
 // Recall gives the Operator a history to look into.
 func (o *Operator) Recall(h History) { o.history = h }
@@ -90,7 +92,7 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	for _, kept := range keptRows(l, q.Job, v) {
 		f.rows[kept.Item] = append(f.rows[kept.Item], kept.Row)
 	}
-	if err := o.recall(ctx, q, e.At, &f); err != nil {
+	if err := o.recall(ctx, q, e, &f); err != nil {
 		return nil, err
 	}
 	shards := 0
@@ -111,12 +113,13 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 }
 
 // recall adds what the history and the audit have.
-func (o *Operator) recall(ctx context.Context, q Question, at time.Time, f *facts) (err error) {
-	if o.history != nil && !at.IsZero() {
-		rows, err := o.history(ctx, q.Job, q.Item, at)
+func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
+	if o.history != nil && !e.At.IsZero() {
+		rows, unread, err := o.history(ctx, q.Job, q.Item, e.At)
 		if err != nil {
 			return failf(host.CodeOf(err), err, "explain job %s: read the history", q.Job)
 		}
+		e.Unread = unread
 		for i := range rows {
 			f.rows[rows[i].Item] = append(f.rows[rows[i].Item], rows[i])
 		}

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,9 +67,9 @@ type RunLogs struct {
 	Live *runlog.Logs
 	// History returns the attempts of a run with their logs.
 	History func(context.Context, RunName) ([]trace.Row, error)
-	// Others returns the other servers by their addresses, and why some are not among
-	// them; nil: there are none.
-	Others func(context.Context) (map[string]LogReader, []string, error)
+	// Others returns the other servers by their addresses, and those that a job knows and
+	// that cannot be asked; nil: there are none.
+	Others func(ctx context.Context, name string) (map[string]LogReader, []string)
 }
 
 // ReadLogs gives the Operator the logs that it reads.
@@ -95,10 +94,7 @@ func (l *RunLogs) RunLog(ctx context.Context, name RunName) ([]AttemptLog, []str
 	if err != nil {
 		return nil, nil, err
 	}
-	found, unread, err := l.elsewhere(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
+	found, unread := l.elsewhere(ctx, name)
 	best := map[int]AttemptLog{}
 	for _, a := range own {
 		best[a.Attempt] = a
@@ -132,7 +128,7 @@ func better(a, b AttemptLog) bool {
 // noLog is the error of a run that was found nowhere.
 func noLog(name RunName, unread []string) error {
 	if len(unread) > 0 {
-		return failf(host.Unavailable, nil, "no server that answers has a run %.600q; not asked: %s", name.String(), strings.Join(unread, ", "))
+		return failf(host.Unavailable, nil, "no server that answers has a run %.600q%s", name.String(), unanswered(unread))
 	}
 	return failf(host.NotFound, nil, "no history has a run %.600q, and no server runs it", name.String())
 }
@@ -165,33 +161,24 @@ type answer struct {
 	all  []AttemptLog
 }
 
-// elsewhere asks the other servers, all at once.
-func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, unread []string, err error) {
+// elsewhere asks the other servers.
+func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, unread []string) {
 	if l.Others == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
-	others, unread, err := l.Others(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var asking sync.WaitGroup
-	var mu sync.Mutex // guards found and unread
-	for address, server := range others {
-		asking.Go(func() {
-			all, _, err := server.RunLog(ctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				found = append(found, answer{server, all})
-			case !isCode(err, host.NotFound):
-				unread = append(unread, fmt.Sprintf("%s (%v)", address, err))
-			}
-		})
-	}
-	asking.Wait()
-	slices.Sort(unread)
-	return found, unread, nil
+	others, unlisted := l.Others(ctx, name.Job)
+	var mu sync.Mutex // guards found
+	unread = AskAll(ctx, others, func(ctx context.Context, server LogReader) error {
+		all, _, err := server.RunLog(ctx, name)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, answer{server, all})
+		return nil
+	})
+	return found, append(unread, unlisted...)
 }
 
 // FollowRunLog implements LogReader.
@@ -199,10 +186,7 @@ func (l *RunLogs) FollowRunLog(ctx context.Context, name RunName, after LogPart,
 	if lines := l.Live.Of(name.String()); lines != nil {
 		return followLines(ctx, lines, after, report)
 	}
-	found, unread, err := l.elsewhere(ctx, name)
-	if err != nil {
-		return err
-	}
+	found, unread := l.elsewhere(ctx, name)
 	for _, of := range found {
 		if slices.ContainsFunc(of.all, func(a AttemptLog) bool { return a.Running }) {
 			return of.from.FollowRunLog(ctx, name, after, report)

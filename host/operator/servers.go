@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +23,8 @@ type Server struct {
 	Key     string // its public key of Ed25519, in hex
 	IP      string // which instances there have
 	Address string // as https://host:port
+
+	since int64 // revision of its node
 }
 
 // OwnServer is this server, as the others know it.
@@ -61,22 +65,21 @@ func (k *Keyring) Own() (OwnServer, error) {
 	return OwnServer{own, k.roll.own}, nil
 }
 
-// Others returns the other servers that can be asked, by address.
+// Others returns the other servers that can be asked, by address. Of a server that has begun
+// anew the node of before may still be there; it is left out.
 func (k *Keyring) Others() ([]Server, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if err := k.unknown(); err != nil {
 		return nil, err
 	}
-	var all []Server
-	own := keyText(k.roll.own)
-	for key, s := range k.roll.all {
-		if key != own {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b Server) int { return strings.Compare(a.Address+" "+a.Key, b.Address+" "+b.Key) })
-	return all, nil
+	all := slices.Collect(maps.Values(k.roll.all))
+	slices.SortFunc(all, func(a, b Server) int {
+		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.IP, b.IP), -cmp.Compare(a.since, b.since))
+	})
+	all = slices.CompactFunc(all, func(a, b Server) bool { return a.Address == b.Address && a.IP == b.IP })
+	own := k.roll.says
+	return slices.DeleteFunc(all, func(s Server) bool { return s.Address == own.Address && s.IP == own.IP }), nil
 }
 
 // Server returns the server with a key. The error of one that is not there has the code
@@ -167,7 +170,7 @@ func (k *Keyring) readServers(ctx context.Context, s registry.Session) (map[stri
 			if err != nil { // it has just gone, or is of another release
 				continue
 			}
-			have = Server{key, says.IP, says.Address}
+			have = Server{key, says.IP, says.Address, n.Stat.Created}
 		}
 		all[key] = have
 	}

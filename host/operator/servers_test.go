@@ -2,6 +2,8 @@ package operator
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +120,38 @@ func TestTimeOfServers(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := time.Until(k.Time()); got != time.Hour {
 			t.Errorf("it is ahead by %v", got)
+		}
+	})
+}
+
+// Servers that a job knows and nobody can ask are told apart by their addresses, of which
+// several servers may have the same.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	listed := []Server{{IP: "10.0.0.1"}, {IP: "10.0.0.1"}, {IP: "10.0.0.2"}}
+	got := unlisted(map[string]int{"10.0.0.1": 2, "10.0.0.2": 3, "10.0.0.3": 1, "10.0.0.4": 0, "10.0.0.5": 0}, map[string]bool{"10.0.0.5": true}, listed)
+	want := []string{"10.0.0.2 (2 of the servers there have no [admin] listen)", "10.0.0.3 (it has no [admin] listen)", "10.0.0.4 (down)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Of a server that has begun anew the node of before is left out, also by the server itself.
+func TestServersThatBeginAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := memory(t)
+		o := operate(t, reg)
+		put(t, o, registry.Create, o.tree.Root(), "")
+		put(t, o, registry.Create, o.tree.Servers(), "")
+		for i, key := range []string{"2", "1"} {
+			put(t, o, registry.Create, o.tree.Server(strings.Repeat(key, 64)), `{"v":1,"ip":"10.0.0.`+strconv.Itoa(i+1)+`","address":"https://10.0.0.`+strconv.Itoa(i+1)+`:8680"}`)
+		}
+		put(t, o, registry.Create, o.tree.Server(strings.Repeat("0", 64)), `{"v":1,"ip":"10.0.0.2","address":"https://10.0.0.2:8680"}`)
+		one, _ := introduced(t, reg, "10.0.0.1")
+		wantOthers(t, "the newer one", one, "10.0.0.2 https://10.0.0.2:8680")
+		if others, err := one.Others(); err != nil || others[0].Key != strings.Repeat("0", 64) {
+			t.Errorf("%+v, %v", others, err)
 		}
 	})
 }
