@@ -31,7 +31,7 @@ func jobCommand(term *terminal) *cobra.Command {
 				"is), running, resharding or idle.",
 			func(jobs []operator.JobReport) any { return jobsOf(jobs) }, printJobs),
 		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
-		jobVerb("pause", "Let a job miss its instants until it is resumed; one row tells of them", "paused", cluster.Pause),
+		jobPause,
 		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
 		jobSwitch("enable", "enabled", "Enable what was disabled", false),
 		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),

@@ -41,11 +41,55 @@ type listedJob struct {
 	Disabled    []string `json:"disabled_servers"`
 	Leader      string   `json:"leader,omitempty"`
 	Paused      bool     `json:"paused"`
+	Pause       *paused  `json:"pause,omitempty"`
 	Resharding  bool     `json:"resharding"`
 	Faults      []string `json:"faults"`
 	// Findings are the faults, with their codes.
 	Findings []finding `json:"findings"`
 	lastRuns
+}
+
+// paused is what an operator said of a pause.
+type paused struct {
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Since   string `json:"since,omitempty"`
+	SinceMs int64  `json:"since_unix_ms,omitempty"`
+	Until   string `json:"until,omitempty"`
+	UntilMs int64  `json:"until_unix_ms,omitempty"`
+}
+
+// pausedOf is that of a job; nil: it is not paused, or not known.
+func pausedOf(r *operator.JobReport) *paused {
+	if r.Pause == (operator.PauseReport{}) {
+		return nil
+	}
+	p := &paused{By: r.Pause.By, Reason: r.Pause.Why, SinceMs: millis(r.Pause.Since), UntilMs: millis(r.Pause.Until)}
+	p.Since, p.Until = stamp(p.SinceMs, time.UTC), stamp(p.UntilMs, time.UTC)
+	return p
+}
+
+// words are those of a pause, with its times in a zone.
+func (p *paused) words(zone *time.Location) string {
+	text := "since " + orDash(stamp(p.SinceMs, zone))
+	if p.By != "" {
+		text = "by " + p.By + " " + text
+	}
+	if p.UntilMs != 0 {
+		text += " until " + stamp(p.UntilMs, zone)
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return text
+}
+
+// stateOf is the state of a job in a list, with the end of its pause.
+func (j *listedJob) stateOf() string {
+	if j.State == "paused" && j.Pause != nil && j.Pause.UntilMs != 0 {
+		return j.State + " until " + j.Pause.Until
+	}
+	return j.State
 }
 
 type shownJob struct {
@@ -120,6 +164,7 @@ func jobOf(r *operator.JobReport) listedJob {
 		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
 		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: lastRunsOf(r),
 	}
+	j.Pause = pausedOf(r)
 	if r.Config != nil {
 		j.Cron, j.Description, j.Shards, j.CatchUp = r.Config.Cron, r.Config.Description, r.Config.Shards, string(r.Config.CatchUp)
 	}
@@ -205,7 +250,7 @@ func printJobs(term *terminal, jobs []operator.JobReport) error {
 	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS\tLAST RUN")
 	for i := range jobs {
 		j := jobOf(&jobs[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\n", plain(j.Job), j.State, orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults), j.short())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\n", plain(j.Job), j.stateOf(), orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults), j.short())
 	}
 	return flush(w)
 }
@@ -226,6 +271,9 @@ func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error 
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	line("job", plain(j.Job))
 	line("state", j.State)
+	if j.Pause != nil {
+		line("paused", plainUpTo(sentenceLimit, j.Pause.words(zone)))
+	}
 	if j.Description != "" {
 		line("description", plain(j.Description))
 	}
@@ -282,7 +330,7 @@ func printItems(term *terminal, r *operator.JobReport, zone *time.Location) erro
 	return flush(w)
 }
 
-// nextOf returns the next instant of a job, in the time zone that the registry has
+// nextOf returns the next instant of a job that is to begin, in the time zone that the registry has
 // for it.
 func nextOf(r *operator.JobReport) string {
 	c := r.Config
@@ -293,7 +341,11 @@ func nextOf(r *operator.JobReport) string {
 	if err != nil {
 		return ""
 	}
-	next := s.Next(time.Now())
+	from := time.Now()
+	if r.Pause.Until.After(from) {
+		from = r.Pause.Until.Add(-time.Nanosecond) // an instant at its end begins
+	}
+	next := s.Next(from)
 	if next.IsZero() {
 		return "never"
 	}

@@ -47,7 +47,7 @@ type cluster interface {
 	TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error)
 	Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error)
 	Cancel(ctx context.Context, name string, f operator.CancelFilter) ([]operator.OpenRun, error)
-	Pause(context.Context, string) error
+	Pause(context.Context, string, operator.PauseTerms) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error
 	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)

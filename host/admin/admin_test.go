@@ -121,7 +121,7 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 		do   func() error
 		is   func(*operator.JobReport) bool
 	}{
-		{"pause", func() error { return s.client.Pause(ctx, name) }, func(r *operator.JobReport) bool { return r.Paused }},
+		{"pause", func() error { return s.client.Pause(ctx, name, operator.PauseTerms{}) }, func(r *operator.JobReport) bool { return r.Paused }},
 		{"resume", func() error { return s.client.Resume(ctx, name) }, func(r *operator.JobReport) bool { return !r.Paused }},
 		{"disable an item", func() error { return s.client.SetItem(ctx, name, 0, true) }, func(r *operator.JobReport) bool { return r.Items[0].Disabled }},
 		{"enable it", func() error { return s.client.SetItem(ctx, name, 0, false) }, func(r *operator.JobReport) bool { return !r.Items[0].Disabled }},

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -51,7 +50,7 @@ func silenceJob(r *request, b *silenceBody) (silenceDocument, error) {
 	}
 	life, err := time.ParseDuration(b.For)
 	if err != nil {
-		return silenceDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is no time; write one such as 1h", b.For), fault{Pointer: "/for", Message: "write a time such as 1h"})
+		return silenceDocument{}, noTime("/for", b.For, "write a time such as 1h")
 	}
 	s, err := r.op.Silence(r.Context(), name, life, b.Reason)
 	return silenceDocument{1, s}, err

@@ -224,11 +224,6 @@ func (c *Client) Trigger(ctx context.Context, name string) error {
 	return c.post(ctx, name, "/runs", nil)
 }
 
-// Pause is operator.Operator.Pause.
-func (c *Client) Pause(ctx context.Context, name string) error {
-	return c.post(ctx, name, ":pause", nil)
-}
-
 // Resume is operator.Operator.Resume.
 func (c *Client) Resume(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":resume", nil)

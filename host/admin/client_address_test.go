@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // at returns a client of the server at an address, with a token, whose answers are checked.
@@ -43,7 +44,7 @@ func TestClientByAddress(t *testing.T) {
 	if names, err := c.Names(ctx); err != nil || len(names) != 1 {
 		t.Errorf("%q: %v", names, err)
 	}
-	wantCode(t, "a job that is not there", c.Pause(ctx, "absent"), host.NotFound, `there is no job "absent"`)
+	wantCode(t, "a job that is not there", c.Pause(ctx, "absent", operator.PauseTerms{}), host.NotFound, `there is no job "absent"`)
 	wantCode(t, "a role too low", c.Remove(ctx, "report", true), host.Denied, "has the role operator")
 	wantCode(t, "a revoked token", at(t, address, "revoked").Trigger(ctx, "report"), host.Denied, "the token was revoked")
 	wantCode(t, "no token", at(t, address, "").Trigger(ctx, "report"), host.Denied, "send a token")

@@ -80,7 +80,11 @@ func TestDryRuns(t *testing.T) {
 		{http.MethodPost, jobPath("report") + "/shards/0:disable", "", []operator.Deed{{Verb: "job disable", Job: "report", Detail: "item=0", Before: "enabled", After: "disabled"}}, ""},
 		{http.MethodPost, jobPath("report") + "/shards/7:disable", "", nil, "there is no such item"},
 		{http.MethodPost, jobPath("nothing") + ":pause", "", nil, "there is no job"},
-		{http.MethodPost, jobPath("report") + ":pause", `{"until":"noon"}`, nil, "is not known"},
+		{http.MethodPost, jobPath("report") + ":pause", `{"until":"noon"}`, nil, "is no time"},
+		{http.MethodPost, jobPath("report") + ":pause", `{"for":"an hour"}`, nil, "is no time"},
+		{http.MethodPost, jobPath("report") + ":pause", `{"til":"noon"}`, nil, "is not known"},
+		{http.MethodPost, jobPath("report") + ":pause", `{"until":"2000-01-01T00:00:00Z"}`, nil, "it cannot end at 2000-01-01T00:00:00Z"},
+		{http.MethodPost, jobPath("report") + ":pause", `{"reason":"deploy"}`, []operator.Deed{{Verb: "job pause", Job: "report", Detail: "reason=deploy", Before: "running", After: "paused"}}, ""},
 		{http.MethodPost, serversPath + "/" + ip + ":disable", "", []operator.Deed{
 			{Verb: "job disable", Job: "report", Detail: "server=" + ip, Before: "enabled", After: "disabled"},
 			{Verb: "job disable", Job: "sums", Detail: "server=" + ip, Before: "enabled", After: "disabled"},

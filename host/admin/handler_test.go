@@ -79,7 +79,7 @@ func TestProblems(t *testing.T) {
 		{"body without a type", "POST", "/api/v1/jobs/report:pause", "{}", "", 415, codeMediaType, ""},
 		{"type that is none", "POST", "/api/v1/jobs/report:pause", "{}", "application/json; charset", 415, codeMediaType, ""},
 		{"array", "POST", "/api/v1/jobs/report:pause", "[]", jsonType, 400, codeBadRequest, ""},
-		{"unknown member", "POST", "/api/v1/jobs/report:pause", `{"until":"tomorrow"}`, jsonType, 400, codeBadRequest, ""},
+		{"unknown member", "POST", "/api/v1/jobs/report:pause", `{"till":"tomorrow"}`, jsonType, 400, codeBadRequest, ""},
 		{"member in capitals", "POST", "/api/v1/jobs/report:disable", `{"Server":"10.0.0.1"}`, jsonType, 400, codeBadRequest, ""},
 		{"member twice", "POST", "/api/v1/jobs/report:disable", `{"server":"10.0.0.1","server":"10.0.0.2"}`, jsonType, 400, codeBadRequest, ""},
 		{"null", "POST", "/api/v1/jobs/report:disable", `{"server":null}`, jsonType, 400, codeBadRequest, ""},

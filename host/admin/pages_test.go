@@ -27,7 +27,7 @@ func namesIn(d jobsDocument) []string {
 func TestJobsComeInPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, "a&b", "mail", "mail.old", "report", "sums")
-	if err := s.client.Pause(t.Context(), "mail.old"); err != nil {
+	if err := s.client.Pause(t.Context(), "mail.old", operator.PauseTerms{}); err != nil {
 		t.Fatal(err)
 	}
 	h := NewHandler(Options{Operate: s.operate})

@@ -101,7 +101,7 @@ func jobCalls() []route {
 	}
 	const switches = ` the job: on every server that it knows, or with "server" on those at one address`
 	return []route{
-		verb("pause", operator.Operate, jobVerb((*operator.Operator).Pause), "as `job pause`"),
+		verb("pause", operator.Operate, onJob(pauseJob), "does what `job pause` does: \"reason\" says why, and \"until\" when it ends or \"for\" after which time, such as 2h"),
 		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
 		verb("trigger-items", operator.Operate, calls(triggerItems), "runs the \"items\" now, as `job trigger --item`, and answers with the id of their run"),
 		verb("retry", operator.Operate, calls(retryRun), "does what `job retry` does for the \"run\", or for the newest that failed: for its \"items\", or for those that failed"),

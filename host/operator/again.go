@@ -175,7 +175,7 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
 	}
 	return o.askBy(ctx, request{verb: what, job: name, single: true, direct: func(v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
-		if why := whyNotEnqueued(v, items); why != "" {
+		if why := whyNotEnqueued(v, items, time.Now().UnixMilli()); why != "" {
 			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", what.words, name, why)
 		}
 		if err := o.makeTree(ctx); err != nil {
@@ -195,7 +195,7 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 }
 
 // whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
-func whyNotEnqueued(v *protocol.View, items []int) string {
+func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
 	switch {
 	case !v.Assignment.Exists:
 		return "no server of ours has ever run it"
@@ -203,7 +203,7 @@ func whyNotEnqueued(v *protocol.View, items []int) string {
 		return "no server is registered that could run it"
 	case v.Shared():
 		return "members of ElasticJob run it, too, and would take such runs at once; trigger all items"
-	case v.Paused:
+	case v.PausedAt(now):
 		return "it is paused, and begins nothing by item; resume it first"
 	}
 	for _, i := range items {

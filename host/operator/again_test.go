@@ -144,7 +144,7 @@ func TestItemsThatCannotRun(t *testing.T) {
 			_, err := o.TriggerItems(ctx, "j", c.items)
 			wantCode(t, c.what, err, c.code)
 		}
-		if err := errors.Join(o.SetItem(ctx, "j", 1, true), o.Pause(ctx, "j")); err != nil {
+		if err := errors.Join(o.SetItem(ctx, "j", 1, true), o.Pause(ctx, "j", PauseTerms{})); err != nil {
 			t.Fatal(err)
 		}
 		_, err := o.TriggerItems(ctx, "j", []int{0})

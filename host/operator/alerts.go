@@ -15,7 +15,6 @@ import (
 const (
 	minSilence = time.Minute
 	maxSilence = 30 * 24 * time.Hour
-	maxWhy     = 200 // bytes of its reason
 )
 
 // Alert is something that is wrong with a job, or was until a moment ago.
@@ -75,8 +74,8 @@ func (o *Operator) Silence(ctx context.Context, job string, life time.Duration, 
 	if life < minSilence || life > maxSilence {
 		return s, failf(host.Invalid, nil, "%s job %s: it cannot be for %v; write %v to %v", what, job, life, minSilence, maxSilence)
 	}
-	if len(why) > maxWhy {
-		return s, failf(host.Invalid, nil, "%s job %s: the reason has %d bytes; write %d at most", what, job, len(why), maxWhy)
+	if err := checkWhy(what+" job "+job, why); err != nil {
+		return s, err
 	}
 	if names, err := o.Names(ctx); err != nil {
 		return s, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -50,12 +52,24 @@ func deedOf(a protocol.Ask) deed {
 		return switched("server="+a.IP, a.Disabled)
 	case protocol.AskPause:
 		if a.Paused {
-			return deed{before: "running", after: "paused"}
+			return deed{detail: detailOf(a.Pause), before: "running", after: "paused"}
 		}
 		return deed{before: "paused", after: "running"}
 	default:
 		return deed{}
 	}
+}
+
+// detailOf is what the audit says of a pause.
+func detailOf(p protocol.Pause) string {
+	var all []string
+	if p.Until != 0 {
+		all = append(all, "until="+time.UnixMilli(p.Until).UTC().Format(time.RFC3339))
+	}
+	if p.Why != "" {
+		all = append(all, "reason="+p.Why)
+	}
+	return strings.Join(all, " ")
 }
 
 // askBy writes a request that depends on the view. If the job changes meanwhile, it reads

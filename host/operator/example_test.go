@@ -44,7 +44,7 @@ func ExampleOperator() {
 		return
 	}
 	defer o.Close()
-	if err := o.Pause(ctx, "report"); err != nil {
+	if err := o.Pause(ctx, "report", operator.PauseTerms{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -56,7 +56,7 @@ func ExampleOperator() {
 	for _, j := range jobs {
 		fmt.Printf("%s is %s on %d server\n", j.Name, j.State, len(j.Members))
 	}
-	fmt.Println(o.Pause(ctx, "repot"))
+	fmt.Println(o.Pause(ctx, "repot", operator.PauseTerms{}))
 	// Output:
 	// report is paused on 1 server
 	// there is no job "repot" in namespace shop

@@ -248,7 +248,11 @@ func (f *facts) obstacle(it *ItemReport, x *Explained) {
 	case len(j.Members) == 0:
 		x.Why = reason.Of(reason.NoServer)
 	case j.Paused:
-		x.Why, x.Since = reason.Of(reason.JobPaused), f.since("job pause", "")
+		p := j.Pause
+		x.Why, x.Since, x.Until = p.reason(), p.Since, p.Until
+		if p.Since.IsZero() { // a release that did not write it
+			x.Since = f.since("job pause", "")
+		}
 	case it == nil:
 		x.Why = reason.Of(reason.ReshardAwaited)
 	case it.Disabled:

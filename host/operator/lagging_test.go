@@ -95,7 +95,7 @@ func TestOperatorThatLagsBehind(t *testing.T) {
 				func(r *JobReport) bool { return !r.Items[1].Disabled },
 			},
 			{
-				"resume", func() error { return near.Pause(ctx, "j") }, func() error { return late.Resume(ctx, "j") },
+				"resume", func() error { return near.Pause(ctx, "j", PauseTerms{}) }, func() error { return late.Resume(ctx, "j") },
 				func(r *JobReport) bool { return !r.Paused },
 			},
 			{

@@ -41,7 +41,7 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 			}
 			before := treeOf(t, o, javatest.Node())
 			for verb, err := range map[string]error{
-				"pause":   o.Pause(t.Context(), javatest.Name),
+				"pause":   o.Pause(t.Context(), javatest.Name, PauseTerms{}),
 				"trigger": o.Trigger(t.Context(), javatest.Name),
 				"item":    o.SetItem(t.Context(), javatest.Name, 0, true),
 				"server":  o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true),

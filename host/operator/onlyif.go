@@ -68,7 +68,7 @@ func editionOf(v *protocol.View) string {
 		}
 		say(text, []protocol.Version{v.ConfigVersion, v.ModuleVersion}[i])
 	}
-	say(v.Paused)
+	say(v.Paused, v.Pause)
 	for _, s := range v.Servers {
 		if s.Disabled {
 			say("server", s.IP)

@@ -27,7 +27,7 @@ func TestOnlyOneOfTwoChangesAJob(t *testing.T) {
 	t.Parallel()
 	for what, verb := range map[string]func(context.Context, *Operator) error{
 		"disable": func(ctx context.Context, o *Operator) error { return o.SetServer(ctx, "j", "10.0.0.1", true) },
-		"pause":   func(ctx context.Context, o *Operator) error { return o.Pause(ctx, "j") },
+		"pause":   func(ctx context.Context, o *Operator) error { return o.Pause(ctx, "j", PauseTerms{}) },
 		"trigger": func(ctx context.Context, o *Operator) error { return o.Trigger(ctx, "j") },
 		"reshard": func(ctx context.Context, o *Operator) error { return o.Reshard(ctx, "j") },
 		"all":     func(ctx context.Context, o *Operator) error { return o.SetJob(ctx, "j", true) },
@@ -77,7 +77,7 @@ func TestOnlyIfWithoutAnAnswer(t *testing.T) {
 		}
 		o.session = &forgetful{Session: o.session, least: 3}
 		o.OnlyIf(unless(before.Edition))
-		err = o.Pause(t.Context(), "j")
+		err = o.Pause(t.Context(), "j", PauseTerms{})
 		if wantCode(t, "pause", err, host.Unknown); !errors.Is(err, errChanged) {
 			t.Error(err)
 		}

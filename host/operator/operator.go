@@ -73,12 +73,7 @@ func (o *Operator) Trigger(ctx context.Context, name string) error {
 	return o.ask(ctx, verbTrigger, name, protocol.AskTrigger{})
 }
 
-// Pause stops the job from beginning at its instants until Resume.
-func (o *Operator) Pause(ctx context.Context, name string) error {
-	return o.ask(ctx, verb{"pause", "job pause"}, name, protocol.AskPause{Paused: true})
-}
-
-// Resume ends a pause.
+// Resume ends a pause, also one that is over.
 func (o *Operator) Resume(ctx context.Context, name string) error {
 	return o.ask(ctx, verb{"resume", "job resume"}, name, protocol.AskPause{})
 }

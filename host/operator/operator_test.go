@@ -66,8 +66,8 @@ func TestOperatorFromOutside(t *testing.T) {
 			state string // then
 		}{
 			{"trigger", func() error { return o.Trigger(ctx, "j") }, 4, "idle"},
-			{"pause", func() error { return o.Pause(ctx, "j") }, 0, "paused"},
-			{"pause again", func() error { return o.Pause(ctx, "j") }, 0, "paused"},
+			{"pause", func() error { return o.Pause(ctx, "j", PauseTerms{}) }, 0, "paused"},
+			{"pause again", func() error { return o.Pause(ctx, "j", PauseTerms{}) }, 0, "paused"},
 			{"resume", func() error { return o.Resume(ctx, "j") }, 2, "idle"},
 			{"disable an item", func() error { return o.SetItem(ctx, "j", 1, true) }, 1, "idle"},
 			{"enable it", func() error { return o.SetItem(ctx, "j", 1, false) }, 2, "idle"},
@@ -246,7 +246,7 @@ func TestOperatorAndDamage(t *testing.T) {
 	}
 	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), host.Refused)
 	// A job of foreign members alone has no pauses; the other verbs work.
-	wantCode(t, "pause of others", o.Pause(ctx, "good"), host.Refused)
+	wantCode(t, "pause of others", o.Pause(ctx, "good", PauseTerms{}), host.Refused)
 	if err := o.SetServer(ctx, "good", "10.0.0.1", true); err != nil {
 		t.Error(err)
 	}

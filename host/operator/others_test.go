@@ -71,7 +71,7 @@ func TestOperatorAmongOthers(t *testing.T) {
 		<-h.Ready()
 		o := operate(t, refusing{reg})
 		for range 3 {
-			if err := o.Pause(t.Context(), "j"); err != nil {
+			if err := o.Pause(t.Context(), "j", PauseTerms{}); err != nil {
 				t.Error(err)
 			}
 			if err := o.Resume(t.Context(), "j"); err != nil {

@@ -40,6 +40,7 @@ type JobReport struct {
 
 	Leader     job.InstanceID `json:"leader,omitempty"` // "": no leader
 	Paused     bool           `json:"paused"`
+	Pause      PauseReport    `json:"pause,omitzero"`
 	Resharding bool           `json:"resharding"` // a reshard is pending
 	Members    []MemberReport `json:"members"`
 	// Leaving are servers that were told to end the job and whose runs have not ended.
@@ -49,6 +50,14 @@ type JobReport struct {
 	Items   []ItemReport   `json:"items,omitempty"` // by number; none in a list of jobs
 	Modules ModulesReport  `json:"modules"`
 	Latest  LatestReport   `json:"latest,omitzero"`
+}
+
+// PauseReport is what an operator said of a pause.
+type PauseReport struct {
+	By    string    `json:"by,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"` // zero: until somebody resumes the job
 }
 
 // MemberReport is a member of a job.
@@ -278,9 +287,12 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 }
 
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {
-	now := status.Of(v)
+	now := status.Of(v, time.Now().UnixMilli())
 	config, module := l.Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
+	if now.Paused {
+		r.Pause = pauseReport(v.Pause)
+	}
 	r.Config = definition.JobOf(name, config, module)
 	for _, s := range v.Servers {
 		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -61,13 +62,19 @@ func (r *roster) look(name string) (report *JobReport, reading *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.jobs[name]
-	if k != nil && k.report != nil {
+	if k != nil && k.report != nil && !k.report.pauseOver() {
 		return k.report, nil
 	}
 	if k = (&known{}); len(r.jobs) < maxKnown {
 		r.jobs[name] = k // an event takes it away, and with it what is being read
 	}
 	return nil, k
+}
+
+// pauseOver reports whether the pause that a report tells of has ended since, which changes nothing in
+// the registry.
+func (r *JobReport) pauseOver() bool {
+	return r.Paused && !r.Pause.Until.IsZero() && !time.Now().Before(r.Pause.Until)
 }
 
 // keep keeps a report unless the job has changed since look.

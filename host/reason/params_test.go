@@ -5,7 +5,7 @@ import "testing"
 // A reason that another server writes with its parameters is the same here.
 func TestOfParams(t *testing.T) {
 	t.Parallel()
-	for _, want := range []Reason{Of(JobPaused), Of(TokensBackwards, "7", "4"), Text("the guest said so"), {}} {
+	for _, want := range []Reason{Of(JobPaused), Of(JobPaused, "ann", "", "deploy"), Of(TokensBackwards, "7", "4"), Text("the guest said so"), {}} {
 		if got := OfParams(want.Code, want.Params(), want.String()); got != want {
 			t.Errorf("%+v is read as %+v", want, got)
 		}

@@ -10,6 +10,7 @@ package reason
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -39,7 +40,11 @@ func Of(c Code, args ...string) Reason {
 	for i, a := range args {
 		clean[i] = strings.ReplaceAll(a, separator, " ")
 	}
-	return Reason{Code: c, Args: strings.Join(clean, separator)}
+	joined := strings.Join(clean, separator)
+	if strings.Trim(joined, separator) == "" {
+		joined = ""
+	}
+	return Reason{Code: c, Args: joined}
 }
 
 // Text is a reason that has no code: what a guest, a library or another release says.
@@ -50,6 +55,14 @@ func (r Reason) None() bool { return r == Reason{} }
 
 // Params are the values of the parameters by name; nil if there are none.
 func (r Reason) Params() map[string]string {
+	if r.Args == "" {
+		return nil
+	}
+	return r.params()
+}
+
+// params also has those without a value.
+func (r Reason) params() map[string]string {
 	row, _ := rowOf(r.Code)
 	names := row.params
 	if r.Code == "" || len(names) == 0 {
@@ -92,12 +105,23 @@ func (r Reason) WithHint() string {
 
 // fill puts the values of the parameters into a text of the table.
 func (r Reason) fill(text string) string {
+	params := r.params()
+	text = optional.ReplaceAllStringFunc(text, func(part string) string {
+		if name := optional.FindStringSubmatch(part)[1]; params[name] == "" {
+			return ""
+		}
+		return part[1 : len(part)-1]
+	})
 	var pairs []string
-	for name, value := range r.Params() {
+	for name, value := range params {
 		pairs = append(pairs, "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
+
+// optional is a part of a text that stands there only if its parameter has a value. It begins
+// with a blank or a colon, so that a table of a configuration, [jobs.{job}], is none.
+var optional = regexp.MustCompile(`\[[ :][^][{}]*\{(\w+)\}\]`)
 
 // OfParams returns the reason with a code and its Params, as another server writes them.
 // If this release does not know the code, the words decide.
@@ -124,7 +148,7 @@ func rowOf(c Code) (entry, bool) {
 
 // Event is the words without values, the same each time: the message of a log line.
 func (r Reason) Event() string {
-	words := table[r.Code].words
+	words := optional.ReplaceAllString(table[r.Code].words, "")
 	if i := strings.IndexByte(words, '{'); i >= 0 {
 		words = words[:i]
 	}
@@ -166,13 +190,13 @@ const (
 	diedWords = "the server died"
 )
 
-// coded is which code has words without parameters.
+// coded is which code has words that need no value of a parameter.
 var coded = func() map[string]Code {
 	all := make(map[string]Code, len(table))
 	for c, row := range table {
-		if len(row.params) == 0 {
-			all[row.words] = c
-			if rest, ok := strings.CutPrefix(row.words, table[ServerGone].words); ok {
+		if words := optional.ReplaceAllString(row.words, ""); !strings.Contains(words, "{") {
+			all[words] = c
+			if rest, ok := strings.CutPrefix(words, table[ServerGone].words); ok {
 				all[diedWords+rest] = c
 			}
 		}

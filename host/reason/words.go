@@ -2,7 +2,8 @@ package reason
 
 // entry is the text of a code.
 type entry struct {
-	words  string // {name} is replaced by the value of a parameter
+	// {name} is replaced by the value of a parameter; [ {name}] is left out if that is empty.
+	words  string
 	params []string
 }
 
@@ -63,7 +64,7 @@ var table = map[Code]entry{
 	ItemDidNotExist:        {words: "the item did not exist"},
 	ReshardAwaited:         {words: "a reshard was awaited"},
 	HistoryUnwritable:      {words: "the history could not be written"},
-	JobPaused:              {words: "the job was paused"},
+	JobPaused:              {"the job was paused[ by {by}][ until {until}][: {why}]", []string{"by", "until", "why"}},
 	DayExcepted:            {words: "the job does not fire on this day: its setting except has it"},
 	StillRunning:           {words: "the run before was still going on"},
 	TakeoverAwaited:        {words: "an interrupted run of the item was waiting for a server"},

@@ -273,7 +273,7 @@ func (s *shadowJob) admit() (j job.Config, why string) {
 		return j, v.RecordFault
 	case v.Config == nil:
 		return j, "it is not in the registry"
-	case v.Paused:
+	case v.PausedAt(time.Now().UnixMilli()):
 		return j, "it is paused"
 	case v.ServerDisabled(s.o.Instance):
 		return j, "this server is disabled for it"

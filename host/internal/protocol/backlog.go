@@ -8,8 +8,8 @@ import (
 
 // backlog are instants that did not begin when they came.
 type backlog struct {
-	due     []due         // instants that came while their item ran, ascending by item
-	excuses []reason.Code // by item: why its instants were not begun
+	due     []due           // instants that came while their item ran, ascending by item
+	excuses []reason.Reason // by item: why its instants were not begun
 	away    away
 	catchUp catchUp
 }
@@ -56,11 +56,11 @@ func (b *backlog) clone() backlog {
 
 // excuse remembers why an instant of the item was not begun, for the gap row that the
 // next Begin writes.
-func (b *backlog) excuse(i int, why reason.Code) {
+func (b *backlog) excuse(i int, why reason.Reason) {
 	for len(b.excuses) <= i {
-		b.excuses = append(b.excuses, "")
+		b.excuses = append(b.excuses, reason.Reason{})
 	}
-	if b.excuses[i] == "" {
+	if b.excuses[i].None() {
 		b.excuses[i] = why
 	}
 }
@@ -72,22 +72,24 @@ func (b *backlog) excuseAll(s *State, why reason.Code) {
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && !s.passed(i, s.schedule.tick.At) {
-			b.excuse(i, why)
+			b.excuse(i, reason.Of(why))
 		}
 	}
 }
 
 func (b *backlog) unexcuse(i int) {
 	if i < len(b.excuses) {
-		b.excuses[i] = ""
+		b.excuses[i] = reason.Reason{}
 	}
 }
 
-func (b *backlog) excused(i int) bool { return i < len(b.excuses) && b.excuses[i] != "" }
+func (b *backlog) excused(i int) bool { return i < len(b.excuses) && !b.excuses[i].None() }
 
 // excuse remembers why an instant of the item was not begun, if no reason is remembered
 // yet.
-func (s *facts) excuse(i int, why reason.Code) {
+func (s *facts) excuse(i int, why reason.Code) { s.excuseBy(i, reason.Of(why)) }
+
+func (s *facts) excuseBy(i int, why reason.Reason) {
 	if !s.late().excused(i) {
 		s.changeLate().excuse(i, why)
 	}
@@ -100,11 +102,11 @@ func (s *facts) unexcuse(i int) {
 }
 
 // whyOf is why instants of an own item were not begun.
-func (s *facts) whyOf(i int) reason.Code {
+func (s *facts) whyOf(i int) reason.Reason {
 	if b := s.late(); b.excused(i) {
 		return b.excuses[i]
 	}
-	return s.whyNobody(i)
+	return reason.Of(s.whyNobody(i))
 }
 
 // whyNobody is why no server began an instant, as far as this one knows.

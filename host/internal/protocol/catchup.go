@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -177,9 +178,9 @@ func (s *State) leavesOut(last, t int64) bool {
 }
 
 // whyLeftOut is why the instants that a run passes over were not begun.
-func (s *facts) whyLeftOut(i int, cause Cause) reason.Code {
+func (s *facts) whyLeftOut(i int, cause Cause) reason.Reason {
 	if cause == CaughtUp {
-		return s.whyNobody(i)
+		return reason.Of(s.whyNobody(i))
 	}
 	return s.whyOf(i)
 }
@@ -202,13 +203,16 @@ func (b *beginning) catchUp() {
 		if t == 0 || s.busy(i) {
 			continue
 		}
+		newest := s.missedBefore(math.MaxInt64)
 		switch {
 		case !s.company.ours():
-			b.giveUpMissed(i, s.whyNobody(i))
-		case s.view.Paused:
-			b.giveUpMissed(i, reason.JobPaused)
+			b.giveUpMissed(i, newest, reason.Of(s.whyNobody(i)))
+		case s.paused():
+			b.giveUpMissed(i, newest, s.view.Pause.Reason())
 		case s.view.item(i).Disabled:
-			b.giveUpMissed(i, reason.ItemDisabled)
+			b.giveUpMissed(i, newest, reason.Of(reason.ItemDisabled))
+		case s.view.cameInPause(t):
+			b.giveUpMissed(i, s.missedBefore(s.view.Pause.Until), s.view.Pause.Reason())
 		default:
 			b.open(i, t, CaughtUp)
 		}
@@ -221,11 +225,17 @@ func (b *beginning) givesUpMissed(i int) bool {
 	return found
 }
 
-// giveUpMissed accounts for all missed instants of the item, with a row.
-func (b *beginning) giveUpMissed(i int, why reason.Code) {
+// missedBefore is the newest instant to catch up before a moment.
+func (s *State) missedBefore(t int64) int64 {
+	m := &s.backlog.catchUp
+	k, _ := slices.BinarySearch(m.instants, t)
+	return m.instants[k-1]
+}
+
+// giveUpMissed accounts for the missed instants of the item up to one, with a row.
+func (b *beginning) giveUpMissed(i int, newest int64, why reason.Reason) {
 	s := b.s
-	newest := s.backlog.catchUp.instants[len(s.backlog.catchUp.instants)-1]
-	rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: reason.Of(why), By: s.self})
+	rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: why, By: s.self})
 	if !b.fits(Entry{Item: i, Instant: newest, Cause: CaughtUp}, rows) {
 		b.m.More = true
 		return

@@ -40,7 +40,7 @@ import (
 //	listener-ended started          the listener that it called last has ended
 //	stored 3                        the history has the rows up to 3; without number all rows that it was given
 //	doubt 1                         session health: 0 trusted, 1 doubtful, 2 expired
-//	ask pause                       trigger pause resume reshard leave config total=4 have=0
+//	ask pause                       trigger pause (words as of operator) resume reshard leave config total=4 have=0
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	                                backfill 0-1 at 110 120 cancel-backfill 0-1
@@ -279,12 +279,23 @@ func ask(c *cluster, m *member, a *arguments) error {
 	return c.step(m, protocol.Asked{ID: c.asks, Ask: w})
 }
 
+// pauseOf is what an operator says of a pause.
+func pauseOf(a *arguments) (p protocol.Pause, err error) {
+	p.By, p.Why = a.key("by", ""), a.key("why", "")
+	if p.Since, err = msOf(a.key("since", "0")); err != nil {
+		return p, err
+	}
+	p.Until, err = msOf(a.key("until", "0"))
+	return p, err
+}
+
 func (c *cluster) request(m *member, a *arguments) (protocol.Ask, error) {
 	switch what := a.word(); what {
 	case "trigger":
 		return protocol.AskTrigger{}, nil
 	case "pause", "resume":
-		return protocol.AskPause{Paused: what == "pause"}, nil
+		p, err := pauseOf(a)
+		return protocol.AskPause{Paused: what == "pause", Pause: p}, err
 	case "reshard":
 		return protocol.AskReshard{}, nil
 	case "leave":

@@ -80,8 +80,8 @@ func (b *beginning) scheduled() {
 			continue
 		}
 		switch {
-		case s.view.Paused:
-			s.excuse(i, reason.JobPaused)
+		case s.view.PausedAt(t):
+			s.excuseBy(i, s.view.Pause.Reason())
 		case s.pausedByCron():
 			s.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
@@ -112,7 +112,7 @@ func (s *facts) overlap(i int, t int64) {
 // of an item that moved compensates its mark.
 func (b *beginning) compensations() {
 	s := b.s
-	if s.reshard.since != 0 || s.view.Paused || s.pausedByCron() {
+	if s.reshard.since != 0 || s.paused() || s.pausedByCron() {
 		return
 	}
 	for _, d := range s.late().due {
@@ -161,7 +161,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	last := s.accounted(i)
 	if last > 0 && last < t && !(s.schedule.latest.At == t && s.schedule.latest.Prev != 0 && last >= s.schedule.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
-		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyLeftOut(i, cause)), By: s.self})...)
+		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyLeftOut(i, cause), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
@@ -230,7 +230,7 @@ func nextAttempt(s *facts) Mutation {
 // has not come, and no operator has forbidden that it begins.
 func (s *State) attemptDue(g *guest, e *Entry) bool {
 	return g.ended && g.fenced && g.state == Cancelled && !s.session.leaving && s.schedule.latest.At <= e.Instant &&
-		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
+		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.paused() || e.Trigger != "")
 }
 
 // markMisfire marks an item when an instant came while it ran, so that its next owner
@@ -255,7 +255,7 @@ func markMisfire(s *facts) Mutation {
 
 // overtaken notes the due instant for running items, before anything begins.
 func (s *facts) overtaken() {
-	if s.schedule.tick.At == 0 || s.view.Paused {
+	if s.schedule.tick.At == 0 || s.view.PausedAt(s.schedule.tick.At) {
 		return
 	}
 	for i := range s.view.total() {

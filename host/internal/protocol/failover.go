@@ -159,7 +159,7 @@ func take(s *facts) Mutation {
 // taking is what the member would take.
 func (s *facts) taking() *Take {
 	v := s.view
-	if !s.works() || !v.Config.Failover || v.Paused || len(v.Pending) == 0 || !v.Assignment.Exists {
+	if !s.works() || !v.Config.Failover || s.paused() || len(v.Pending) == 0 || !v.Assignment.Exists {
 		return nil
 	}
 	m := &Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}

@@ -55,7 +55,7 @@ func missed(s *facts) Mutation {
 	if idle {
 		t = max(t, s.backlog.catchUp.passed)
 	}
-	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits(s.reshard.waitFrom) || s.future(t) {
+	if t == 0 || !s.works() && !idle || s.paused() && s.o.CatchUp == 0 || s.waits(s.reshard.waitFrom) || s.future(t) {
 		return nil
 	}
 	if !s.company.ours() {
@@ -100,11 +100,14 @@ func (s *facts) passedOver(i int, t int64) []Row {
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
 		return nil
 	}
-	why := s.whyNobody(i)
-	if s.o.CatchUp != 0 {
+	why := reason.Of(s.whyNobody(i))
+	switch {
+	case s.o.CatchUp != 0:
 		why = s.whyOf(i)
+	case s.view.Pause.Since != 0 && s.view.cameInPause(t): // also if the servers that saw it come are gone
+		why = s.view.Pause.Reason()
 	}
-	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
+	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: why, By: s.self})
 }
 
 // reportedOtherwise: another row will say what became of the item's instants.

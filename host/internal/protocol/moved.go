@@ -27,7 +27,7 @@ func (b *beginning) moved() {
 	for k := range s.view.Pending {
 		p := &s.view.Pending[k]
 		i := p.Item
-		if !s.waitsHere(p) || s.now < p.After || s.later(p.Entry) || s.view.Paused || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
+		if !s.waitsHere(p) || s.now < p.After || s.later(p.Entry) || s.paused() || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
 			continue
 		}
 		e := p.Entry

@@ -38,7 +38,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 		if last == 0 || last >= u.Now {
 			continue
 		}
-		r := Row{Entry: Entry{Item: i, Instant: u.Now}, After: last, Until: u.Now + 1, State: Missed, Why: reason.Of(u.why(v, i)), By: u.By}
+		r := Row{Entry: Entry{Item: i, Instant: u.Now}, After: last, Until: u.Now + 1, State: Missed, Why: u.why(v, i), By: u.By}
 		m.Own.rows(s.schedule.gap(r))
 		m.Own.Last = set(m.Own.Last, i, u.Now)
 	}
@@ -51,16 +51,16 @@ func (v *View) WithoutServer() bool {
 }
 
 // why is why no server began the item.
-func (u NoServer) why(v *View, i int) reason.Code {
+func (u NoServer) why(v *View, i int) reason.Reason {
 	switch {
-	case v.Paused:
-		return reason.JobPaused
+	case v.PausedAt(u.Now):
+		return v.Pause.Reason()
 	case v.item(i).Disabled:
-		return reason.ItemDisabled
+		return reason.Of(reason.ItemDisabled)
 	case u.Removed:
-		return reason.NotBegunJobRemoved
+		return reason.Of(reason.NotBegunJobRemoved)
 	}
-	return reason.NotBegunNoFile
+	return reason.Of(reason.NotBegunNoFile)
 }
 
 // left are the rows of runs that will not run again.

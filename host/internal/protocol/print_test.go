@@ -214,7 +214,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.RequestTrigger:
 		c.say("%s of %s", name, namesOf(m.To))
 	case protocol.SetPaused:
-		c.say("%s %v", name, m.Paused)
+		c.say("%s %v%s", name, m.Paused, given(m.Pause.Until != 0, " until "+secondsOf(m.Pause.Until)))
 	case protocol.DisableItem:
 		c.say("%s %d %v", name, m.Item, m.Disabled)
 	case protocol.DisableServer:

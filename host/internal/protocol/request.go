@@ -42,8 +42,8 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 			return RequestTrigger{To: to}, ""
 		}
 	case AskPause:
-		if v.Paused != a.Paused {
-			return SetPaused{Paused: a.Paused}, ""
+		if v.Paused != a.Paused || v.Pause.Until != a.Pause.Until || v.Pause.Why != a.Pause.Why {
+			return SetPaused(a), ""
 		}
 	case AskItem:
 		if !v.item(a.Item).Exists {

@@ -82,7 +82,7 @@ func (b *beginning) retries() {
 	s := b.s
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
 		i := r.Item
-		if s.now < r.After || s.retryNeverBegins(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" {
+		if s.now < r.After || s.retryNeverBegins(r) != "" || !s.mine(i) || s.paused() || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" {
 			return false
 		}
 		e := r.Entry
@@ -140,7 +140,7 @@ func (s *State) retryNeverBegins(r Retry) reason.Code {
 // waits for a change that a view will show.
 func (s *State) nextRetry() int64 {
 	var next int64
-	if !s.works() || s.view.Paused {
+	if !s.works() || s.paused() {
 		return 0
 	}
 	for _, r := range s.own().Retries {

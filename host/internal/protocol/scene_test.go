@@ -34,7 +34,7 @@ import (
 // Changes of the registry from outside the members:
 //
 //	config total=4                  an operator rewrites the configuration; words as of job
-//	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
+//	operator pause                  pause since=100 until=140 by=ann why=text resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
 //	                                backfill 0-1 at 110 120 (instants wait) cancel-backfill 0-1
 //	no-server [removed]             a server that does not run the job records what it missed; "stored":
@@ -210,7 +210,11 @@ func rewrite(c *cluster, a *arguments) error {
 func operator(c *cluster, a *arguments) error {
 	switch what := a.word(); what {
 	case "pause", "resume":
-		return c.tool(protocol.SetPaused{Paused: what == "pause"})
+		p, err := pauseOf(a)
+		if err != nil {
+			return err
+		}
+		return c.tool(protocol.SetPaused{Paused: what == "pause", Pause: p})
 	case "reshard":
 		return c.tool(protocol.MarkReshard{})
 	case "trigger":

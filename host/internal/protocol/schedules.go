@@ -143,7 +143,7 @@ func (s *State) came(t Tick) bool {
 		return false
 	}
 	s.schedule.latest = t
-	if s.view != nil && (s.view.Paused || s.pausedByCron()) {
+	if s.view != nil && (s.view.cameInPause(t.At) || s.pausedByCron()) {
 		s.schedule.paused = t.At
 	}
 	return true

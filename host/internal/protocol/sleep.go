@@ -28,6 +28,7 @@ func (s *State) sleep(p *Plan) {
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
 	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())
+	next = sooner(next, s.pauseOver())
 	if s.clock.early.At != 0 {
 		next = sooner(next, s.clock.early.At-s.tolerance()+s.clock.skew)
 	}

@@ -22,7 +22,7 @@ func (s *State) arrive(t Tick) {
 		}
 		for i := range s.view.total() {
 			if s.mine(i) && !s.passed(i, t.At) {
-				s.backlog.excuse(i, reason.ClockAhead)
+				s.backlog.excuse(i, reason.Of(reason.ClockAhead))
 			}
 		}
 		return

@@ -40,7 +40,9 @@ type View struct {
 	// Faults are what is wrong with nodes of the job, those two included: each begins
 	// with a path, and names what was expected there.
 	Faults []reason.Reason
+	// Paused: an operator has paused the job; PausedAt says until when.
 	Paused bool
+	Pause  Pause
 
 	Leader        ID // "" if there is none
 	LeaderOwner   int64

@@ -128,7 +128,10 @@ type (
 	// AskTrigger asks every instance to run its items now.
 	AskTrigger struct{}
 	// AskPause stops or resumes scheduled runs.
-	AskPause struct{ Paused bool }
+	AskPause struct {
+		Paused bool
+		Pause  Pause
+	}
 	// AskItem disables or enables one item.
 	AskItem struct {
 		Item     int
@@ -389,7 +392,10 @@ type (
 	// RequestTrigger writes the request to every instance.
 	RequestTrigger struct{ To []ID }
 	// SetPaused stops or resumes scheduled runs.
-	SetPaused struct{ Paused bool }
+	SetPaused struct {
+		Paused bool
+		Pause  Pause
+	}
 	// DisableItem disables or enables one item.
 	DisableItem struct {
 		Item     int

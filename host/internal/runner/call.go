@@ -95,7 +95,7 @@ func (r *Runner) pauseReason(item int) job.StopReason {
 	switch {
 	case v.Necessary || v.Processing, r.leaving.Load(): // the items of a leaving server go to others
 		return job.StopResharding
-	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
+	case v.PausedAt(time.Now().UnixMilli()), !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
 		return job.StopDisabled
 	}
 	return job.Continue

@@ -30,7 +30,7 @@ func (r *Runner) Status() job.Status {
 	}
 	s.Troubles = append(s.Troubles, now.troubles...)
 	v := now.view
-	s.Config, s.Instance, s.Leader, s.Paused = *now.effective.job, now.self, v.Leader, v.Paused
+	s.Config, s.Instance, s.Leader, s.Paused = *now.effective.job, now.self, v.Leader, v.PausedAt(time.Now().UnixMilli())
 	for _, in := range v.Instances {
 		s.Instances = append(s.Instances, in.ID)
 	}

@@ -79,7 +79,7 @@ func (l *ledger) standing(order int64) []string {
 	if l.w.orderly && (v.Necessary || v.Processing) {
 		all = append(all, "a reshard has been awaited")
 	}
-	if v.Paused {
+	if l.paused() {
 		return all
 	}
 	for _, p := range v.Pending {

@@ -30,7 +30,7 @@ func catchUpMutants() []mutant {
 		{catchUpMutant + "never", "what was missed while nobody was there begins late", []change{without("protocol.begin", "b.catchUp()")}},
 		{catchUpMutant + "beside others", "while another server is there nothing counts as missed", []change{in("protocol.State.unattendedUntil", "slices.ContainsFunc(v.Members, v.attends)", "false")}},
 		{catchUpMutant + "forgotten", "who gets an item knows up to when nobody was there", []change{without("protocol.Assignment.fold", "a.Unattended = max(_, _)")}},
-		{catchUpMutant + "paused", "a paused job catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.Paused", "false")}},
+		{catchUpMutant + "paused", "a paused job catches nothing up", []change{in("protocol.beginning.catchUp", "s.paused()", "false")}},
 		{catchUpMutant + "disabled item", "a disabled item catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.item(i).Disabled", "false")}},
 		{catchUpMutant + "at once", "what is due does not begin before what was missed", []change{
 			without("protocol.begin", "if s.recalls() {}"),

@@ -46,7 +46,7 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 			}
 		}
 	}
-	if _, ok := by.m.(protocol.SetPaused); !ok && old.Paused != l.v.Paused {
+	if _, ok := by.m.(protocol.SetPaused); !ok && (old.Paused != l.v.Paused || old.Pause != l.v.Pause) {
 		l.w.breach("the operator's word", "%s paused or resumed", by)
 	}
 }
@@ -161,7 +161,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	for _, i := range m.Begun {
 		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
 		switch e := m.Own.Open[k]; {
-		case e.Trigger == "" && v.Paused:
+		case e.Trigger == "" && v.PausedAt(max(e.Instant, l.w.registryTime()+tolerated)):
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
@@ -193,7 +193,7 @@ func (l *ledger) fit(by author) {
 func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 	l.fit(by)
 	l.marked(m.Items, by)
-	if by.view.Paused {
+	if by.view.PausedAt(l.w.registryTime() + tolerated) {
 		l.w.breach("pause", "%s, seeing the job paused", by)
 	}
 	if !by.view.Config.Failover {

@@ -9,7 +9,7 @@ import (
 // exact checks an instant of an undisturbed world: each item began it exactly once.
 func (l *ledger) exact(at int64) {
 	v := l.v
-	if v == nil || v.Config == nil || l.w.noTicks || v.Paused || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
+	if v == nil || v.Config == nil || l.w.noTicks || l.paused() || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
 		return
 	}
 	p := period(v.Config.Cron)

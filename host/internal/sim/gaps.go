@@ -71,7 +71,7 @@ func (l *ledger) counts(r protocol.Row, by author) {
 func (l *ledger) unseen(i int) bool {
 	v := l.v
 	m := l.w.known(ownerOf(v, i))
-	if m == nil || len(l.w.jvms) > 0 || i >= len(v.Items) || v.Items[i].Disabled || v.Paused {
+	if m == nil || len(l.w.jvms) > 0 || i >= len(v.Items) || v.Items[i].Disabled || l.paused() {
 		return false
 	}
 	return lastOf(v, i) < m.unseen && m.unseen <= m.now()

@@ -24,7 +24,7 @@ func clusterMutants() []mutant {
 		{"take: assignment unchecked", "a take holds only in the epoch in which it was decided", []change{noFence("take/epoch")}},
 		{"take: pending kept", "a take deletes the pending mark", []change{without("jobtree.transaction.takeOver", "t.deletePending(_)")}},
 		{"take: overtaken", "a pending run whose next instant has come is not taken", []change{in("protocol.facts.taking", "s.later(_)", "false")}},
-		{"take: paused", "a paused job takes nothing", []change{in("protocol.facts.taking", "v.Paused", "false")}},
+		{"take: paused", "a paused job takes nothing", []change{in("protocol.facts.taking", "s.paused()", "false")}},
 		{"take: disabled item", "a disabled item is not taken", []change{in("protocol.facts.taking", "it.Disabled", "false")}},
 		{"take: no free slot", "a member takes no more than it has slots", []change{in("protocol.facts.taking", "s.o.Slots > 0", "false")}},
 		{"take: same attempt", "a takeover is the next attempt", []change{without("protocol.facts.taking", "e.Attempt++")}},

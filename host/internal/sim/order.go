@@ -17,13 +17,13 @@ const (
 // changes records when the conditions of running last changed.
 func (l *ledger) changes(old *protocol.View) {
 	v := l.v
-	if !slices.Equal(disabled(old), disabled(v)) || !slices.Equal(old.Servers, v.Servers) || old.Paused != v.Paused || old.ConfigVersion != v.ConfigVersion {
+	if !slices.Equal(disabled(old), disabled(v)) || !slices.Equal(old.Servers, v.Servers) || old.Paused != v.Paused || old.Pause != v.Pause || old.ConfigVersion != v.ConfigVersion {
 		l.wordAt, l.unrest = l.w.now, l.w.now
 		if l.w.orderly {
 			l.w.after(upkeep, l.obeyed(l.wordAt))
 		}
 	}
-	if old.Necessary || v.Necessary || old.Processing || v.Processing || v.Paused || !slices.Equal(old.Instances, v.Instances) {
+	if old.Necessary || v.Necessary || old.Processing || v.Processing || l.paused() || !slices.Equal(old.Instances, v.Instances) {
 		l.unrest = l.w.now
 	}
 }
@@ -46,7 +46,7 @@ func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
 		return
 	}
 	switch {
-	case l.v.Paused && e.Trigger == "":
+	case l.v.PausedAt(max(e.Instant, l.w.registryTime())) && e.Trigger == "":
 		l.w.breach("pause", "%s: item %d run %s begins in a paused job", by, e.Item, runName(e))
 	case e.Item < len(l.v.Items) && l.v.Items[e.Item].Disabled:
 		l.w.breach("disabled items", "%s: item %d run %s begins, though it is disabled", by, e.Item, runName(e))
@@ -82,10 +82,13 @@ func (l *ledger) obeyed(since int64) func() {
 	}
 }
 
+// paused: the job is paused by the registry's clock.
+func (l *ledger) paused() bool { return l.v.PausedAt(l.w.registryTime()) }
+
 // idle reports whether the owner may begin the item if it is due.
 func (l *ledger) idle(id protocol.ID, i int) bool {
 	v := l.v
-	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || len(v.Assignment.Departing) > 0 || i >= len(v.Items) || registered(v, id) == nil {
+	if l.paused() || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || len(v.Assignment.Departing) > 0 || i >= len(v.Items) || registered(v, id) == nil {
 		return false
 	}
 	if i >= v.Config.Total { // beyond the total; the leader, which may just have died, has not removed it yet
@@ -165,7 +168,7 @@ func (l *ledger) recovers(m *member) {
 	for _, e := range r.Open {
 		l.w.after(2*upkeep, func() {
 			now := entryOf(l.v, id, e.Item)
-			if m.life != life || m.st == nil || m.loop.Doubt() != protocol.Trusted || forbidden(l.v, id, e) || m.leaving || m.ticked > e.Instant || now == nil || !now.Same(e) ||
+			if m.life != life || m.st == nil || m.loop.Doubt() != protocol.Trusted || forbidden(l.v, id, e, l.w.registryTime()) || m.leaving || m.ticked > e.Instant || now == nil || !now.Same(e) ||
 				slices.ContainsFunc(m.guests, func(g *running) bool { return g.Item == e.Item }) {
 				return
 			}
@@ -187,7 +190,7 @@ func (l *ledger) wanted(m protocol.Reclaim) {
 		l.w.after(prompt, func() {
 			v := l.v
 			k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })
-			if k < 0 || p.After != 0 || l.wordAt > asked-obedience || !v.Config.Failover || v.Paused || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
+			if k < 0 || p.After != 0 || l.wordAt > asked-obedience || !v.Config.Failover || l.paused() || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
 				return
 			}
 			for _, o := range l.w.up() {

@@ -132,7 +132,7 @@ func (l *ledger) summary() string {
 		return "empty"
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "leader %s necessary %v paused %v total %d", v.Leader, v.Necessary, v.Paused, v.Assignment.Total)
+	fmt.Fprintf(&s, "leader %s necessary %v paused %v total %d", v.Leader, v.Necessary, l.paused(), v.Assignment.Total)
 	for _, in := range v.Instances {
 		fmt.Fprintf(&s, "\n  instance %s alive %v", in.ID, alive(v, in.ID))
 	}

@@ -112,7 +112,7 @@ func (w *World) noSilence() {
 		}
 		defer w.noSilence()
 		v := w.ledger.v
-		if v == nil || v.Config == nil || v.Paused {
+		if v == nil || v.Config == nil || w.ledger.paused() {
 			return
 		}
 		bound := 3*period(v.Config.Cron)*millisecond + 15*second

@@ -44,9 +44,9 @@ type Member struct {
 	Running  int  // open runs
 }
 
-// Of returns the state of the job in a view.
-func Of(v *protocol.View) Job {
-	j := Job{Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
+// Of returns the state of the job in a view at a moment.
+func Of(v *protocol.View, now int64) Job {
+	j := Job{Leader: v.Leader, Paused: v.PausedAt(now), Resharding: v.Necessary || v.Processing}
 	for _, in := range v.Instances {
 		j.Members = append(j.Members, memberOf(v, in))
 	}

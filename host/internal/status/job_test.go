@@ -43,7 +43,7 @@ func TestStateOfAJob(t *testing.T) {
 			v := whole()
 			v.Config = &protocol.Config{Total: 2}
 			tt.change(v)
-			j := Of(v)
+			j := Of(v, 0)
 			if diff := cmp.Diff(tt.faults, j.Faults); j.State != tt.state || diff != "" {
 				t.Errorf("%s, want %s\n%s", j.State, tt.state, diff)
 			}
@@ -63,7 +63,7 @@ func TestMembers(t *testing.T) {
 		{ID: other, Labels: map[string]string{"zone": "a"}, Disabled: true, Asked: true},
 		{ID: java, Foreign: true},
 	}
-	if diff := cmp.Diff(want, Of(v).Members); diff != "" {
+	if diff := cmp.Diff(want, Of(v, 0).Members); diff != "" {
 		t.Error(diff)
 	}
 	v.Instances = v.Instances[1:]
@@ -72,7 +72,7 @@ func TestMembers(t *testing.T) {
 	}
 	v.Instances = slices.Insert(v.Instances, 0, protocol.Instance{ID: me})
 	v.Assignment, v.Items[0].Owner = protocol.Assignment{}, java
-	if got := Of(v).Members[2].Items; got != 1 {
+	if got := Of(v, 0).Members[2].Items; got != 1 {
 		t.Errorf("a job of ElasticJob's alone: %d items", got)
 	}
 }

@@ -130,7 +130,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case NodeProcessing:
 		v.Processing, v.ProcessingOwner = n.Exists, int64(n.Stat.Owner)
 	case NodePaused:
-		v.Paused = n.Exists
+		v.Paused, v.Pause = n.Exists, spelling.DecodePause(n.Data)
 	case NodeAssignment:
 		d.assignment(n)
 	case NodeFires:

@@ -115,7 +115,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.RequestTrigger:
 		t.requestAll(m.To)
 	case protocol.SetPaused:
-		t.present(j.at(NodePaused), m.Paused)
+		t.setPaused(m)
 	case protocol.DisableItem:
 		t.present(j.Item(m.Item, MarkDisabled), m.Disabled)
 	case protocol.DisableServer:
@@ -189,6 +189,18 @@ const impossibleVersion = 1<<31 - 1
 // own sets the member's record, always against the version it was read with.
 func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
 	t.op(registry.Set, t.runsOf(self), spelling.EncodeRuns(&d), t.seen("own/record", t.version(self)))
+}
+
+func (t *transaction) setPaused(m protocol.SetPaused) {
+	path, value := t.at(NodePaused), spelling.EncodePause(m.Pause)
+	switch {
+	case !m.Paused:
+		t.delete(path, registry.AnyVersion)
+	case t.v.Paused:
+		t.op(registry.Set, path, value, registry.AnyVersion)
+	default:
+		t.create(path, string(value))
+	}
 }
 
 // present creates or deletes a mark.

@@ -77,7 +77,7 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
 	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
 	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
-	{jobtree.NodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
+	{jobtree.NodePaused, persistent, "who paused the job, why and until when; [keys](#keys). Whatever it says, the job is paused until then, or until it is gone", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
 	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
 }
 
@@ -179,12 +179,15 @@ var valueKeys = []struct {
 		{"address", "where the server gives modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
 		{"defines", "its own file has the job, and makes it again"},
 	}},
+	{"`" + jobtree.NodePaused + "`", [][2]string{
+		{"since", "when the operator said so. `by` is who, `why` the operator's words"},
+	}},
 	{"`" + clustertree.NodeTokens + "`", [][2]string{
 		{"tokens", "ascending by `name`"},
 		{"role", "what the token may do. In a row of the audit: of the token"},
 		{"hash", "SHA-256 of the token, in hex"},
 		{"created", "when"},
-		{"until", "when it expires; left out: never"},
+		{"until", "when it expires; left out: never. In `" + jobtree.NodePaused + "`: when the pause ends by itself"},
 	}},
 	{"`" + clustertree.NodeSessions + "`", [][2]string{
 		{"sessions", "at most " + strconv.Itoa(clustertree.MaxSessions) + ", and " + strconv.Itoa(clustertree.MaxSessionsOf) + " of a token. `hash` is that of the cookie, `until` when it expires"},

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+func jobPause(o *operatorVerb) *cobra.Command {
+	var until, reason string
+	var life time.Duration
+	c := &cobra.Command{
+		Use: "pause JOB...", Short: "Let a job miss its instants for a while, or until it is resumed; one row tells of them", Args: cobra.MinimumNArgs(1),
+		Long: "Who paused the job, why and until when is shown by list, show and explain, and told by the row of\n" +
+			"what it missed. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
+			"at its end begins. A pause takes the place of one there is. Servers of a release that does not know\n" +
+			"ends see a pause without one.",
+		Example: `  wasmjobd job pause report --for 2h --reason "the database moves"`,
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for who looks at it")
+	c.Flags().StringVar(&until, "until", "", "it ends at this `time`, in RFC 3339")
+	c.Flags().DurationVar(&life, "for", 0, "it ends after this `time`, up to a year: 90m, 12h")
+	c.MarkFlagsMutuallyExclusive("until", "for")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		t, asked := operator.PauseTerms{Why: reason, For: life}, "paused"
+		switch {
+		case c.Flags().Changed("until"):
+			at, err := time.Parse(time.RFC3339, until)
+			if err != nil {
+				return usage("--until %s is no time; write one such as %s", plain(until), time.Now().UTC().Format(time.RFC3339))
+			}
+			t.Until, asked = at, "paused until "+at.Format(time.RFC3339)
+		case c.Flags().Changed("for"):
+			if life <= 0 {
+				return usage("--for %v is no time to come; write one such as 2h", life)
+			}
+			asked = "paused for " + life.String()
+		}
+		return o.each(c.Context(), args, asked, func(ctx context.Context, op cluster, name string) error { return op.Pause(ctx, name, t) })
+	}
+	return c
+}

@@ -1,0 +1,61 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+type pauseBody struct {
+	Reason string `json:"reason"`
+	Until  string `json:"until"`
+	For    string `json:"for"`
+}
+
+// terms reads what a body says of a pause.
+func (b *pauseBody) terms() (t operator.PauseTerms, err error) {
+	t.Why = b.Reason
+	if b.Until != "" {
+		if t.Until, err = time.Parse(time.RFC3339, b.Until); err != nil {
+			return t, noTime("/until", b.Until, "write a time in RFC 3339")
+		}
+	}
+	if b.For != "" {
+		if t.For, err = time.ParseDuration(b.For); err != nil {
+			return t, noTime("/for", b.For, "write a time such as 1h")
+		}
+	}
+	return t, nil
+}
+
+// noTime refuses a text of a body that is no time.
+func noTime(pointer, text, hint string) error {
+	return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is no time; %s", text, hint), fault{Pointer: pointer, Message: hint})
+}
+
+func bodyOf(t operator.PauseTerms) pauseBody {
+	b := pauseBody{Reason: t.Why}
+	if !t.Until.IsZero() {
+		b.Until = t.Until.Format(time.RFC3339Nano)
+	}
+	if t.For != 0 {
+		b.For = t.For.String()
+	}
+	return b
+}
+
+func pauseJob(r *request, name string, b *pauseBody) error {
+	t, err := b.terms()
+	if err != nil {
+		return err
+	}
+	return r.op.Pause(r.Context(), name, t)
+}
+
+// Pause is operator.Operator.Pause.
+func (c *Client) Pause(ctx context.Context, name string, t operator.PauseTerms) error {
+	return c.post(ctx, name, ":pause", bodyOf(t))
+}

@@ -1,0 +1,44 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Pause is what an operator said when the job was paused. A pause with an end is over by
+// itself, and its node stays until an operator's next word: nobody has to be there to end
+// it, and what came before its end is still known to have come during it.
+type Pause struct {
+	By    string
+	Why   string
+	Since int64 // 0: not known
+	Until int64 // by the registry's clock; 0: until an operator resumes the job
+}
+
+// PausedAt reports whether the job is paused at a moment of the registry's clock.
+func (v *View) PausedAt(t int64) bool { return v.Paused && (v.Pause.Until == 0 || t < v.Pause.Until) }
+
+// cameInPause: the instant came during the pause, which may be over.
+func (v *View) cameInPause(t int64) bool { return v.PausedAt(t) && t >= v.Pause.Since }
+
+// paused: nothing scheduled begins now.
+func (s *State) paused() bool { return s.view.PausedAt(s.registryTime()) }
+
+// pauseOver is when the pause ends, by the own clock; 0: it is over, has no end, or there
+// is none.
+func (s *State) pauseOver() int64 {
+	if s.self == "" || s.view.Pause.Until == 0 || !s.paused() {
+		return 0
+	}
+	return s.view.Pause.Until + s.clock.skew
+}
+
+// Reason is why something does not begin during the pause.
+func (p Pause) Reason() reason.Reason {
+	until := ""
+	if p.Until != 0 {
+		until = time.UnixMilli(p.Until).UTC().Format(time.RFC3339)
+	}
+	return reason.Of(reason.JobPaused, p.By, until, p.Why)
+}
