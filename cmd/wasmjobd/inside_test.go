@@ -24,6 +24,10 @@ func TestInsideScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept, err := filepath.Abs("testdata/kept/data.tgz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/inside",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
@@ -32,6 +36,7 @@ func TestInsideScripts(t *testing.T) {
 			e.Setenv("HOOK", hook(e))
 			e.Setenv("OK", filepath.Join(wat, "ok.wasm"))
 			e.Setenv("LONG", long)
+			e.Setenv("KEPT", kept)
 			goCaches(e)
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")
 			return nil
