@@ -23,7 +23,6 @@ type edit struct {
 	dry    bool // it is only prepared
 
 	withdrawn, admitted []*hosted
-	kept                []*hosted
 	changed             []change
 	tried               []*supply.Code // code of new and changed jobs, held until the edit ends
 	give                []func()       // release modules that the edit holds
@@ -129,7 +128,6 @@ func (e *edit) prepare(ctx context.Context) error {
 			}
 			if j.same(e.h, c) {
 				e.result.Kept++
-				e.kept = append(e.kept, j)
 				continue
 			}
 		}
@@ -297,34 +295,18 @@ func (e *edit) apply() {
 	for _, j := range e.withdrawn {
 		h.withdraw(j)
 	}
-	stay := e.kept
+	for _, c := range e.changed { // before one of them, or a new job, has a port of another
+		if c.to.MonitorPort != c.j.config.MonitorPort {
+			c.j.monitored.close()
+		}
+	}
 	for _, c := range e.changed {
 		h.change(c.j, c.to)
-		stay = append(stay, c.j)
+		h.monitor(c.j)
 	}
-	e.needRestart(stay)
 	for _, j := range e.admitted {
 		e.tried = slices.DeleteFunc(e.tried, func(k *supply.Code) bool { return k == j.code })
 		h.admit(j)
-	}
-}
-
-// needRestart collects and logs the settings that were changed since their jobs began and
-// that only a restart applies.
-func (e *edit) needRestart(jobs []*hosted) {
-	h := e.h
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, j := range jobs {
-		for s := range job.Settings() {
-			if s.Change == job.AfterStart && !reflect.DeepEqual(s.Field(j.first), s.Field(j.config)) {
-				e.result.NeedRestart = append(e.result.NeedRestart, "jobs."+j.config.Name+"."+s.Name)
-			}
-		}
-	}
-	slices.Sort(e.result.NeedRestart)
-	for _, key := range e.result.NeedRestart {
-		h.o.Log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
 }
 
@@ -333,6 +315,7 @@ func (h *Host) withdraw(j *hosted) {
 	h.mu.Lock()
 	j.leaves = true
 	h.mu.Unlock()
+	j.monitored.close()
 	j.leave()
 	h.finder.Alongside(func() {
 		<-j.left

@@ -28,7 +28,8 @@ type hosted struct {
 	left  chan struct{}      // closed when its runner has ended
 	gone  chan struct{}      // closed when an edit has removed it and it has left
 	begun chan struct{}      // closed when an edit has added it and it has a runner
-	first *job.Config        // as it was when it was added; settings that need a restart keep that value
+
+	monitored *monitored
 
 	// Guarded by the host's mu:
 
@@ -44,7 +45,7 @@ func (j *hosted) setContext(ctx context.Context) { j.ctx, j.leave = context.With
 
 // newHosted returns one of the host's own jobs.
 func newHosted(c *job.Config) *hosted {
-	return &hosted{config: c, first: c, loaded: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
+	return &hosted{config: c, monitored: &monitored{}, loaded: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
 }
 
 // whyRefused returns why this server does not run the job, or "" if it does.

@@ -37,24 +37,47 @@ const (
 )
 
 // monitor serves the monitor port of a job of the server's own file, if it has one, until
-// the job ends. As in ElasticJob, the answer to the line "dump" is the nodes of the job.
-// If the port is taken, the job runs all the same.
+// the job ends or has another. As in ElasticJob, the answer to the line "dump" is the nodes
+// of the job. If the port is taken, the job runs all the same.
 func (h *Host) monitor(j *hosted) {
 	h.mu.Lock()
 	c := *j.config
 	h.mu.Unlock()
-	ctx := j.ctx
-	if c.MonitorPort == 0 {
+	j.monitored.mu.Lock()
+	defer j.monitored.mu.Unlock()
+	if c.MonitorPort == 0 || j.monitored.end != nil {
 		return
 	}
+	ctx, end := context.WithCancel(j.ctx)
 	at := net.JoinHostPort(cmp.Or(h.o.MonitorIP, "127.0.0.1"), strconv.Itoa(c.MonitorPort))
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {
+		end()
 		h.o.Log.Error("the monitor port cannot be opened, so it gives no dumps", "job", c.Name, "error", err)
 		return
 	}
 	h.o.Log.Info("the monitor port gives dumps", "job", c.Name, "address", l.Addr().String())
+	j.monitored.end = func() {
+		end()
+		_ = l.Close() // now, as another job may be about to open the port
+	}
 	h.work.Go(func() { h.dumps(ctx, l, c.Name) })
+}
+
+// monitored is the monitor port of a job.
+type monitored struct {
+	mu  sync.Mutex // guards end, and is held while the port is opened
+	end func()     // gives the port back; nil: it is not open
+}
+
+// close gives the port back.
+func (m *monitored) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.end != nil {
+		m.end()
+		m.end = nil
+	}
 }
 
 // dumps serves a monitor port.

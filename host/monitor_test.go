@@ -179,3 +179,63 @@ func TestMonitorPort(t *testing.T) {
 		t.Errorf("a port that is taken is not told:\n%s", said.String())
 	}
 }
+
+// The monitor port of a job is the one that its file has now: another one, that of a job
+// which has another by then, or that of one which leaves.
+func TestMonitorPortFollowsTheFile(t *testing.T) {
+	t.Parallel()
+	var ports [2]int
+	var held [2]net.Listener
+	for i := range ports {
+		var err error
+		if held[i], err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = held[i].Addr().(*net.TCPAddr).Port
+	}
+	jobs := func(names ...string) (all []job.Config) {
+		for i, name := range names {
+			if name != "" {
+				all = append(all, job.Config{Name: name, Shards: 1, MonitorPort: ports[i]})
+			}
+		}
+		return all
+	}
+	h, err := New(Options{Runner: Func(fine), Instance: "10.0.0.1@-@7", Jobs: jobs("j"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err := errors.Join(err, held[0].Close(), held[1].Close()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	<-h.Ready()
+	dumps := func(port int) string {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			return ""
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "dump\n"); err != nil {
+			return ""
+		}
+		answer, _ := io.ReadAll(c)
+		name, _, _ := strings.Cut(strings.TrimPrefix(string(answer), "/"), "/")
+		return name
+	}
+	for _, names := range [][]string{{"", "j"}, {"k", "j"}, {"j", "k"}, {"i", ""}, {"", ""}} {
+		if _, err := h.Reload(t.Context(), jobs(names...), nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range names {
+			for dumps(ports[i]) != want { // a new job begins a moment later
+				if t.Context().Err() != nil {
+					t.Fatal("nobody serves the port")
+				}
+			}
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

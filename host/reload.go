@@ -121,9 +121,6 @@ func (h *Host) RemoveModule(ctx context.Context, name string) error {
 type Reloaded struct {
 	Added, Changed, Removed []string
 	Kept                    int // number of unchanged jobs
-	// NeedRestart are settings, as jobs.NAME.SETTING, that were changed since their job
-	// began. They keep their old value until the host restarts.
-	NeedRestart []string
 }
 
 // Reload replaces the host's own jobs and modules, as if it had been started with these:
@@ -133,7 +130,7 @@ func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string
 	return h.reload(ctx, jobs, modules, false)
 }
 
-// CheckReload returns what Reload would, without NeedRestart, and changes nothing.
+// CheckReload returns what Reload would, and changes nothing.
 func (h *Host) CheckReload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
 	return h.reload(ctx, jobs, modules, true)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wasmjob/wasmjob/host"
 )
@@ -52,7 +51,7 @@ func reload(r *request, _ *nothing) (reloadedDocument, error) {
 	if err := r.note("reload", fmt.Sprintf("added=%d changed=%d removed=%d", len(d.Added), len(d.Changed), len(d.Removed))); err != nil {
 		return reloadedDocument{}, err
 	}
-	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))}, nil
+	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(d.NeedRestart)}, nil
 }
 
 // noteEach is for the answer of a dry run, which has the names of the jobs.

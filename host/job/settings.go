@@ -73,10 +73,9 @@ const (
 type Change string
 
 const (
-	AtOnce     Change = ""                // for what begins after it
-	AtFirst    Change = "for new servers" // that the job has not seen yet
-	FromFile   Change = "with the file"   // of the server itself, when that is read again
-	AfterStart Change = "at a restart"
+	AtOnce   Change = ""                // for what begins after it
+	AtFirst  Change = "for new servers" // that the job has not seen yet
+	FromFile Change = "with the file"   // of the server itself, when that is read again
 )
 
 // defaultReconcile is ElasticJob's default.
@@ -110,7 +109,7 @@ var (
 		{Name: "failover", Field: func(c *Config) any { return &c.Failover }, Type: Flag, Inherits: true, Key: "failover", Yields: true},
 		{Name: "misfire", Field: func(c *Config) any { return &c.Misfire }, Type: Flag, Default: true, Inherits: true, Key: "misfire", Yields: true},
 		{Name: "monitor_execution", Field: func(c *Config) any { return &c.MonitorExecution }, Type: Flag, Default: true, Inherits: true, Key: "monitorExecution", Yields: true},
-		{Name: "monitor_port", Field: func(c *Config) any { return &c.MonitorPort }, Type: Number, Min: 1, Max: math.MaxUint16, Key: "monitorPort", Change: AfterStart},
+		{Name: "monitor_port", Field: func(c *Config) any { return &c.MonitorPort }, Type: Number, Min: 1, Max: math.MaxUint16, Key: "monitorPort", Change: FromFile},
 		{Name: "disabled", Field: func(c *Config) any { return &c.Disabled }, Type: Flag, Key: "disabled", Yields: true, Change: AtFirst},
 		{Name: "overwrite", Field: func(c *Config) any { return &c.Overwrite }, Type: Flag, Inherits: true, Key: "overwrite", Yields: true, Change: FromFile},
 		{Name: "catch_up", Field: func(c *Config) any { return &c.CatchUp }, Type: Word, Words: []string{"last", "all"}, Zero: "none", Inherits: true, Module: true},
