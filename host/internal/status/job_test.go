@@ -67,7 +67,7 @@ func TestMembers(t *testing.T) {
 		t.Error(diff)
 	}
 	v.Instances = v.Instances[1:]
-	if diff := cmp.Diff(want[:1], Of(v).Leaving); diff != "" {
+	if diff := cmp.Diff(want[:1], Of(v, 0).Leaving); diff != "" {
 		t.Error(diff)
 	}
 	v.Instances = slices.Insert(v.Instances, 0, protocol.Instance{ID: me})
