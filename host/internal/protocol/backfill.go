@@ -70,7 +70,7 @@ func (f *Backfill) bytes() int {
 // waits. A reshard does not wait for these runs: they begin after it.
 func (b *beginning) backfills() {
 	s := b.s
-	if !s.company.ours() || s.view.Paused || s.reshard.since != 0 || b.m.More { // what is due goes first
+	if !s.company.ours() || s.paused() || s.reshard.since != 0 || b.m.More { // what is due goes first
 		return
 	}
 	for k := range s.view.Backfills {
