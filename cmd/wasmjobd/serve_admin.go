@@ -81,7 +81,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 		return func() {}, nil
 	}
 	listen := func() (net.Listener, error) {
-		return admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), log)
+		return admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), nil, log)
 	}
 	l, err := listen()
 	if err == nil {

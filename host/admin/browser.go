@@ -41,6 +41,8 @@ type visitor struct {
 	// secret is what they have shown: a token, or what a session has in its cookie.
 	secret string
 	until  time.Time // the end of a session
+	// through is the server that asks for them.
+	through operator.Server
 }
 
 // cookieOf returns the secret in a request's cookie. present is false if it has none.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 const (
@@ -192,7 +194,12 @@ func (r *request) stillAdmitted() bool {
 	if r.h.o.Authenticate == nil {
 		return true
 	}
-	_, err := r.h.identify(r.Request)
+	var err error
+	if r.caller.way == operator.ByServer { // whose request was answered once, and would not be again
+		_, err = r.h.o.Servers.Server(r.caller.through.Key)
+	} else {
+		_, err = r.h.identify(r.Request)
+	}
 	return err == nil
 }
 

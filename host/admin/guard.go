@@ -78,8 +78,12 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 	return v, nil
 }
 
-// identify returns who shows a token, or else the cookie of a session.
+// identify returns who shows the signature of a server, a token, or else the cookie of a
+// session.
 func (h *Handler) identify(r *http.Request) (visitor, error) {
+	if text, signed := strings.CutPrefix(r.Header.Get("Authorization"), signedScheme); signed && h.o.Servers != nil && len(r.Header.Values("Authorization")) == 1 {
+		return h.fromServer(r, text)
+	}
 	token, present, err := bearer(r)
 	if err != nil {
 		return visitor{}, err
@@ -100,7 +104,7 @@ func (h *Handler) identify(r *http.Request) (visitor, error) {
 		if err == nil {
 			err = ownPage(r, secret)
 		}
-		return visitor{c, operator.BySession, secret, until}, err
+		return visitor{Caller: c, way: operator.BySession, secret: secret, until: until}, err
 	case isOpen(r.URL.Path):
 		return visitor{}, nil
 	}

@@ -61,6 +61,9 @@ type Options struct {
 	Authenticate Authenticate
 	// Sessions are those of browsers, which sign in with a token; nil: there are none.
 	Sessions Sessions
+	// Servers are those of the cluster, which ask each other for what one alone knows; nil: only
+	// this one is asked.
+	Servers Servers
 	// Alive returns why the process has to be restarted; nil: nobody knows.
 	Alive func(context.Context) error
 	// Checks returns what the server needs for its work; nil: nobody knows.
@@ -86,6 +89,7 @@ type Handler struct {
 	nameless  *rates // requests of addresses that show no token, or one that nobody can judge
 	failures  *rates // wrong tokens of addresses
 	signIns   *rates // of the bearers of tokens
+	nonces    nonces // of requests from other servers
 	streams   streams
 	uploads   chan struct{} // a slot for each that is in memory
 }
@@ -108,7 +112,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}},
+		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
 		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
@@ -233,6 +237,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	caller, _ := r.Context().Value(visitorKey{}).(visitor)
 	if !isOpen(one.path) {
 		if err := caller.Allow(one.right); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
+	if caller.way == operator.ByServer {
+		if err := onlyOwn(one); err != nil {
 			h.fail(w, r, err)
 			return
 		}

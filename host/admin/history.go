@@ -48,7 +48,7 @@ func historyRoutes() []route {
 	moment := schema{"type": "integer", "minimum": 0}
 	return []route{
 		{
-			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), fails: []string{codeInvalid},
+			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), shared: true, fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Runs != nil },
 			says: "answers with a page of rows of the history of this server, of all jobs, as `history list -o json`; with \"logs\" as `history export` has them, " +
 				"and then at most " + strconv.Itoa(MaxLogged),

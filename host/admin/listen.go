@@ -23,8 +23,9 @@ type TLS struct {
 }
 
 // ListenTCP listens at an address, host:port. Without TLS only this machine may be able
-// to connect. Certificates that change are used for the next connection.
-func ListenTCP(ctx context.Context, address string, files TLS, log *slog.Logger) (net.Listener, error) {
+// to connect. Certificates that change are used for the next connection. servers are those
+// of the cluster, which show each other certificates of their own; nil: there are none.
+func ListenTCP(ctx context.Context, address string, files TLS, servers Servers, log *slog.Logger) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for operators: %w", err)
@@ -35,7 +36,7 @@ func ListenTCP(ctx context.Context, address string, files TLS, log *slog.Logger)
 		}
 		return l, nil
 	}
-	c := &certificates{files: files, log: log}
+	c := &certificates{files: files, servers: servers, log: log}
 	if err := c.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for operators: %w", err), l.Close())
 	}
@@ -44,8 +45,9 @@ func ListenTCP(ctx context.Context, address string, files TLS, log *slog.Logger)
 
 // certificates are what a listener shows, as its files have it.
 type certificates struct {
-	files TLS
-	log   *slog.Logger
+	files   TLS
+	servers Servers
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	stamps [3]stamp    // of the files when they were read, guarded by mu
@@ -60,7 +62,10 @@ type stamp struct {
 
 // forClient returns the configuration for a connection. If changed files cannot be
 // used, the earlier ones stay.
-func (c *certificates) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (c *certificates) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if hello.ServerName == serverName && c.servers != nil {
+		return identityFrom(c.servers)
+	}
 	if c.changed() {
 		if err := c.load(); err != nil {
 			c.log.Error("the certificate for operators has changed and cannot be used; the earlier one stays", "error", err)

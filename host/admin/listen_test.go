@@ -92,7 +92,7 @@ func filesIn(dir string) TLS {
 // serveTCP serves at a port of this machine until the test ends, and returns its address.
 func serveTCP(t *testing.T, files TLS, h *Handler) string {
 	t.Helper()
-	l, err := ListenTCP(t.Context(), "127.0.0.1:0", files, slog.New(slog.DiscardHandler))
+	l, err := ListenTCP(t.Context(), "127.0.0.1:0", files, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestNamesOfLoopback(t *testing.T) {
 // Without tokens a handler is served at no address.
 func TestAddressesNeedTokens(t *testing.T) {
 	t.Parallel()
-	l, err := ListenTCP(t.Context(), "127.0.0.1:0", TLS{}, nil)
+	l, err := ListenTCP(t.Context(), "127.0.0.1:0", TLS{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,17 +167,17 @@ func TestAddressesNeedTokens(t *testing.T) {
 // Others connect with TLS or not at all.
 func TestOtherAddressesNeedTLS(t *testing.T) {
 	t.Parallel()
-	if _, err := ListenTCP(t.Context(), "0.0.0.0:0", TLS{}, nil); err == nil || !strings.Contains(err.Error(), "use TLS, or 127.0.0.1") {
+	if _, err := ListenTCP(t.Context(), "0.0.0.0:0", TLS{}, nil, nil); err == nil || !strings.Contains(err.Error(), "use TLS, or 127.0.0.1") {
 		t.Errorf("it listens: %v", err)
 	}
 	dir := t.TempDir()
 	a := newAuthority(t)
 	files := filesIn(dir)
-	if _, err := ListenTCP(t.Context(), "127.0.0.1:0", files, nil); err == nil || !strings.Contains(err.Error(), files.Cert) {
+	if _, err := ListenTCP(t.Context(), "127.0.0.1:0", files, nil, nil); err == nil || !strings.Contains(err.Error(), files.Cert) {
 		t.Errorf("there are no files: %v", err)
 	}
 	a.write(t, "server", files)
-	l, err := ListenTCP(t.Context(), "0.0.0.0:0", files, slog.New(slog.DiscardHandler))
+	l, err := ListenTCP(t.Context(), "0.0.0.0:0", files, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

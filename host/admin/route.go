@@ -29,6 +29,8 @@ type route struct {
 	// served reports whether the options have what the route needs; nil: always.
 	served func(*Options) bool
 	alone  bool // it is answered without an Operator
+	// shared: servers ask each other for it, and each answers what it knows itself.
+	shared bool
 }
 
 // parameter is one of a query.

@@ -162,7 +162,7 @@ func runRoutes() []route {
 	served, logged := func(o *Options) bool { return o.Runs != nil }, func(o *Options) bool { return o.Logs != nil }
 	return []route{
 		{
-			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
+			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, shared: true, fails: []string{codeInvalid},
 			says: "answers with a page of the job's rows in the history of this server, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: append(pageParameters("rows"),
@@ -171,15 +171,15 @@ func runRoutes() []route {
 			),
 		},
 		{
-			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, shared: true, fails: []string{codeInvalid},
 			says: "answers with the attempts of one run that this server's history has, the newest first, and the end of what each logged",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, alone: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, alone: true, shared: true, fails: []string{codeInvalid},
 			says: "answers with the end of what each attempt of a run logged, the first one first, also while it runs",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, alone: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, alone: true, shared: true, fails: []string{codeInvalid},
 			says: "sends what the newest attempt of a run logs, as it comes, as server-sent events `log`, of which the last has \"ended\". " +
 				"After 25 s the stream ends, and a client that comes back with Last-Event-ID goes on there; \"gap\" says that lines before \"text\" are lost",
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},

@@ -26,6 +26,7 @@ type Way string
 const (
 	ByToken    Way = "token"    // at the address of a server
 	BySession  Way = "session"  // of a browser, at the address of a server
+	ByServer   Way = "server"   // through another server, which they have asked
 	BySocket   Way = "socket"   // at the socket of a server, as its user
 	ByRegistry Way = "registry" // with the password of the registry, if it has one
 )

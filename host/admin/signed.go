@@ -1,0 +1,182 @@
+package admin
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// Requests from server to server are signed by the key of the server that asks, which the
+// registry has. They say for whom it asks, and are answered once.
+
+// Servers are those of the cluster. An operator.Keyring has them.
+type Servers interface {
+	// Own is the server that answers or asks; the error says that the others cannot know it.
+	Own() (operator.OwnServer, error)
+	// Others are the other servers that can be asked.
+	Others() ([]operator.Server, error)
+	// Server returns the one with a key. Its errors are as those of Authenticate.
+	Server(key string) (operator.Server, error)
+	// Time is the registry's.
+	Time() time.Time
+}
+
+const (
+	// signedScheme begins the header Authorization of such a request.
+	signedScheme = "Wasmjobd-Server "
+	// signedAge is by how much the time in it may differ from the registry's.
+	signedAge = 10 * time.Second
+	// nonceAge is how long a nonce is remembered: longer than its request is accepted, also
+	// if the registry's time turns out to be another than was thought.
+	nonceAge = time.Minute
+	// maxNonces bounds those that are remembered. While there are as many, no request is
+	// accepted.
+	maxNonces = 20_000
+	// maxSigned is the limit of the header, and maxNonce of a nonce, in bytes.
+	maxSigned = 2 << 10
+	maxNonce  = 64
+)
+
+// claim says who asks whom, when, and for whom.
+type claim struct {
+	From  string        `json:"from"` // keys of servers
+	To    string        `json:"to"`
+	At    int64         `json:"at"` // in Unix milliseconds
+	Nonce string        `json:"nonce"`
+	Name  string        `json:"name"` // of the caller
+	Role  operator.Role `json:"role"`
+}
+
+// sign signs a request without a body to another server, for a caller.
+func sign(r *http.Request, own operator.OwnServer, to operator.Server, now time.Time, of operator.Caller) error {
+	c := claim{From: own.Key, To: to.Key, At: now.UnixMilli(), Nonce: rand.Text(), Name: of.Name, Role: of.Role}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("sign a request: %w", err)
+	}
+	head := base64.RawURLEncoding.EncodeToString(text)
+	signature := ed25519.Sign(own.Private, signedText(head, r.Method, r.URL.RequestURI(), r.Header, nil))
+	r.Header.Set("Authorization", signedScheme+head+"."+base64.RawURLEncoding.EncodeToString(signature))
+	return nil
+}
+
+// signedText is what is signed: all of a request that means something.
+func signedText(head, method, uri string, header http.Header, body []byte) []byte {
+	sum := sha256.Sum256(body)
+	// None of the parts has a line break.
+	return []byte(strings.Join([]string{"wasmjobd-server-1", head, method, uri, header.Get(lastEventHeader), hex.EncodeToString(sum[:])}, "\n"))
+}
+
+// parseSigned reads what follows signedScheme in a header.
+func parseSigned(text string) (c claim, head string, signature []byte, err error) {
+	head, sum, _ := strings.Cut(text, ".")
+	if len(text) > maxSigned {
+		return c, "", nil, fmt.Errorf("it has more than %d bytes", maxSigned)
+	}
+	if signature, err = base64.RawURLEncoding.DecodeString(sum); err != nil {
+		return c, "", nil, fmt.Errorf("read the signature: %w", err)
+	}
+	says, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil {
+		return c, "", nil, fmt.Errorf("read what is signed: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(says))
+	d.DisallowUnknownFields() // one may be a restriction
+	if err := d.Decode(&c); err != nil {
+		return c, "", nil, fmt.Errorf("read what is signed: %w", err)
+	}
+	return c, head, signature, nil
+}
+
+// fromServer returns for whom another server asks. Whatever is wrong with the request has the
+// code Denied.
+func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
+	c, head, signature, err := parseSigned(text)
+	if err != nil {
+		return visitor{}, unsigned("the signature of a server cannot be read: " + err.Error())
+	}
+	own, err := h.o.Servers.Own()
+	if err != nil {
+		return visitor{}, err
+	}
+	from, err := h.o.Servers.Server(c.From)
+	now := h.o.Servers.Time()
+	switch {
+	case err != nil:
+		return visitor{}, err
+	case c.To != own.Key:
+		return visitor{}, unsigned("the request is for another server than the one that answers here")
+	case now.Sub(time.UnixMilli(c.At)).Abs() > signedAge:
+		return visitor{}, unsigned(fmt.Sprintf("the request is of another time than %s; servers go by the clock of the registry", now.UTC().Format(time.RFC3339)))
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return visitor{}, unsigned("the body cannot be read: " + err.Error())
+	}
+	key, err := hex.DecodeString(c.From)
+	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, signedText(head, r.Method, r.RequestURI, r.Header, body), signature) {
+		return visitor{}, unsigned("the request is not what the server at " + from.Address + " has signed")
+	}
+	if len(c.Nonce) > maxNonce || c.Name == "" || c.Role != operator.RoleViewer && c.Role != operator.RoleOperator {
+		return visitor{}, unsigned(fmt.Sprintf("a server asks for a caller with a name, as %s or %s, and with a short nonce", operator.RoleViewer, operator.RoleOperator))
+	}
+	switch first, room := h.nonces.first(c.From+" "+c.Nonce, time.Now()); {
+	case !room:
+		return visitor{}, tooMany("requests come from other servers", nonceAge)
+	case !first:
+		return visitor{}, unsigned("the request was sent before; each is signed anew")
+	}
+	return visitor{Caller: operator.Caller{Name: c.Name, Role: c.Role}, way: operator.ByServer, through: from}, nil
+}
+
+func unsigned(detail string) error { return &host.Error{Code: host.Denied, Msg: detail} }
+
+// onlyOwn refuses what another server asks of a route that it has no need of.
+func onlyOwn(one *route) error {
+	if one.shared {
+		return nil
+	}
+	return &host.Error{Code: host.Denied, Msg: "a server does not answer this to another one; ask it with a token"}
+}
+
+// nonces remembers which requests have come.
+type nonces struct {
+	mu    sync.Mutex
+	until map[string]time.Time // guarded by mu
+	swept time.Time            // guarded by mu
+}
+
+// first remembers a nonce. It reports whether it was not known, and whether there was room.
+func (n *nonces) first(nonce string, now time.Time) (first, room bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.swept) >= signedAge {
+		n.swept = now
+		for one, until := range n.until {
+			if now.After(until) {
+				delete(n.until, one)
+			}
+		}
+	}
+	if _, ok := n.until[nonce]; ok {
+		return false, true
+	}
+	if len(n.until) >= maxNonces {
+		return false, false
+	}
+	n.until[nonce] = now.Add(nonceAge)
+	return true, true
+}

@@ -1,0 +1,266 @@
+package admin
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// ring stands in for the Keyring of a server.
+type ring struct {
+	own operator.OwnServer
+	all map[string]operator.Server
+	now time.Time
+}
+
+// rings are those of servers that know each other.
+func rings(t *testing.T, n int) []*ring {
+	t.Helper()
+	all := map[string]operator.Server{}
+	var made []*ring
+	for i := range n {
+		public, private, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := operator.Server{Key: hex.EncodeToString(public), IP: "10.0.0." + strconv.Itoa(i+1), Address: "https://10.0.0." + strconv.Itoa(i+1) + ":8680"}
+		all[s.Key] = s
+		made = append(made, &ring{operator.OwnServer{Server: s, Private: private}, all, time.UnixMilli(1_800_000_000_000)})
+	}
+	return made
+}
+
+func (r *ring) Own() (operator.OwnServer, error) { return r.own, nil }
+
+func (r *ring) Others() (others []operator.Server, err error) {
+	for key, s := range r.all {
+		if key != r.own.Key {
+			others = append(others, s)
+		}
+	}
+	return others, nil
+}
+
+func (r *ring) Server(key string) (operator.Server, error) {
+	s, ok := r.all[key]
+	if !ok {
+		return s, &host.Error{Code: host.Denied, Msg: "no server of this cluster has that key"}
+	}
+	return s, nil
+}
+
+func (r *ring) Time() time.Time { return r.now }
+
+var annViews = operator.Caller{Name: "ann", Role: operator.RoleViewer} // read only
+
+// signedRequest is a request, "METHOD path", from one server to another one.
+func signedRequest(t *testing.T, what string, from, to *ring, of operator.Caller, headers ...string) *http.Request {
+	t.Helper()
+	method, target, _ := strings.Cut(what, " ")
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), endedKey{}, over), method, target, nil)
+	r.RemoteAddr = "10.0.0.1:1"
+	for _, one := range headers {
+		name, value, _ := strings.Cut(one, ": ")
+		r.Header.Set(name, value)
+	}
+	if err := sign(r, from.own, to.own.Server, from.now, of); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func answerTo(t *testing.T, h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	checkAnswer(t, r.Method, r.URL.RequestURI(), w)
+	return w
+}
+
+// claimed is a signed request of which somebody has changed what is signed, but not the
+// signature.
+func claimed(t *testing.T, r *http.Request, change func(map[string]any)) *http.Request {
+	t.Helper()
+	head, signature, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), signedScheme), ".")
+	text, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]any
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	change(c)
+	if text, err = json.Marshal(c); err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", signedScheme+base64.RawURLEncoding.EncodeToString(text)+"."+signature)
+	return r
+}
+
+// A request that another server has signed is answered once. What was sent before, altered,
+// is old, raises its role, or is of nobody in the cluster, is refused.
+func TestSignedRequests(t *testing.T) {
+	t.Parallel()
+	all := rings(t, 3)
+	one, two, third := all[0], all[1], all[2]
+	outsider := rings(t, 1)[0]
+	late, early := *two, *two
+	late.now, early.now = two.now.Add(-signedAge-time.Millisecond), two.now.Add(signedAge+time.Millisecond)
+	const path = historyPath + "?job=report"
+	good := func(headers ...string) *http.Request {
+		return signedRequest(t, "GET "+path, two, one, annViews, headers...)
+	}
+	h, asked := guarded(Options{Servers: one})
+	again := good()
+	wantAnswer(t, "a good one", answerTo(t, h, again), "", asked.Load() == 1)
+	wantAnswer(t, "one that was sent before", answerTo(t, h, again), "was sent before", asked.Load() > 1)
+	wantAnswer(t, "one that was signed anew", answerTo(t, h, good()), "", asked.Load() == 2)
+	for _, tt := range []struct {
+		name string
+		r    *http.Request
+		want string // in the detail; empty: it is answered
+	}{
+		{"for an operator", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "bob", Role: operator.RoleOperator}), ""},
+		{"another path", altered(good(), func(r *http.Request) { r.URL.Path, r.RequestURI = runsPath+"report/0/1", runsPath+"report/0/1" }), "has signed"},
+		{"another query", altered(good(), func(r *http.Request) { r.URL.RawQuery, r.RequestURI = "job=other", historyPath+"?job=other" }), "has signed"},
+		{"another method", altered(good(), func(r *http.Request) { r.Method = http.MethodHead }), "has signed"},
+		{"a body", altered(good(), func(r *http.Request) { r.Body = httptest.NewRequest(http.MethodGet, "/", strings.NewReader("{}")).Body }), "has signed"},
+		{"another place in a stream", altered(good(lastEventHeader+": 1-5"), func(r *http.Request) { r.Header.Set(lastEventHeader, "1-6") }), "has signed"},
+		{"a role that was raised", claimed(t, good(), func(c map[string]any) { c["role"] = "operator" }), "has signed"},
+		{"another name", claimed(t, good(), func(c map[string]any) { c["name"] = "eve" }), "has signed"},
+		{"another nonce", claimed(t, good(), func(c map[string]any) { c["nonce"] = "eve" }), "has signed"},
+		{"a later time", claimed(t, good(), func(c map[string]any) { c["at"] = two.now.UnixMilli() + 1 }), "has signed"},
+		{"of another server", claimed(t, good(), func(c map[string]any) { c["from"] = third.own.Key }), "has signed"},
+		{"a member that nobody knows", claimed(t, good(), func(c map[string]any) { c["until"] = 1 }), "cannot be read"},
+		{"the role admin", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann", Role: operator.RoleAdmin}), "as viewer or operator"},
+		{"the role publisher", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann", Role: operator.RolePublisher}), "as viewer or operator"},
+		{"nobody", signedRequest(t, "GET "+path, two, one, operator.Caller{Role: operator.RoleViewer}), "as viewer or operator"},
+		{"old", signedRequest(t, "GET "+path, &late, one, annViews), "of another time"},
+		{"of the future", signedRequest(t, "GET "+path, &early, one, annViews), "of another time"},
+		{"for another server", signedRequest(t, "GET "+path, two, third, annViews), "for another server"},
+		{"of a server that nobody knows", signedRequest(t, "GET "+path, outsider, one, annViews), "no server of this cluster"},
+		{"no signature", altered(good(), func(r *http.Request) { r.Header.Set("Authorization", signedScheme+"x") }), "cannot be read"},
+		{"a long one", altered(good(), func(r *http.Request) { r.Header.Set("Authorization", signedScheme+strings.Repeat("x", maxSigned+1)) }), "more than"},
+		{"and a token", altered(good(), func(r *http.Request) { r.Header.Add("Authorization", "Bearer admin") }), "Bearer TOKEN"},
+	} {
+		h, asked := guarded(Options{Servers: one})
+		w := answerTo(t, h, tt.r)
+		wantAnswer(t, tt.name, w, tt.want, asked.Load() > 0)
+	}
+}
+
+// altered changes a request.
+func altered(r *http.Request, change func(*http.Request)) *http.Request {
+	change(r)
+	return r
+}
+
+// wantAnswer checks that a request was answered, or refused before anything was looked up.
+func wantAnswer(t *testing.T, what string, w *httptest.ResponseRecorder, refused string, reached bool) {
+	t.Helper()
+	if refused == "" && w.Code == http.StatusOK && reached {
+		return
+	}
+	if p := problemIn(t, w); refused == "" || p.Code != codeUnauthenticated || !strings.Contains(p.Detail, refused) || reached {
+		t.Errorf("%s is answered %d %s, want %q; it reached what is behind: %v", what, w.Code, w.Body, refused, reached)
+	}
+}
+
+// A server asks another one for what only that knows, and for nothing else, whatever the role.
+func TestRoutesForServers(t *testing.T) {
+	t.Parallel()
+	all := rings(t, 2)
+	shared := 0
+	for _, one := range routes() {
+		if isOpen(one.path) {
+			continue
+		}
+		h, asked := guarded(Options{Servers: all[0], Sessions: operator.NewKeyring(nil, "wasmjobd", nil)})
+		r := signedRequest(t, one.method+" "+filledIn.Replace(one.path), all[1], all[0], operator.Caller{Name: "ann", Role: operator.RoleOperator})
+		w := answerTo(t, h, r)
+		refused := w.Code == http.StatusForbidden
+		if one.shared {
+			shared++
+		}
+		if refused == one.shared || refused && asked.Load() > 0 || w.Code == http.StatusUnauthorized {
+			t.Errorf("%s %s is answered %d %s", one.method, one.path, w.Code, w.Body)
+		}
+		if one.shared && (one.writes() || one.right != operator.View) {
+			t.Errorf("%s %s is for servers, and is no view", one.method, one.path)
+		}
+	}
+	if shared == 0 {
+		t.Error("servers may ask nothing")
+	}
+}
+
+// A server that does not know the others yet tells why.
+func TestSignedRequestsTooEarly(t *testing.T) {
+	t.Parallel()
+	all := rings(t, 2)
+	h, _ := guarded(Options{Servers: operator.NewKeyring(nil, "wasmjobd", nil)})
+	if w := answerTo(t, h, signedRequest(t, "GET "+historyPath, all[1], all[0], annViews)); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("it is answered %d %s", w.Code, w.Body)
+	}
+	h, _ = guarded(Options{})
+	if w := answerTo(t, h, signedRequest(t, "GET "+historyPath, all[1], all[0], annViews)); w.Code != http.StatusUnauthorized {
+		t.Errorf("a server without others answers %d %s", w.Code, w.Body)
+	}
+}
+
+// Nonces are remembered for longer than their requests are accepted, and are bounded.
+func TestNoncesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := nonces{until: map[string]time.Time{}}
+		for i := range maxNonces {
+			if first, room := n.first(strconv.Itoa(i), time.Now()); !first || !room {
+				t.Fatalf("%d: %v, %v", i, first, room)
+			}
+		}
+		if _, room := n.first("one more", time.Now()); room {
+			t.Error("there is room for one more")
+		}
+		time.Sleep(nonceAge) // of virtual time
+		if first, _ := n.first("0", time.Now()); first {
+			t.Error("it is forgotten within its time")
+		}
+		time.Sleep(signedAge)
+		if first, room := n.first("one more", time.Now()); !first || !room || len(n.until) != 1 {
+			t.Errorf("afterwards %d are left", len(n.until))
+		}
+	})
+}
+
+// The stream of a server ends when it is no server of the cluster any more.
+func TestStreamOfAServerThatHasGone(t *testing.T) {
+	t.Parallel()
+	all := rings(t, 2)
+	h, _ := guarded(Options{Servers: all[0]})
+	asked := signedRequest(t, "GET "+historyPath, all[1], all[0], annViews)
+	v, err := h.identify(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &request{Request: asked, h: h, caller: v}
+	if !r.stillAdmitted() {
+		t.Error("it is refused while it is there")
+	}
+	delete(all[0].all, all[1].own.Key)
+	if r.stillAdmitted() {
+		t.Error("it is admitted after it has gone")
+	}
+}
