@@ -36,14 +36,14 @@ func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqlt
 		if err != nil {
 			return coded(err)
 		}
-		rows, next, err := c.Runs(ctx, want)
+		got, err := c.Runs(ctx, want)
 		if err := errors.Join(err, c.Close()); err != nil {
 			return coded(err)
 		}
-		page := foundPage{next: next}
-		for i := range rows {
-			page.rows = append(page.rows, foundRow{Row: rows[i], in: at.Address})
+		page := foundPage{next: got.Next}
+		for i := range got.Rows {
+			page.rows = append(page.rows, foundRow{Row: got.Rows[i], in: at.Address})
 		}
-		return show(&found{foundPage: page, places: []string{at.Address}, zone: zone})
+		return show(&found{foundPage: page, unread: got.Unread, places: []string{at.Address}, zone: zone})
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,7 @@ func historyExport(h *historyVerb) *cobra.Command {
 			"that are written meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
 			"\"history show\" does.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with.",
+			"with --with, or a server that asks them with --address.",
 		Example: "  wasmjobd history export --format csv --since 30d >runs.csv",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)
@@ -61,7 +63,7 @@ func historyExport(h *historyVerb) *cobra.Command {
 
 // export calls write with each row.
 func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write func(listedRow) error) error {
-	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) error { return exportFrom(ctx, c, filter, write) })
+	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) error { return exportFrom(ctx, h.term, c, filter, write) })
 	if asked || err != nil {
 		return err
 	}
@@ -92,22 +94,27 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 }
 
 // exportFrom calls write with each row of the history of a server.
-func exportFrom(ctx context.Context, c *admin.Client, filter sqltrace.Filter, write func(listedRow) error) error {
+func exportFrom(ctx context.Context, term *terminal, c *admin.Client, filter sqltrace.Filter, write func(listedRow) error) error {
+	unread := map[string]bool{}
 	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, State: filter.State, Cause: filter.Cause, Since: filter.Since, Until: filter.Until, Limit: exportPage, Logs: true}
 	for {
-		rows, next, err := c.Runs(ctx, want)
+		page, err := c.Runs(ctx, want)
 		if err != nil {
 			return err
 		}
-		for i := range rows {
-			if err := write(rowOf(&foundRow{Row: rows[i]})); err != nil {
+		for _, server := range page.Unread {
+			unread[server] = true
+		}
+		for i := range page.Rows {
+			if err := write(rowOf(&foundRow{Row: page.Rows[i]})); err != nil {
 				return fmt.Errorf("write a row: %w", err)
 			}
 		}
-		if next == "" {
+		if page.Next == "" {
+			term.noteUnread(slices.Sorted(maps.Keys(unread)))
 			return nil
 		}
-		want.Cursor = next
+		want.Cursor = page.Next
 	}
 }
 

@@ -29,6 +29,7 @@ type found struct {
 	foundPage
 	places    []string // of the histories
 	elsewhere elsewhere
+	unread    []string // servers that were to be asked, and did not answer
 	zone      *time.Location
 }
 
@@ -60,7 +61,7 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 		if err != nil {
 			return err
 		}
-		return show(&found{page, places, others, zone})
+		return show(&found{foundPage: page, places: places, elsewhere: others, zone: zone})
 	})
 }
 

@@ -60,7 +60,7 @@ func historyList(h *historyVerb) *cobra.Command {
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
 			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
 			"still has them, without texts, and the servers are named.\n\n" +
-			"With --address a server is asked for its rows of one --job, also chosen by --item and --state.",
+			"With --address a server is asked, which asks the others. Those that did not answer are named.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)
 			if err != nil {
@@ -99,7 +99,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	return h.find(ctx, filter, tz, func(all *found) error {
 		if h.term.json() {
 			out := listedPage(all.foundPage)
-			out.Others = all.elsewhere.others
+			out.Others, out.Unread = all.elsewhere.others, all.unread
 			return h.term.printJSON(out)
 		}
 		printRows(h.term, all.rows, all.zone)
@@ -107,6 +107,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 			h.term.note("there are more: --cursor %s", all.next)
 		}
 		all.elsewhere.report(h.term, onlyInRegistry)
+		h.term.noteUnread(all.unread)
 		return nil
 	})
 }

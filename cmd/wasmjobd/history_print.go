@@ -26,6 +26,8 @@ type listed struct {
 	InRegistry []listedRow `json:"registry_rows,omitempty"`
 	// Others are servers that have histories of their own; none if as many were named.
 	Others []otherServer `json:"other_servers,omitempty"`
+	// Unread are servers that were to be asked, and did not answer.
+	Unread []string `json:"unread,omitempty"`
 }
 
 type listedRow struct {

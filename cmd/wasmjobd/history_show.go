@@ -23,8 +23,8 @@ func historyShow(h *historyVerb) *cobra.Command {
 			"end of what the guest logged. A run is named as the log and --events name it, or with\n" +
 			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z. Of an instant\n" +
 			"that was missed with others, their row is shown.\n\n" +
-			"Attempts that other servers made are in their histories: --with. Of those that the registry\n" +
-			"still has it is shown how they ended.",
+			"Attempts that other servers made are in their histories: --with, or --address, which names a\n" +
+			"server that asks the others. Of those that the registry still has it is shown how they ended.",
 		Example: "  wasmjobd history show daily-report/0/2026-01-31T12:00:00Z --tz Europe/Berlin",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return h.printShow(c.Context(), args[0], zone) },
@@ -108,6 +108,7 @@ func (h *historyVerb) showRuns(all *found) error {
 		printAttempt(h.term, &rows[i], len(all.places) > 1, all.zone)
 	}
 	all.elsewhere.report(h.term, onlyInRegistry)
+	h.term.noteUnread(all.unread)
 	return nil
 }
 

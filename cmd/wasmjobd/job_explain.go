@@ -31,10 +31,9 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain JOB [ITEM]", Short: "Show why a job ran at an instant, or did not", Args: cobra.RangeArgs(1, 2),
 		Long: "Explain says for each item whether it ran at an instant, on which server and since when, or what\n" +
-			"kept it from that. It reads the rows in the registry and this server's history, or that of the\n" +
-			"server that is asked, and else goes by what the job and its items do now. A row that only another\n" +
-			"server's history has is not found: ask that server, or see history show --with. Of a history the\n" +
-			"newest 1,000 rows up to the instant count; with ITEM, of that item.",
+			"kept it from that. It reads the rows in the registry and this server's history, or with --address\n" +
+			"those of all servers, and else goes by what the job and its items do now. Servers that did not\n" +
+			"answer are named. The newest 1,000 rows up to the instant count; with ITEM, of that item.",
 		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
 	}
 	c.Flags().StringVar(&at, "at", "", "the `instant`, in RFC 3339, or how long ago (default: the newest that should have come)")

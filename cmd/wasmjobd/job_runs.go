@@ -50,8 +50,9 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
 		Long: "RUN is the id of a run, as history list shows it; without, it is the newest that failed. Its items\n" +
 			"that failed, were late, were cancelled or were lost with their server run again, as the next attempt\n" +
-			"of the same run: guests are told the same instant, and all rows stay. What ended is looked up in the\n" +
-			"history of the server that is asked. An item begins when it is idle, unless its next instant comes\n" +
+			"of the same run: guests are told the same instant, and all rows stay. What ended is looked up in this\n" +
+			"server's history, or with --address in those of all servers; those that did not answer are named,\n" +
+			"since they may have a later attempt. An item begins when it is idle, unless its next instant comes\n" +
 			"first; its row says so. Such an attempt is not retried by itself if the job's retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {

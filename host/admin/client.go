@@ -31,6 +31,7 @@ type Client struct {
 	path      string // of the socket, or the address
 	base      string // of the addresses of requests
 	token     string // "": none is shown
+	most      int64  // bytes of an answer; 0: maxAnswer
 }
 
 // transport is what a Client needs of an http.Transport.
@@ -167,7 +168,7 @@ func (c *Client) read(ctx context.Context, method, path string, body, to any) er
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(to); err != nil {
+	if err := json.NewDecoder(io.LimitReader(answer.Body, cmp.Or(c.most, maxAnswer))).Decode(to); err != nil {
 		return lost(method, c.path, fmt.Errorf("read the answer: %w", err))
 	}
 	return nil

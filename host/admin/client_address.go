@@ -51,15 +51,9 @@ func (f ClientTLS) config() (*tls.Config, error) {
 // At returns a Client of the server at an address, which shows it a token. The address
 // is https://host:port, or http:// and this machine, since others would see the token.
 func At(address, token string, files ClientTLS) (*Client, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, wrongAddress(address, "write https://host:port and nothing behind it")
-	}
-	switch {
-	case u.Scheme == "http" && !leadsHere(u.Hostname()):
-		return nil, wrongAddress(address, "others would see the token; write https://")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, wrongAddress(address, "write https://"+strings.TrimPrefix(address, u.Scheme+"://"))
+	u, err := serverURL(address)
+	if err != nil {
+		return nil, err
 	}
 	if u.Scheme == "http" && files != (ClientTLS{}) {
 		return nil, wrongAddress(address, "a certificate is shown by https:// alone")
@@ -77,6 +71,21 @@ func At(address, token string, files ClientTLS) (*Client, error) {
 		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,
 	}}, nil
+}
+
+// serverURL reads the address of a server.
+func serverURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, wrongAddress(address, "write https://host:port and nothing behind it")
+	}
+	switch {
+	case u.Scheme == "http" && !leadsHere(u.Hostname()):
+		return nil, wrongAddress(address, "others would see what is sent there; write https://")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, wrongAddress(address, "write https://"+strings.TrimPrefix(address, u.Scheme+"://"))
+	}
+	return u, nil
 }
 
 func wrongAddress(address, hint string) error {

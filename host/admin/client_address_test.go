@@ -79,7 +79,7 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"https://one.internal:8680": "", "https://10.0.0.7/": "", "http://127.0.0.1:8680": "", "http://localhost:1": "", "http://[::1]:1": "",
-		"http://one.internal:8680": "others would see the token", "http://10.0.0.7": "others would see", "http://127.0.0.1.evil.example": "others would see",
+		"http://one.internal:8680": "others would see what is sent there", "http://10.0.0.7": "others would see", "http://127.0.0.1.evil.example": "others would see",
 		"ftp://x": "write https://x", "127.0.0.1:8680": "write https://", "": "nothing behind", "https://": "nothing behind", "https://a/b": "nothing behind",
 		"https://a?b": "nothing behind", "https://user:secret@a": "nothing behind", "https://a b": "nothing behind",
 	} {

@@ -11,14 +11,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Runs returns a page of the history of the server, as the function Runs does there; of
+// Runs returns a page of the histories of the cluster, as the function Runs does of one; of
 // one run it returns all attempts. want.Limit is at most MaxRuns.
-func (c *Client) Runs(ctx context.Context, want RunsWanted) (rows []trace.Row, next string, err error) {
+func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err error) {
 	wide := want.Run == "" && (want.Job == "" || want.Cause != "" || want.Since != 0 || want.Until != 0 || want.Logs)
 	name := want.Job
 	if !wide {
 		if name, err = checkName(name); err != nil {
-			return nil, "", err
+			return page, err
 		}
 	}
 	query := want.history()
@@ -42,18 +42,27 @@ func (c *Client) Runs(ctx context.Context, want RunsWanted) (rows []trace.Row, n
 	}
 	if want.Run != "" {
 		if want.Item == nil {
-			return nil, "", &host.Error{Code: host.Invalid, Msg: "a run is named by job, item and id"}
+			return page, &host.Error{Code: host.Invalid, Msg: "a run is named by job, item and id"}
 		}
 		path = runsPath + url.PathEscape(name) + "/" + strconv.Itoa(*want.Item) + "/" + url.PathEscape(want.Run)
 	}
 	var d runsDocument
 	if err := c.read(ctx, http.MethodGet, path, nil, &d); err != nil {
-		return nil, "", err
+		return page, err
 	}
+	page.Next, page.Unread = d.Next, d.Unread
 	for i := range d.Runs {
-		rows = append(rows, d.Runs[i].row())
+		page.Rows = append(page.Rows, d.Runs[i].row())
 	}
-	return rows, d.Next, nil
+	return page, nil
+}
+
+// RunsPage is a page of rows.
+type RunsPage struct {
+	Rows []trace.Row
+	Next string // cursor of the following page; empty on the last one
+	// Unread names servers that may have more, and did not answer.
+	Unread []string
 }
 
 // MaxRuns is the limit of a page of runs.

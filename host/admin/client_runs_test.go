@@ -26,20 +26,20 @@ func TestClientRuns(t *testing.T) {
 		return []trace.Row{row}, "on", nil
 	}})
 	c := at(t, "http://"+serveTCP(t, TLS{}, h), "viewer")
-	rows, next, err := c.Runs(t.Context(), RunsWanted{Job: "report", Item: &item, State: trace.Missed, Limit: 7, Cursor: "c"})
-	if err != nil || next != "on" || !slices.Equal(rows, []trace.Row{row}) {
-		t.Errorf("%+v, %q, %v", rows, next, err)
+	page, err := c.Runs(t.Context(), RunsWanted{Job: "report", Item: &item, State: trace.Missed, Limit: 7, Cursor: "c"})
+	if err != nil || page.Next != "on" || !slices.Equal(page.Rows, []trace.Row{row}) {
+		t.Errorf("%+v, %v", page, err)
 	}
-	if rows, _, err = c.Runs(t.Context(), RunsWanted{Job: "report", Item: &item, Run: row.Run}); err != nil || len(rows) != 1 {
-		t.Errorf("of one run: %+v, %v", rows, err)
+	if page, err = c.Runs(t.Context(), RunsWanted{Job: "report", Item: &item, Run: row.Run}); err != nil || len(page.Rows) != 1 {
+		t.Errorf("of one run: %+v, %v", page, err)
 	}
 	if len(asked) != 2 || asked[0].Limit != 7 || asked[0].Cursor != "c" || *asked[0].Item != 3 || asked[0].State != trace.Missed || asked[1].Run != row.Run {
 		t.Errorf("the server was asked for %+v", asked)
 	}
-	_, _, err = c.Runs(t.Context(), RunsWanted{Job: "report", Run: "1"})
+	_, err = c.Runs(t.Context(), RunsWanted{Job: "report", Run: "1"})
 	wantCode(t, "a run without its item", err, host.Invalid, "job, item and id")
 	without := at(t, "http://"+serveTCP(t, TLS{}, NewHandler(Options{Operate: onMemory, Authenticate: known})), "viewer")
-	if _, _, err := without.Runs(t.Context(), RunsWanted{Job: "report"}); err == nil {
+	if _, err := without.Runs(t.Context(), RunsWanted{Job: "report"}); err == nil {
 		t.Error(http.StatusText(http.StatusNotFound) + " is no error")
 	}
 }

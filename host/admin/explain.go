@@ -35,6 +35,7 @@ func explainJob(r *request) (explanationDocument, error) {
 			return explanationDocument{}, wrongParameter("at", fmt.Sprintf("%.64q is no time such as 2026-01-31T12:00:00Z", text))
 		}
 	}
+	r.recallAll()
 	e, err := r.op.Explain(r.Context(), q)
 	if err != nil {
 		return explanationDocument{}, err
@@ -42,7 +43,7 @@ func explainJob(r *request) (explanationDocument, error) {
 	return explanationDocument{Version: 1, Explanation: *e}, nil
 }
 
-// Explain is operator.Operator.Explain, with the history of the server.
+// Explain is operator.Operator.Explain, with the histories of the cluster.
 func (c *Client) Explain(ctx context.Context, q operator.Question) (*operator.Explanation, error) {
 	name, err := checkName(q.Job)
 	if err != nil {

@@ -38,6 +38,8 @@ type Options struct {
 	Prune *operator.Prune
 	// Runs reads the history of the server; nil: the server has none.
 	Runs Runs
+	// SharedRuns says that Runs has those of all servers, as a database for all of them does.
+	SharedRuns bool
 	// Check compares that history with the schedules of the server's files, and Purge
 	// deletes rows of it; nil: it cannot.
 	Check func(context.Context, CheckWanted) ([]Checked, error)

@@ -50,8 +50,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), shared: true, fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Runs != nil },
-			says: "answers with a page of rows of the history of this server, of all jobs, as `history list -o json`; with \"logs\" as `history export` has them, " +
-				"and then at most " + strconv.Itoa(MaxLogged),
+			says: "answers with a page of rows of the histories of all servers, of all jobs, as `history list -o json`; with \"logs\" as `history export` has them, " +
+				"and then at most " + strconv.Itoa(MaxLogged) + ". \"unread\" names servers that may have more, and did not answer",
 			query: append(pageParameters("rows"),
 				parameter{name: "job", says: "the name of a job"},
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},
@@ -113,7 +113,7 @@ func listHistory(r *request) (runsDocument, error) {
 		n := int(*item)
 		want.Item = &n
 	}
-	d, err := r.h.page(r, want)
+	d, err := r.page(want)
 	r.linkNext(d.Next)
 	return d, err
 }

@@ -39,9 +39,9 @@ func TestHistoryByAddress(t *testing.T) {
 		RetryModule: func(prefix string, dry bool) (string, error) { return fmt.Sprint(prefix, dry), nil },
 	})
 	c := at(t, "http://"+serveTCP(t, TLS{}, h), "admin")
-	rows, next, err := c.Runs(t.Context(), want)
-	if err != nil || next != "next" || len(rows) != 1 || rows[0].Log != "l" || rows[0].Item != 3 {
-		t.Errorf("%+v, %s, %v", rows, next, err)
+	page, err := c.Runs(t.Context(), want)
+	if err != nil || page.Next != "next" || len(page.Rows) != 1 || page.Rows[0].Log != "l" || page.Rows[0].Item != 3 {
+		t.Errorf("%+v, %v", page, err)
 	}
 	if got, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from}); err != nil || !reflect.DeepEqual(got, found) {
 		t.Errorf("%+v, %v", got, err)

@@ -38,6 +38,7 @@ func retryRun(r *request, b *retryBody) (askedDocument, error) {
 	if err != nil {
 		return askedDocument{}, err
 	}
+	r.recallAll()
 	asked, err := r.op.Retry(r.Context(), name, b.Run, b.Items)
 	return askedDocument{1, asked}, err
 }

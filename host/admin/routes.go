@@ -84,7 +84,7 @@ func jobRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: job + "/explain", right: operator.View, does: shows(explainJob), fails: []string{codeInvalid},
-			says: "answers as `job explain`, with the history of this server",
+			says: "answers as `job explain`, with the histories of all servers",
 			query: []parameter{
 				{name: "item", says: "the number of an item; without, all", takes: itemSchema},
 				{name: "at", says: "a time in RFC 3339; without, the newest instant that should have come", takes: schema{"type": "string", "format": "date-time"}},
@@ -163,7 +163,7 @@ func runRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, shared: true, fails: []string{codeInvalid},
-			says: "answers with a page of the job's rows in the history of this server, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
+			says: "answers with a page of the job's rows in the histories of all servers, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: append(pageParameters("rows"),
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},
@@ -172,14 +172,14 @@ func runRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, shared: true, fails: []string{codeInvalid},
-			says: "answers with the attempts of one run that this server's history has, the newest first, and the end of what each logged",
+			says: "answers with the attempts of one run that the servers' histories have, the newest first, and the end of what each logged",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, alone: true, shared: true, fails: []string{codeInvalid},
-			says: "answers with the end of what each attempt of a run logged, the first one first, also while it runs",
+			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, shared: true, fails: []string{codeInvalid},
+			says: "answers with the end of what each attempt of a run logged on any server, the first one first, also while it runs",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, alone: true, shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, shared: true, fails: []string{codeInvalid},
 			says: "sends what the newest attempt of a run logs, as it comes, as server-sent events `log`, of which the last has \"ended\". " +
 				"After 25 s the stream ends, and a client that comes back with Last-Event-ID goes on there; \"gap\" says that lines before \"text\" are lost",
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},

@@ -40,7 +40,7 @@ func readRunLog(r *request) (runLogDocument, error) {
 	if err != nil {
 		return runLogDocument{}, err
 	}
-	all, unread, err := r.h.o.Logs.RunLog(r.Context(), name)
+	all, unread, err := r.logs().RunLog(r.Context(), name)
 	return runLogDocument{1, orEmpty(all), unread}, err
 }
 
@@ -73,7 +73,7 @@ func followRunLog(r *request) error {
 		text.WriteString("retry: 100\n\n")
 	})
 	sentAny := false
-	err = r.h.o.Logs.FollowRunLog(ctx, name, partOf(r.Header.Get(lastEventHeader)), func(p operator.LogPart) error {
+	err = r.logs().FollowRunLog(ctx, name, partOf(r.Header.Get(lastEventHeader)), func(p operator.LogPart) error {
 		sentAny = true
 		begin()
 		data, err := json.Marshal(p)

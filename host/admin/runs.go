@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -36,6 +37,8 @@ type runsDocument struct {
 	Version int           `json:"version"`
 	Runs    []runDocument `json:"runs"`
 	Next    string        `json:"next,omitempty"`
+	// Unread names the servers that may have more, and did not answer.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // runDocument is a row of the history; its members are those of history list -o
@@ -88,7 +91,7 @@ func runOf(r *trace.Row) runDocument {
 	return d
 }
 
-// listRuns answers with a page of the job's rows in the history of this server.
+// listRuns answers with a page of the job's rows.
 func listRuns(r *request) (runsDocument, error) {
 	item, state := r.query.Get("item"), trace.State(r.query.Get("state"))
 	name, err := r.jobName()
@@ -106,7 +109,7 @@ func listRuns(r *request) (runsDocument, error) {
 		}
 		want.Item = &n
 	}
-	d, err := r.h.page(r, want)
+	d, err := r.page(want)
 	r.linkNext(d.Next)
 	return d, err
 }
@@ -117,25 +120,28 @@ func showRun(r *request) (runsDocument, error) {
 	item, err := strconv.Atoi(r.PathValue("item"))
 	var d runsDocument
 	if err == nil && r.PathValue("run") != "" {
-		d, err = r.h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
+		d, err = r.page(RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
 		if err != nil {
 			return d, err
 		}
 	}
-	if len(d.Runs) == 0 {
-		return d, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("the history of this server has no run %.600q", id)}
+	switch {
+	case len(d.Runs) == 0 && len(d.Unread) > 0:
+		return d, &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("no server that answers has a run %.600q; without an answer: %s", id, strings.Join(d.Unread, ", "))}
+	case len(d.Runs) == 0:
+		return d, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("no history has a run %.600q", id)}
 	}
 	return d, nil
 }
 
-func (h *Handler) page(r *request, want RunsWanted) (runsDocument, error) {
-	rows, next, err := h.o.Runs(r.Context(), want)
+func (r *request) page(want RunsWanted) (runsDocument, error) {
+	page, err := r.rows(r.Context(), want)
 	if err != nil {
 		return runsDocument{}, err
 	}
-	d := runsDocument{Version: 1, Runs: make([]runDocument, 0, len(rows)), Next: next}
-	for i := range rows {
-		d.Runs = append(d.Runs, runOf(&rows[i]))
+	d := runsDocument{Version: 1, Runs: make([]runDocument, 0, len(page.Rows)), Next: page.Next, Unread: page.Unread}
+	for i := range page.Rows {
+		d.Runs = append(d.Runs, runOf(&page.Rows[i]))
 	}
 	return d, nil
 }

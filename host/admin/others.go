@@ -1,0 +1,156 @@
+package admin
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// maxOther is the limit of another server's answer, in bytes.
+const maxOther = 8 << 20
+
+// asking sends requests of a caller to another server, each signed, on a connection of its own.
+type asking struct {
+	by     Servers
+	to     operator.Server
+	caller operator.Caller
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
+	own, err := a.by.Own()
+	if err != nil {
+		return nil, err
+	}
+	var config *tls.Config
+	if r.URL.Scheme == "https" {
+		if config, err = identityTo(own, a.to); err != nil {
+			return nil, err
+		}
+	}
+	signed := r.Clone(r.Context())
+	if err := sign(signed, own, a.to, a.by.Time(), a.caller); err != nil {
+		return nil, err
+	}
+	t := &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: headTimeout}).DialContext,
+		TLSClientConfig:        config,
+		TLSHandshakeTimeout:    headTimeout,
+		ResponseHeaderTimeout:  workTimeout,
+		MaxResponseHeaderBytes: maxHead,
+		DisableCompression:     true, // few bytes would become many
+		DisableKeepAlives:      true,
+	}
+	return t.RoundTrip(signed) //nolint:wrapcheck // implements the round trip
+}
+
+// CloseIdleConnections implements transport. There are none.
+func (a asking) CloseIdleConnections() {}
+
+// askedAs is who another server is told that asks. It reads, so it is not told of more rights
+// than that takes.
+func askedAs(caller operator.Caller) operator.Caller {
+	return operator.Caller{Name: caller.Name, Role: operator.RoleViewer}
+}
+
+// others returns clients of the other servers, by address, and those that a job knows, or any
+// job if name is empty, and that cannot be asked.
+func (r *request) others(ctx context.Context, name string) (clients map[string]*Client, unread []string) {
+	servers := r.h.o.Servers
+	all, err := servers.Others()
+	if err != nil { // what this server has is better than nothing
+		return nil, []string{"the other servers (" + err.Error() + ")"}
+	}
+	listed := all
+	if own, err := servers.Own(); err == nil {
+		listed = append([]operator.Server{own.Server}, all...)
+	}
+	if unread, err = r.op.Unlisted(ctx, name, listed); err != nil {
+		unread = []string{"servers that only jobs know (" + err.Error() + ")"}
+	}
+	clients = map[string]*Client{}
+	for _, s := range all {
+		u, err := serverURL(s.Address)
+		if err != nil {
+			unread = append(unread, s.Address+" ("+err.Error()+")")
+			continue
+		}
+		at := u.Scheme + "://" + u.Host
+		clients[at] = &Client{path: at, base: at, most: maxOther, transport: asking{servers, s, askedAs(r.caller.Caller)}}
+	}
+	return clients, unread
+}
+
+// asksOthers reports whether the answer is that of the cluster. To another server this one
+// tells what it knows itself, so that no request goes in circles.
+func (r *request) asksOthers() bool { return r.h.o.Servers != nil && r.caller.way != operator.ByServer }
+
+// logs are those of the cluster.
+func (r *request) logs() *operator.RunLogs {
+	if r.h.o.Servers == nil {
+		return r.h.o.Logs
+	}
+	all := r.h.o.Logs.Here()
+	if !r.asksOthers() {
+		return all
+	}
+	all.Others = func(ctx context.Context, name string) (map[string]operator.LogReader, []string) {
+		clients, unread := r.others(ctx, name)
+		others := map[string]operator.LogReader{}
+		for address, c := range clients {
+			others[address] = c
+		}
+		return others, unread
+	}
+	return all
+}
+
+// rows returns a page of the rows of the cluster.
+func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
+	rows, next, err := r.h.o.Runs(ctx, want)
+	if err != nil || !r.asksOthers() || r.h.o.SharedRuns {
+		return RunsPage{Rows: rows, Next: next}, err
+	}
+	clients, unread := r.others(ctx, want.Job)
+	var mu sync.Mutex // guards rows and more
+	more := next != ""
+	limit := want.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	unanswered := operator.AskAll(ctx, clients, func(ctx context.Context, c *Client) error {
+		page, err := c.Runs(ctx, want)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		rows = trace.Newest(append(rows, page.Rows...), func(r *trace.Row) *trace.Row { return r })
+		if page.Next != "" || len(rows) > limit {
+			more, rows = true, rows[:min(len(rows), limit)]
+		}
+		return nil
+	})
+	page := RunsPage{Rows: rows, Unread: append(unanswered, unread...)}
+	if more && len(rows) > 0 {
+		page.Next = trace.PlaceOf(&rows[len(rows)-1]).String()
+	}
+	return page, nil
+}
+
+// recallAll lets the Operator look into the histories of all servers.
+func (r *request) recallAll() {
+	if r.h.o.Runs == nil || !r.asksOthers() {
+		return
+	}
+	r.op.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
+		page, err := r.rows(ctx, RunsWanted{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: maxPage})
+		return page.Rows, page.Unread, err
+	})
+}
