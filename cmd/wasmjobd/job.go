@@ -51,11 +51,7 @@ func listVerb(short, long string, asJSON func([]operator.JobReport) any, show fu
 						return err
 					}
 					if len(jobs) == 0 {
-						within := "the namespace of the server"
-						if f.Registry.Namespace != "" {
-							within = "namespace " + f.Registry.Namespace
-						}
-						o.term.note("there is no job in %s", within)
+						o.noJobs(f)
 					}
 					if o.term.json() {
 						return o.term.printJSON(asJSON(jobs))
@@ -203,39 +199,11 @@ func jobDump(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// serverCommand holds the verbs that look after servers.
-func serverCommand(term *terminal) *cobra.Command {
-	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable"}
-	return operatorNoun(term, c,
-		listVerb("Show the servers that the jobs of the namespace know",
-			"For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is\n"+
-				"leaving while it only ends runs of jobs that were shut down there.",
-			func(jobs []operator.JobReport) any { return serversOf(operator.ServersOf(jobs)) }, printServers),
-		serverSwitch("enable", "enabled", "Give it items again", false),
-		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true))
-}
-
-// serverSwitch says the same of a server to every job that knows it.
-func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
-	return func(o *operatorVerb) *cobra.Command {
-		return &cobra.Command{
-			Use: name + " ADDRESS", Short: short, Args: cobra.ExactArgs(1),
-			RunE: func(c *cobra.Command, args []string) error {
-				return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-					jobs, unread, err := op.SetServers(ctx, args[0], disabled)
-					for _, name := range unread {
-						o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
-					}
-					if err != nil {
-						return err
-					}
-					if o.term.json() {
-						return o.term.printJSON(askedOf{Version: 1, Jobs: jobs, Asked: "server " + args[0] + " " + done})
-					}
-					o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(jobs), "job"))
-					return nil
-				})
-			},
-		}
+// noJobs says that a list is empty.
+func (o *operatorVerb) noJobs(f *config.File) {
+	within := "the namespace of the server"
+	if f.Registry.Namespace != "" {
+		within = "namespace " + f.Registry.Namespace
 	}
+	o.term.note("there is no job in %s", within)
 }

@@ -148,6 +148,15 @@ type listedServer struct {
 	Leads    int    `json:"leads"`
 	Items    int    `json:"items"`
 	Running  int    `json:"running"`
+	Drain    *drain `json:"drain,omitempty"`
+}
+
+// drain is what an operator said of a drained server.
+type drain struct {
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Since   string `json:"since"`
+	SinceMs int64  `json:"since_unix_ms"`
 }
 
 func jobsOf(reports []operator.JobReport) listedJobs {
@@ -214,9 +223,11 @@ func millis(t time.Time) int64 {
 func serversOf(servers []operator.ServerReport) listedServers {
 	out := listedServers{Version: 1, Servers: []listedServer{}}
 	for _, s := range servers {
-		out.Servers = append(out.Servers, listedServer{
-			Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running,
-		})
+		one := listedServer{Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running}
+		if d := s.Drain; d != nil {
+			one.Drain = &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
+		}
+		out.Servers = append(out.Servers, one)
 	}
 	return out
 }
@@ -227,6 +238,10 @@ func serverState(s operator.ServerReport) string {
 		return "leaving"
 	case s.Members == 0:
 		return "down"
+	case s.Drain != nil && s.Running > 0:
+		return "draining"
+	case s.Drain != nil:
+		return "drained"
 	case s.Disabled >= s.Members:
 		return "disabled"
 	}
@@ -255,9 +270,9 @@ func printJobs(term *terminal, jobs []operator.JobReport) error {
 	return flush(w)
 }
 
-func printServers(term *terminal, jobs []operator.JobReport) error {
+func printServers(term *terminal, all []operator.ServerReport) error {
 	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
-	for _, s := range operator.ServersOf(jobs) {
+	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
 	}
 	return flush(w)

@@ -42,6 +42,9 @@ type cluster interface {
 	SetItem(ctx context.Context, name string, item int, disabled bool) error
 	SetServer(ctx context.Context, name, ip string, disabled bool) error
 	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
+	Servers(context.Context) ([]operator.ServerReport, error)
+	Drain(ctx context.Context, ip, why string) (set, unread []string, err error)
+	Undrain(ctx context.Context, ip string) (set, unread []string, err error)
 	Trigger(context.Context, string) error
 	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
 	TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error)

@@ -37,6 +37,9 @@ type reloader struct {
 	sums   map[string][sha256.Size]byte // of the secrets that the server has
 	taken  atomic.Pointer[string]       // why the address of [admin] cannot be had yet; nil: it can
 
+	ip      string                 // of the server
+	drained atomic.Pointer[string] // why it starts nothing; nil: it is not drained
+
 	metrics *metrics.Metrics // of the server
 	alerts  *alert.Watcher   // of the server
 	manager *notifier        // nil: there is none

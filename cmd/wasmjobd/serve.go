@@ -190,6 +190,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 							defer cancel()
 							h.EndCommands(within)
 						}))
+						again.ip = o.WithDefaults().Instance.IP()
 						stop := watchAlerts(ctx, again, r, string(o.WithDefaults().Instance))
 						err = runHost(ctx, h, again, shared, rows)
 						stop()
@@ -283,6 +284,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operato
 	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
 	tasks.Go(func() { again.run(serving, h) })
 	tasks.Go(func() { shared.CarryOut(serving, h, log) })
+	tasks.Go(func() { shared.KeepDrained(serving, again.ip, again.reportDrain, log) })
 	ended := make(chan struct{})
 	tasks.Go(func() { again.manager.run(ctx, ended, h, again.metrics) })
 	tasks.Go(func() {

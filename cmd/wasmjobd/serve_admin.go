@@ -184,6 +184,9 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 			if why := again.taken.Load(); why != nil {
 				all = append(all, admin.Check{Name: "address", Fault: *why})
 			}
+			if why := again.drained.Load(); why != nil {
+				all = append(all, admin.Check{Name: "drain", Fault: *why})
+			}
 			return all
 		},
 		Define: defineJob, RetryModule: func(prefix string, dry bool) (string, error) {

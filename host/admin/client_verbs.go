@@ -38,12 +38,33 @@ func (c *Client) SetServer(ctx context.Context, name, ip string, disabled bool) 
 
 // SetServers is operator.Operator.SetServers.
 func (c *Client) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
+	return c.serverVerb(ctx, ip, verbOf(disabled), nil)
+}
+
+func (c *Client) serverVerb(ctx context.Context, ip, verb string, body any) (set, unread []string, err error) {
 	if ip == "" || ip == "." || ip == ".." {
 		return nil, nil, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("no job knows a server %q", ip)}
 	}
 	var d setDocument
-	err = c.read(ctx, http.MethodPost, serversPath+"/"+url.PathEscape(ip)+verbOf(disabled), nil, &d)
+	err = c.read(ctx, http.MethodPost, serversPath+"/"+url.PathEscape(ip)+verb, body, &d)
 	return d.Jobs, d.Unread, err
+}
+
+// Drain is operator.Operator.Drain.
+func (c *Client) Drain(ctx context.Context, ip, why string) (set, unread []string, err error) {
+	return c.serverVerb(ctx, ip, ":drain", drainBody{Reason: why})
+}
+
+// Undrain is operator.Operator.Undrain.
+func (c *Client) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
+	return c.serverVerb(ctx, ip, ":undrain", nil)
+}
+
+// Servers is operator.Operator.Servers.
+func (c *Client) Servers(ctx context.Context) ([]operator.ServerReport, error) {
+	var d serversDocument
+	err := c.read(ctx, http.MethodGet, serversPath, nil, &d)
+	return d.Servers, err
 }
 
 // Shutdown is operator.Operator.Shutdown.

@@ -74,7 +74,7 @@ func TestProblems(t *testing.T) {
 		{"unknown verb of an item", "POST", "/api/v1/jobs/report/shards/0:explode", "", "", 404, codeNoRoute, ""},
 		{"no item", "POST", "/api/v1/jobs/report/shards/x:disable", "", "", 404, codeNoRoute, ""},
 		{"odd item", "POST", "/api/v1/jobs/report/shards/+1:disable", "", "", 404, codeNoRoute, ""},
-		{"unknown verb of a server", "POST", serversPath + "/10.0.0.1:drain", "", "", 404, codeNoRoute, ""},
+		{"unknown verb of a server", "POST", serversPath + "/10.0.0.1:mend", "", "", 404, codeNoRoute, ""},
 		{"form", "POST", "/api/v1/jobs/report:pause", "a=b", "application/x-www-form-urlencoded", 415, codeMediaType, ""},
 		{"body without a type", "POST", "/api/v1/jobs/report:pause", "{}", "", 415, codeMediaType, ""},
 		{"type that is none", "POST", "/api/v1/jobs/report:pause", "{}", "application/json; charset", 415, codeMediaType, ""},

@@ -138,11 +138,8 @@ func moduleRoutes() []route {
 }
 
 func serverRoutes() []route {
-	verb := func(name string, disabled bool) route {
-		return route{
-			method: http.MethodPost, path: serversPath + "/{address}:" + name, right: operator.Operate, does: switchServer(disabled), fails: []string{codeInvalid, codeRefused},
-			says: name + "s the servers at an address for all jobs",
-		}
+	verb := func(name string, does action, says string) route {
+		return route{method: http.MethodPost, path: serversPath + "/{address}:" + name, right: operator.Operate, does: does, says: says, fails: []string{codeInvalid, codeRefused}}
 	}
 	return []route{
 		{
@@ -152,8 +149,10 @@ func serverRoutes() []route {
 			served: func(o *Options) bool { return o.Doctor != nil },
 		},
 		{method: http.MethodGet, path: serversPath, right: operator.View, does: shows(listServers), says: "answers as `server list`", fails: []string{codeNotFound}},
-		verb("disable", true),
-		verb("enable", false),
+		verb("disable", switchServer(true), "disables the servers at an address for all jobs"),
+		verb("enable", switchServer(false), "enables the servers at an address for all jobs"),
+		verb("drain", calls(drainServer), "does what `server drain` does, without waiting; \"reason\" says why"),
+		verb("undrain", calls(undrainServer), "does what `server undrain` does"),
 	}
 }
 

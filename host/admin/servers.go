@@ -17,8 +17,22 @@ type setDocument struct {
 }
 
 func listServers(r *request) (serversDocument, error) {
-	jobs, err := r.op.Jobs(r.Context())
-	return serversDocument{Version: 1, Servers: orEmpty(operator.ServersOf(jobs))}, err
+	all, err := r.op.Servers(r.Context())
+	return serversDocument{Version: 1, Servers: orEmpty(all)}, err
+}
+
+type drainBody struct {
+	Reason string `json:"reason"`
+}
+
+func drainServer(r *request, b *drainBody) (setDocument, error) {
+	set, unread, err := r.op.Drain(r.Context(), r.PathValue("address"), b.Reason)
+	return setDocument{Version: 1, Jobs: orEmpty(set), Unread: orEmpty(unread)}, err
+}
+
+func undrainServer(r *request, _ *nothing) (setDocument, error) {
+	set, unread, err := r.op.Undrain(r.Context(), r.PathValue("address"))
+	return setDocument{Version: 1, Jobs: orEmpty(set), Unread: orEmpty(unread)}, err
 }
 
 // switchServer disables or enables the servers at an address for all jobs.

@@ -89,7 +89,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 		if err != nil || len(ops) == 0 {
 			return err
 		}
-		err = o.commit(ctx, d, append(f, ops...)...)
+		err = o.commit(ctx, d, append(append(f, o.unless...), ops...)...)
 		again := r.verb != verbTrigger && !r.single || r.once != nil // a trigger that is asked for twice may run twice
 		switch {
 		case err == nil:

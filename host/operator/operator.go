@@ -34,6 +34,7 @@ type Operator struct {
 	tree      clustertree.Tree
 	author    Author                 // set by As
 	treeMade  bool                   // the nodes of tree exist
+	unless    []registry.Op          // checks that each request to a job carries
 	dry       bool                   // set by DryRun
 	deeds     []Deed                 // what was not done for that
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
@@ -118,33 +119,9 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 // SetServers calls SetServer for every job that knows the address. It returns the names
 // of those jobs, and of the jobs that it could not read and did not change.
 func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
-	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
-		return nil, nil, failf(host.Unavailable, err, "list the jobs of namespace %s", o.namespace)
-	}
-	o.roster = nil // events of other writes may still be on their way
-	jobs, err := o.Jobs(ctx)
+	set, unread, err = o.switchServers(ctx, ip, disabled, nil)
 	if err != nil {
-		return nil, nil, err
-	}
-	for i := range jobs {
-		j := &jobs[i]
-		if j.Config == nil {
-			unread = append(unread, j.Name)
-			continue
-		}
-		if !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
-			continue
-		}
-		err := o.SetServer(ctx, j.Name, ip, disabled)
-		_, other := errors.AsType[*layout.OtherError](err)
-		switch {
-		case other:
-			unread = append(unread, j.Name)
-		case err != nil:
-			return set, unread, err
-		default:
-			set = append(set, j.Name)
-		}
+		return set, unread, err
 	}
 	if len(set) == 0 {
 		err = failf(host.NotFound, nil, "no job knows a server %s", ip)

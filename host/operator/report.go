@@ -85,6 +85,7 @@ type ServerReport struct {
 	Leads    int    `json:"leads"`         // jobs that it leads
 	Items    int    `json:"items"`         // items that it owns
 	Running  int    `json:"running"`       // items that it runs
+	Drain    *Drain `json:"drain,omitempty"`
 }
 
 // ServersOf turns reports on jobs into reports on servers, sorted by address.

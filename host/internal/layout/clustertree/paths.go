@@ -21,6 +21,8 @@ const (
 	NodeAlerts  = "alerts"
 	// NodeServers has the servers that others can ask, by their keys.
 	NodeServers = "servers"
+	// NodeDrains has the servers that are to start nothing.
+	NodeDrains = "drains"
 	// NodeDeliverer is of the server that delivers alerts.
 	NodeDeliverer = "deliverer"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
@@ -59,6 +61,9 @@ func (t Tree) Cancels() string { return t.root + "/" + NodeCancels }
 // Alerts is the node with all alerts.
 func (t Tree) Alerts() string { return t.root + "/" + NodeAlerts }
 
+// Drains is the node with the servers that are drained.
+func (t Tree) Drains() string { return t.root + "/" + NodeDrains }
+
 // Deliverer is the ephemeral node of the server that delivers them.
 func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
@@ -85,7 +90,7 @@ func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string
 // Named are the root and the nodes right below it that have a name of their own.
 func (t Tree) Named() []string {
 	all := []string{t.root}
-	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers} {
+	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains} {
 		all = append(all, t.root+"/"+name)
 	}
 	return all

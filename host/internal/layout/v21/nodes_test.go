@@ -90,6 +90,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
 	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
 	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others, by its public key of Ed25519 in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
+	{clustertree.NodeDrains, persistent, "the servers that are to start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -231,6 +232,11 @@ var valueKeys = []struct {
 	}},
 	{"`" + clustertree.NodeServers + "/{key}`", [][2]string{
 		{"ip", "which instances there have"},
+	}},
+	{"`" + clustertree.NodeDrains + "`", [][2]string{
+		{"drains", "at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
+		{"server", "address"},
+		{"kept", "jobs for which the server was disabled before, and stays so after"},
 	}},
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},

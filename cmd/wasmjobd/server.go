@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// serverCommand holds the verbs that look after servers.
+func serverCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable, drain"}
+	return operatorNoun(term, c, serverList,
+		serverSwitch("enable", "enabled", "Give it items again", false),
+		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
+		serverDrain, serverUndrain)
+}
+
+func serverList(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
+		Long: "For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is down,\n" +
+			"draining (it starts nothing, and something still runs), drained, disabled (for all its jobs), leaving\n" +
+			"(it only ends runs of jobs that were shut down there) or up.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+				all, err := op.Servers(ctx)
+				if err != nil {
+					return err
+				}
+				if len(all) == 0 {
+					o.noJobs(f)
+				}
+				if o.term.json() {
+					return o.term.printJSON(serversOf(all))
+				}
+				return printServers(o.term, all)
+			})
+		},
+	}
+}
+
+// serverSwitch says the same of a server to every job that knows it.
+func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
+	return func(o *operatorVerb) *cobra.Command {
+		return &cobra.Command{
+			Use: name + " ADDRESS", Short: short, Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+					jobs, unread, err := op.SetServers(ctx, args[0], disabled)
+					return o.switched(args[0], done, jobs, unread, err)
+				})
+			},
+		}
+	}
+}
+
+// switched says for which jobs something was said of a server.
+func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err error) error {
+	for _, name := range unread {
+		o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
+	}
+	if err != nil {
+		return err
+	}
+	if o.term.json() {
+		return o.term.printJSON(askedOf{Version: 1, Jobs: append([]string{}, jobs...), Asked: "server " + ip + " " + done})
+	}
+	o.term.printf("%s: %s for %s\n", plain(ip), done, count(len(jobs), "job"))
+	return nil
+}
+
+// ipOf is the address of a server that is named by that or by the id of an instance.
+func ipOf(server string) string {
+	if ip := job.InstanceID(server).IP(); ip != "" {
+		return ip
+	}
+	return server
+}
+
+func serverDrain(o *operatorVerb) *cobra.Command {
+	var reason string
+	var wait bool
+	c := &cobra.Command{
+		Use: "drain ADDRESS|ID", Short: "Let a server start nothing, as before it is stopped or mended", Args: cobra.ExactArgs(1),
+		Long: "The servers at the address are disabled for all jobs, also for those that come later. What runs goes\n" +
+			"on to its end, and then its items move. The server stays reachable, and /readyz fails and says why. It\n" +
+			"lasts until undrain, and survives restarts. An instance stands for its address. With --wait the verb\n" +
+			"returns when nothing runs there; Ctrl-C ends the waiting, not the drain.",
+		Example: `  wasmjobd server drain 10.0.0.7 --reason "a new disk" --wait`,
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for who looks at it")
+	c.Flags().BoolVar(&wait, "wait", false, "return when nothing runs there, at most after --timeout (then 24h by default)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if wait && !c.Flags().Changed("timeout") {
+			o.timeout = followPatience
+		}
+		ip := ipOf(args[0])
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+			jobs, unread, err := op.Drain(ctx, ip, reason)
+			if err == nil && wait {
+				err = awaitDrained(ctx, op, ip)
+			}
+			return o.switched(ip, "drained", jobs, unread, err)
+		})
+	}
+	return c
+}
+
+// awaitDrained waits until nothing runs on the servers at an address, and they have no items.
+func awaitDrained(ctx context.Context, op cluster, ip string) error {
+	again := time.NewTicker(followPause)
+	defer again.Stop()
+	for {
+		all, err := op.Servers(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		k := slices.IndexFunc(all, func(s operator.ServerReport) bool { return s.IP == ip })
+		if err == nil && (k < 0 || all[k].Running == 0) {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("server %s is drained, and something still runs there; it goes on", ip), Err: context.Cause(ctx)}
+		}
+	}
+}
+
+func serverUndrain(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "undrain ADDRESS|ID", Short: "End the drain of a server", Args: cobra.ExactArgs(1),
+		Long: "The server gets items again, but of jobs for which it was disabled before.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ip := ipOf(args[0])
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				jobs, unread, err := op.Undrain(ctx, ip)
+				return o.switched(ip, "undrained", jobs, unread, err)
+			})
+		},
+	}
+}
+
+// reportDrain notes whether the server is drained, for who asks whether it is ready.
+func (r *reloader) reportDrain(d *operator.Drain) {
+	before := r.drained.Load()
+	switch {
+	case d == nil && before != nil:
+		r.drained.Store(nil)
+		r.log.Info("this server is not drained any more")
+	case d != nil && before == nil:
+		r.log.Warn("an operator drains this server: it starts nothing", "by", d.By, "since", d.Since, "why", d.Why)
+	}
+	if d != nil {
+		text := "drained since " + stamp(millis(d.Since), time.UTC)
+		if d.By != "" {
+			text += " by " + d.By
+		}
+		if d.Why != "" {
+			text += ": " + d.Why
+		}
+		r.drained.Store(&text)
+	}
+}

@@ -1,0 +1,282 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Drain is an operator's word that the servers at an address start nothing.
+type Drain struct {
+	By    string    `json:"by,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+const verbDrain = "server drain"
+
+// Servers reports on the servers that jobs know, sorted by address, and on drains.
+func (o *Operator) Servers(ctx context.Context) ([]ServerReport, error) {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := ServersOf(jobs)
+	drains, _, err := o.readDrains(ctx, "list the servers")
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Drain = drainOf(drains.Find(all[i].IP))
+	}
+	return all, nil
+}
+
+func drainOf(d *clustertree.Drain) *Drain {
+	if d == nil {
+		return nil
+	}
+	return &Drain{By: d.By, Why: d.Why, Since: time.UnixMilli(d.Since)}
+}
+
+// Drain makes the servers at an address start nothing: it disables them for every job that knows
+// them, and for those that come later. Their items move when what runs has ended. It returns the
+// names of those jobs, and of the jobs that it could not read and did not change.
+func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []string, err error) {
+	what := "drain server " + ip
+	if err := checkWhy(what, why); err != nil {
+		return nil, nil, err
+	}
+	jobs, err := o.jobsNow(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var kept []string
+	known := false
+	for i := range jobs {
+		for _, s := range jobs[i].Servers {
+			known = known || s.IP == ip
+			if s.IP == ip && s.Disabled {
+				kept = append(kept, jobs[i].Name)
+			}
+		}
+	}
+	if !known {
+		return nil, nil, failf(host.NotFound, nil, "no job knows a server %s", ip)
+	}
+	now, err := o.surelyNow(ctx)
+	if err != nil {
+		return nil, nil, readError(err, "%s: ask the registry for its time", what)
+	}
+	detail := "server=" + ip
+	if why != "" {
+		detail += " reason=" + why
+	}
+	err = o.changeDrains(ctx, what, deed{verb: verbDrain, detail: detail, after: "drained"}, func(all *clustertree.Drains) error {
+		next := clustertree.Drain{Server: ip, By: o.author.Name, Why: why, Since: now.UnixMilli(), Kept: kept}
+		if before := all.Find(ip); before != nil { // said again, it goes on where it was interrupted
+			next.Since, next.Kept = before.Since, before.Kept
+		}
+		if !all.Put(next) {
+			return failf(host.Refused, nil, "%s: there is no room for it; undrain other servers, or use server disable", what)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.switchServers(ctx, ip, true, nil)
+}
+
+// Undrain gives the servers at an address items again, of all jobs but those for which they were
+// disabled before the drain.
+func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
+	var kept []string
+	what, sent := "undrain server "+ip, false
+	err = o.changeDrains(ctx, what, deed{verb: "server undrain", detail: "server=" + ip, before: "drained"}, func(all *clustertree.Drains) error {
+		d := all.Find(ip)
+		if d == nil && !sent {
+			return failf(host.NotFound, nil, "server %s is not drained", ip)
+		}
+		if d != nil {
+			kept = d.Kept
+		}
+		sent = true // a try without an answer may have ended it
+		all.Remove(ip)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if set, unread, err = o.switchServers(ctx, ip, false, kept); err != nil {
+		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: say server enable", ip)
+	}
+	return set, unread, nil
+}
+
+// jobsNow lists the jobs as the registry has them by now.
+func (o *Operator) jobsNow(ctx context.Context) ([]JobReport, error) {
+	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
+		return nil, failf(host.Unavailable, err, "list the jobs of namespace %s", o.namespace)
+	}
+	o.roster = nil // events of other writes may still be on their way
+	return o.Jobs(ctx)
+}
+
+// switchServers calls SetServer for every job that knows the address and is not among but.
+func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, but []string) (set, unread []string, err error) {
+	jobs, err := o.jobsNow(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Config == nil {
+			unread = append(unread, j.Name)
+			continue
+		}
+		if slices.Contains(but, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
+			continue
+		}
+		err := o.SetServer(ctx, j.Name, ip, disabled)
+		_, other := errors.AsType[*layout.OtherError](err)
+		switch {
+		case other:
+			unread = append(unread, j.Name)
+		case err != nil:
+			return set, unread, err
+		default:
+			set = append(set, j.Name)
+		}
+	}
+	return set, unread, nil
+}
+
+// readDrains reads the drains and their node.
+func (o *Operator) readDrains(ctx context.Context, what string) (clustertree.Drains, registry.Node, error) {
+	n, err := o.session.Read(ctx, o.tree.Drains())
+	if err != nil {
+		return clustertree.Drains{}, n, readError(err, "%s: read the drains", what)
+	}
+	all, err := clustertree.DecodeDrains(n.Data)
+	if err != nil {
+		return all, n, failf(host.Refused, err, "%s: the drains at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Drains())
+	}
+	return all, n, nil
+}
+
+// changeDrains changes the node of drains by one transaction. If others change it meanwhile, it
+// calls change again.
+func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change func(*clustertree.Drains) error) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		if err := o.session.Sync(ctx); err != nil {
+			return readError(err, "%s", what)
+		}
+		all, n, err := o.readDrains(ctx, what)
+		if err != nil {
+			return err
+		}
+		if err := change(&all); err != nil {
+			return err
+		}
+		err = o.commit(ctx, d, setOrCreate(o.tree.Drains(), n, all.Encode()))
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s", what)
+		}
+	}
+}
+
+// joinedEvery is how often a drained server looks for jobs that have come.
+const joinedEvery = 5 * time.Second
+
+// KeepDrained reports the drain of a server at an address, nil without one, until ctx ends. As long
+// as it lasts, the server is also disabled for jobs that come later. While the registry is away,
+// what was reported last holds.
+func (s *SharedSession) KeepDrained(ctx context.Context, ip string, report func(*Drain), log *slog.Logger) {
+	for p := new(backoff.Backoff); ctx.Err() == nil; {
+		begun := time.Now()
+		err := s.keepDrained(ctx, ip, report)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begun) > backoff.Last {
+			p = new(backoff.Backoff)
+		}
+		log.Debug("whether this server is drained is not seen until the registry is back", "error", err)
+		session.Sleep(ctx, p.Next())
+	}
+}
+
+// keepDrained is KeepDrained for one session.
+func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(*Drain)) error {
+	o, err := s.Operator(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = o.Close() }() // it is the session of others, too
+	o.As(Author{Name: "server " + ip, Way: ByRegistry})
+	if err := o.session.Follow(ctx, o.tree.Drains()); err != nil {
+		return failf(host.Unavailable, err, "follow the drains")
+	}
+	again := time.NewTicker(joinedEvery)
+	defer again.Stop()
+	for {
+		events, _ := o.inbox.Take()
+		if slices.ContainsFunc(events, func(e registry.Event) bool { return e.Kind == registry.Ended }) {
+			return failf(host.Unavailable, nil, "the session has ended")
+		}
+		all, n, err := o.readDrains(ctx, verbDrain)
+		if err != nil {
+			return err
+		}
+		d := all.Find(ip)
+		report(drainOf(d))
+		joined := again.C
+		if d == nil {
+			joined = nil
+		} else if err := o.drainJoined(ctx, ip, n); err != nil {
+			return err
+		}
+		select {
+		case <-o.inbox.News():
+		case <-joined:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// drainJoined disables the server for jobs that do not know yet that it is drained, unless that has
+// changed meanwhile.
+func (o *Operator) drainJoined(ctx context.Context, ip string, drains registry.Node) error {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	o.unless = []registry.Op{{Kind: registry.Check, Path: o.tree.Drains(), Version: drains.Stat.Version}}
+	defer func() { o.unless = nil }()
+	for i := range jobs {
+		if j := &jobs[i]; j.Config != nil && slices.Contains(j.Servers, ServerState{IP: ip}) {
+			err := o.SetServer(ctx, j.Name, ip, true)
+			if _, other := errors.AsType[*layout.OtherError](err); err != nil && !other {
+				return err
+			}
+		}
+	}
+	return nil
+}

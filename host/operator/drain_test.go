@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// A drained server starts nothing, also for a job that comes later; undrain leaves what was disabled
+// before the drain.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ip = "10.0.0.1"
+		reg, rows := embedded.Memory(), &pile{}
+		each := func(name string) job.Config { return job.Config{Name: name, Cron: "0 * * * * ?", Shards: 1} }
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Instance: ip + "@-@a", Jobs: []job.Config{each("a"), each("b")}, Runner: host.Func(fine), Sinks: []trace.Sink{rows},
+		})
+		<-h.Ready()
+		time.Sleep(30 * time.Second)
+		o, o2 := operate(t, reg), operate(t, reg)
+		o.As(Author{Name: "ann", Way: BySocket})
+		wantCode(t, "nobody's server", second(o.Drain(t.Context(), "10.0.0.9", "")), host.NotFound)
+		wantCode(t, "not drained", second(o.Undrain(t.Context(), ip)), host.NotFound)
+		if err := o.SetServer(t.Context(), "b", ip, true); err != nil {
+			t.Fatal(err)
+		}
+		if set, _, err := o.Drain(t.Context(), ip, "a new disk"); err != nil || !slices.Equal(set, []string{"a", "b"}) {
+			t.Fatalf("drained for %v: %v", set, err)
+		}
+		all, err := o.Servers(t.Context())
+		if err != nil || len(all) != 1 || all[0].Drain == nil || all[0].Drain.By != "ann" || all[0].Drain.Why != "a new disk" {
+			t.Errorf("%v: %+v", err, all)
+		}
+		if _, _, err := o.Drain(t.Context(), ip, ""); err != nil { // again
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := rows.count("a", trace.Succeeded); n != 0 {
+			t.Errorf("%d runs on a drained server", n)
+		}
+
+		// Another server of this address comes later with a job of its own.
+		if err := h.Put(t.Context(), each("c")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		_, before, err := o.readDrains(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o2.drainJoined(t.Context(), ip, before); err != nil {
+			t.Error(err)
+		}
+		if r, err := o.Job(t.Context(), "c"); err != nil || r.State != "disabled" {
+			t.Errorf("%v: the later job is %+v", err, r)
+		}
+
+		set, _, err := o.Undrain(t.Context(), ip)
+		if err != nil || !slices.Equal(set, []string{"a", "c"}) {
+			t.Errorf("undrained for %v: %v", set, err)
+		}
+		if err := o2.drainJoined(t.Context(), ip, before); err == nil {
+			t.Error("a server that has not heard of the end disables itself again")
+		}
+		time.Sleep(time.Minute)
+		if a, b := rows.count("a", trace.Succeeded), rows.count("b", trace.Succeeded); a != 1 || b != 0 {
+			t.Errorf("%d and %d runs after it", a, b)
+		}
+		if err := errors.Join(o.Close(), o2.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func second(_, _ []string, err error) error { return err }
