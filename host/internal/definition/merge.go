@@ -28,11 +28,11 @@ import (
 //     the key is in dispute until the two agree or the file says overwrite.
 //
 // If nothing was applied before, every difference is in dispute, except keys that only
-// one side has and values that the file has by default. The result includes what was
-// applied, for the next merge.
+// one side has and values that the file has by default. A pinned module stays, whatever the
+// file says. The result includes what was applied, for the next merge.
 func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	file, there := sides(file, config, module)
-	m := merger{overwrite: file.Config.Facts().Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
+	m := merger{overwrite: file.Config.Facts().Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}, pinned: there.Module.Pinned}
 	mine, err := file.tree()
 	if err != nil {
 		return Merged{}, err
@@ -242,6 +242,7 @@ func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	default: // when everybody has it
 		d.Module.Next = c
 	}
+	d.Module.Pinned = there.Pinned && d.Module.Code != nil
 	d.Module.Strategy = byDigest(t[keyStrategyModule], there.Strategy, file.Module.Strategy)
 	return d, nil
 }
@@ -258,6 +259,7 @@ func byDigest(leaf any, codes ...*Code) *Code {
 // merger is one use of the rule.
 type merger struct {
 	overwrite bool
+	pinned    bool // the registry's module stays, unless the file has none
 	unsaid    map[string]bool
 	said      map[string]string // what the file said before, by path; nil: not known
 	says      map[string]string // the file's values, to be remembered
@@ -311,7 +313,14 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	said := digestOf(file)
 	switch {
-	case file == there, m.overwrite:
+	case file == there:
+		m.note(path, said)
+		return file, said
+	case m.pinned && path == keyModule && file != nil:
+		m.keep(path)
+		m.drifted = append(m.drifted, Dispute{path, leafText(there), leafText(file), false})
+		return there, base
+	case m.overwrite:
 		m.note(path, said)
 		return file, said
 	case base == said:

@@ -335,6 +335,38 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	}
 }
 
+// A pinned module stays, whatever files say, and the file counts again as it did before when
+// the pin is lifted.
+func TestMergeOfAPinnedModule(t *testing.T) {
+	t.Parallel()
+	const digestC = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+	for _, overwrite := range []bool{false, true} {
+		var h held
+		file := plainJob()
+		file.Overwrite = overwrite
+		h.apply(t, file, digestA)
+		h.module.Pinned = true
+		for _, digest := range []string{digestB, digestC, digestA, digestB} {
+			if d := h.apply(t, file, digest); len(d) > 0 || !h.module.Pinned || h.module.Code.Digest != digestA || h.module.Next != nil {
+				t.Errorf("overwrite %v: %s came in spite of the pin: %v, %+v", overwrite, digest, d, h.module)
+			}
+		}
+		h.module.Pinned, file.ModuleDigest = false, digestB
+		if merged, err := definition.Merge(define(file), h.held(), h.module); err != nil || merged.Module.Wanted().Digest != digestB {
+			t.Errorf("overwrite %v: the file does not count after the pin: %+v, %v", overwrite, merged.Module, err)
+		}
+	}
+	// What an operator set before the pin stays after it, since the file is as it was.
+	var h held
+	h.apply(t, plainJob(), digestA)
+	h.module.Code, h.module.Pinned = &definition.Code{Name: "hotfix", Digest: digestB}, true
+	h.apply(t, plainJob(), digestA)
+	h.module.Pinned = false
+	if h.apply(t, plainJob(), digestA); h.module.Wanted().Digest != digestB {
+		t.Errorf("the pin has made an operator forget: %+v", h.module)
+	}
+}
+
 func TestMergeOfModules(t *testing.T) {
 	t.Parallel()
 	var h held

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,8 @@ type Module struct {
 	Past []Code
 	// Strategy assigns the items; nil: the strategy that config names.
 	Strategy *Code
+	// Pinned keeps Code: no file and no operator replaces it until that is lifted. Next is nil.
+	Pinned bool
 
 	settings settings
 	base     branch // what the file said when it was applied last, as digests
@@ -51,12 +54,13 @@ type moduleJSON struct {
 	Next     *Code  `json:"next,omitempty"`
 	Past     []Code `json:"past,omitempty"`
 	Strategy *Code  `json:"strategy_module,omitempty"`
+	Pinned   bool   `json:"pinned,omitempty"`
 }
 
 // EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
 // bytes.
 func EncodeModule(m Module) ([]byte, error) {
-	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy})
+	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, Pinned: m.Pinned})
 	text = m.settings.appendTo(text[:len(text)-1])
 	if len(m.base) > 0 {
 		text = append(appendKey(text, "base"), jsonvalue.Encode(m.base)...)
@@ -100,6 +104,9 @@ func DecodeModule(data []byte) (Module, error) {
 			return Module{}, fmt.Errorf("%s: %.100q is no sha256: write 64 lower-case hex digits", key, c.Digest)
 		}
 	}
+	if m.Pinned && (m.Code == nil || m.Next != nil) {
+		return Module{}, errors.New("pinned: only a module that runs, with none to come, can be")
+	}
 	if len(m.Past) > maxPast {
 		return Module{}, fmt.Errorf("past: %d modules are more than %d", len(m.Past), maxPast)
 	}
@@ -115,7 +122,7 @@ func readModule(data []byte) (m Module, err error) {
 		return m, err
 	}
 	var v int
-	known := map[string]any{"v": &v, keyModule: &m.Code, "next": &m.Next, "past": &m.Past, keyStrategyModule: &m.Strategy, "base": &m.base}
+	known := map[string]any{"v": &v, keyModule: &m.Code, "next": &m.Next, "past": &m.Past, keyStrategyModule: &m.Strategy, "pinned": &m.Pinned, "base": &m.base}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		if known[name] == nil {
 			return m, fmt.Errorf("unknown key %.100q", name)

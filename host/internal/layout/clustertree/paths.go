@@ -23,6 +23,8 @@ const (
 	NodeServers = "servers"
 	// NodeDrains has the servers that are to start nothing.
 	NodeDrains = "drains"
+	// NodeVersions has the modules that have names.
+	NodeVersions = "versions"
 	// NodeDeliverer is of the server that delivers alerts.
 	NodeDeliverer = "deliverer"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
@@ -64,6 +66,9 @@ func (t Tree) Alerts() string { return t.root + "/" + NodeAlerts }
 // Drains is the node with the servers that are drained.
 func (t Tree) Drains() string { return t.root + "/" + NodeDrains }
 
+// Versions is the node with the modules that have names.
+func (t Tree) Versions() string { return t.root + "/" + NodeVersions }
+
 // Deliverer is the ephemeral node of the server that delivers them.
 func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
@@ -90,7 +95,7 @@ func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string
 // Named are the root and the nodes right below it that have a name of their own.
 func (t Tree) Named() []string {
 	all := []string{t.root}
-	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains} {
+	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains, NodeVersions} {
 		all = append(all, t.root+"/"+name)
 	}
 	return all

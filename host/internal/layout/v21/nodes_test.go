@@ -91,6 +91,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
 	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others, by its public key of Ed25519 in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
 	{clustertree.NodeDrains, persistent, "the servers that are to start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
+	{clustertree.NodeVersions, persistent, "modules that have names, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -169,6 +170,7 @@ var valueKeys = []struct {
 		{"fault", "why the member cannot have it"},
 		{"past", "the newest eight that ran before, the newest last"},
 		{"strategy_module", "the module that assigns items"},
+		{"pinned", "no file and no operator replaces the module. A release that does not know the key does not run the job"},
 		{"pool", "of the setting `instance`, as is `max_uses`"},
 		{"max_uses", "how many runs an instance of the pool has at most"},
 		{"host", "of a granted directory: where it is on the server"},
@@ -237,6 +239,10 @@ var valueKeys = []struct {
 		{"drains", "at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
 		{"server", "address"},
 		{"kept", "jobs for which the server was disabled before, and stays so after"},
+	}},
+	{"`" + clustertree.NodeVersions + "`", [][2]string{
+		{"versions", "at most " + strconv.Itoa(clustertree.MaxVersions) + ", ascending by `name` and `version`"},
+		{"version", "of the module with that name; the two name the same `digest` for ever"},
 	}},
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
