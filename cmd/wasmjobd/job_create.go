@@ -39,7 +39,7 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")
-	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file` or the digest (default: what --from names)")
+	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file`, the digest or NAME@VERSION (default: what --from names)")
 	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, when it is triggered")
 	c.Flags().IntVar(&flags.shards, "shards", 1, "how many items it has")
 	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, as misfire=false; may be repeated")
@@ -126,7 +126,7 @@ var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
 
 // digestOf puts the digest of a module, which is one itself or a file, into a text.
 func digestOf(t *operator.JobText, module string) error {
-	if digestForm.MatchString(module) {
+	if digestForm.MatchString(module) || namesVersion(module) {
 		t.Digest = strings.TrimPrefix(module, "sha256:")
 		return nil
 	}

@@ -30,27 +30,39 @@ const (
 // moduleCommand holds the verbs that change which module a job runs.
 func moduleCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "module", Short: "Bring modules to servers, and change that of a job: push, set, rollback, show, list, prune, retry",
+		Use: "module", Short: "Bring modules to servers, and change that of a job: push, set, rollback, pin, unpin, show, list, rm, prune, retry",
 		Long: "These verbs talk to the registry of the configuration, or to the server that has it inside, as\n" +
 			"those of job do. On ZooKeeper, set also talks to the servers that run the job, at the addresses\n" +
 			"that they publish, with the peer_token of the configuration.",
 	}
-	return operatorNoun(term, c, modulePush, moduleSet, moduleRollback, moduleShow, moduleList, modulePrune, moduleRetry)
+	return operatorNoun(term, c, modulePush, moduleSet, moduleRollback, modulePin, moduleUnpin, moduleShow, moduleList, moduleRemove, modulePrune, moduleRetry)
 }
 
 func moduleSet(o *operatorVerb) *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "set JOB MODULE.wasm", Short: "Bring another module to the servers of a job, and switch to it", Args: cobra.ExactArgs(2),
+		Use: "set JOB MODULE.wasm|NAME@VERSION", Short: "Bring another module to the servers of a job, and switch to it", Args: cobra.ExactArgs(2),
 		Long: "The module is checked here as inspect does, given to the servers that run the job, and named as\n" +
 			"the job's next. When every one of them has it compiled, all switch at once; runs that go on keep\n" +
 			"the module with which they began. If one cannot have it, or the command is interrupted, the next\n" +
-			"module is taken back and the job keeps what it has.",
-		Example: "  wasmjobd module set report report.wasm\n  wasmjobd module rollback report",
+			"module is taken back and the job keeps what it has. A module that was pushed with a name is not\n" +
+			"brought again: the servers check it when they get it ready.",
+		Example: "  wasmjobd module set report report.wasm\n  wasmjobd module set report report@1.4.0\n  wasmjobd module rollback report",
 	}
 	waitFlag(c, &wait)
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
+		o.timeout += wait
+		if namesVersion(args[1]) {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+				next := operator.ModuleRef{Reference: args[1]}
+				var err error
+				if next.Digest, err = op.Resolve(ctx, args[1]); err != nil {
+					return err
+				}
+				return o.untilStart(f, op, args[0], o.setModule(ctx, op, args[0], next, wait))
+			})
+		}
 		wasm, sign, err := readSigned(o.term, args[1])
 		if err != nil {
 			return err
@@ -66,12 +78,11 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		if args[1] != "-" {
 			next.Reference = filepath.Base(args[1])
 		}
-		o.timeout += wait
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			if err := fits(ctx, op, args[0], report); err != nil {
 				return withNearest(ctx, op, args[0], err)
 			}
-			if err := o.bring(ctx, f, op, args[0], wasm, sign, next.Digest); err != nil {
+			if err := o.bring(ctx, f, op, args[0], broughtModule{wasm, sign, next.Digest}); err != nil {
 				return err
 			}
 			return o.untilStart(f, op, args[0], o.setModule(ctx, op, args[0], next, wait))
@@ -109,21 +120,27 @@ func fits(ctx context.Context, op cluster, name string, report guest.Report) err
 	return nil
 }
 
+// broughtModule is a module on its way to servers.
+type broughtModule struct {
+	wasm, sign []byte
+	digest     string
+}
+
 // bring sends the bytes of a module to the servers of a job: to the one with the
 // embedded registry, or to those whose addresses the registry has.
-func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, wasm, sign []byte, digest string) error {
+func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, m broughtModule) error {
 	if server, ok := op.(*admin.Client); ok {
-		return server.KeepModule(ctx, wasm, sign, digest)
+		return server.KeepModule(ctx, m.wasm, m.sign, m.digest)
 	}
 	registry, ok := op.(*operator.Operator)
 	if !ok || f.Registry.Kind != config.ZooKeeper {
 		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no running server can receive it", name)}
 	}
-	return o.bringToPeers(ctx, f, registry, name, wasm, sign)
+	return o.bringToPeers(ctx, f, registry, name, m)
 }
 
-func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, wasm, sign []byte) error {
-	if _, err := operator.SignatureOf(wasm, host.Signing{Keys: f.Host.ModuleKeys, Signature: sign}); err != nil {
+func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, m broughtModule) error {
+	if _, err := operator.SignatureOf(m.wasm, host.Signing{Keys: f.Host.ModuleKeys, Signature: m.sign}); err != nil {
 		return err
 	}
 	token, err := f.PeerToken(o.term.env)
@@ -133,7 +150,7 @@ func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *ope
 	if token == "" {
 		return exitf(exitInvalid, "servers accept modules only with their peer_token; add it to [server] of the configuration")
 	}
-	faults, err := op.BringModule(ctx, name, wasm, sign, token)
+	faults, err := op.BringModule(ctx, name, m.wasm, m.sign, token)
 	for _, fault := range faults {
 		o.term.note("wasmjobd: it gets the module from another server: %v", fault)
 	}

@@ -27,8 +27,8 @@ func moduleList(o *operatorVerb) *cobra.Command {
 	var unused bool
 	c := &cobra.Command{
 		Use: "list", Short: "List modules with the jobs that use them", Args: cobra.NoArgs,
-		Long: "The modules that jobs of the cluster run, are to run, ran before or are dealt by, and those on the\n" +
-			"disk of the server that is asked. On ZooKeeper without --address that is the data_dir of the\n" +
+		Long: "The modules that jobs of the cluster run, are to run, ran before or are dealt by, those that have\n" +
+			"names, and those on the disk of the server that is asked. On ZooKeeper without --address that is the data_dir of the\n" +
 			"configuration. HERE is how much room a module takes there, \"-\" if it is only elsewhere.",
 		Example: "  wasmjobd module list --unused",
 	}
@@ -86,6 +86,9 @@ func usesText(m *operator.ModuleVersion) string {
 		return "nothing"
 	}
 	var texts []string
+	for _, name := range m.Names[:min(len(m.Names), usesShown)] {
+		texts = append(texts, plain(name))
+	}
 	for _, u := range m.Uses[:min(len(m.Uses), usesShown)] {
 		texts = append(texts, plain(u.Job)+" ("+u.As+")")
 	}

@@ -25,6 +25,7 @@ type shownModules struct {
 	Next   *shownModule  `json:"next_module,omitempty"`
 	Past   []shownModule `json:"past_modules"` // the newest last
 	Waits  []shownWait   `json:"next_module_waits_for"`
+	Pinned bool          `json:"module_pinned"`
 }
 
 type shownModule struct {
@@ -39,7 +40,7 @@ type shownWait struct {
 }
 
 func modulesOf(r *operator.ModulesReport) shownModules {
-	m := shownModules{Module: (*shownModule)(r.Now), Next: (*shownModule)(r.Next), Past: []shownModule{}, Waits: []shownWait{}}
+	m := shownModules{Module: (*shownModule)(r.Now), Next: (*shownModule)(r.Next), Past: []shownModule{}, Waits: []shownWait{}, Pinned: r.Pinned}
 	for _, p := range r.Past {
 		m.Past = append(m.Past, shownModule(p))
 	}
@@ -58,7 +59,11 @@ func printModules(term *terminal, r *operator.JobReport, refused []refusedModule
 		row("next", r.Modules.Next)
 	}
 	if r.Modules.Now != nil {
-		row("runs", r.Modules.Now)
+		state := "runs"
+		if r.Modules.Pinned {
+			state = "pinned"
+		}
+		row(state, r.Modules.Now)
 	}
 	for i := len(r.Modules.Past) - 1; i >= 0; i-- {
 		row("before", &r.Modules.Past[i])

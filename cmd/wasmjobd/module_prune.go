@@ -15,8 +15,8 @@ func modulePrune(o *operatorVerb) *cobra.Command {
 	var p operator.Prune
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove modules that nothing uses from the disk of a server", Args: cobra.NoArgs,
-		Long: "Prune removes what no job of the cluster runs, is to run, can go back to or is dealt by, and what\n" +
-			"the server got more than a day ago. It works on the disk of the server that is asked, on ZooKeeper\n" +
+		Long: "Prune removes what no job of the cluster runs, is to run, can go back to or is dealt by, what has no\n" +
+			"name, and what the server got more than a day ago. It works on the disk of the server that is asked, on ZooKeeper\n" +
 			"without --address on the data_dir of the configuration. If it is not known of one job what it uses,\n" +
 			"nothing is removed.",
 		Example: "  wasmjobd module prune --dry-run",

@@ -18,6 +18,7 @@ const pushPatience = 5 * time.Minute
 
 func modulePush(o *operatorVerb) *cobra.Command {
 	var p operator.Push
+	var name, version string
 	c := &cobra.Command{
 		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report of what it is and a test run", Args: oneModule,
 		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may\n" +
@@ -25,11 +26,15 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			"made-up context and without any grant. A module that could not be run, or not by the job of --job,\n" +
 			"is not saved. The others get to the server that is asked and to those that take modules, and the\n" +
 			"answer says how many have it on their disk. No job runs it yet: see module set.\n\n" +
+			"With --name and --version it is called NAME@VERSION from then on, and no other module ever is,\n" +
+			"unless module rm takes the name away. A server keeps what has a name.\n\n" +
 			"A server examines it in a subprocess of its own. On ZooKeeper without --address the module is\n" +
 			"examined here, and the limits of servers are not known.",
-		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680",
+		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680\n  wasmjobd module push report.wasm --name report --version 1.4.0",
 	}
 	c.Flags().StringVar(&p.Job, "job", "", "a `job` that is to run it")
+	c.Flags().StringVar(&name, "name", "", "a `name` for it, with --version")
+	c.Flags().StringVar(&version, "version", "", "its `version` under that name, as 1.4.0")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report, and save nothing")
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -38,6 +43,12 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			return err
 		}
 		p.Signature = sign
+		if c.Flags().Changed("name") != c.Flags().Changed("version") {
+			return usage("write --name together with --version")
+		}
+		if c.Flags().Changed("name") {
+			p.Name = name + "@" + version
+		}
 		if !c.Flags().Changed("timeout") {
 			o.timeout = pushPatience
 		}
@@ -96,6 +107,9 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 	}
 	if r.Saved {
 		o.term.printf("held by    %d of the servers\n", r.Held)
+	}
+	if r.Saved && r.Name != "" {
+		o.term.printf("named      %s\n", plain(r.Name))
 	}
 	return refusalOf(path, r.Checked)
 }

@@ -60,6 +60,10 @@ type cluster interface {
 	PruneModules(context.Context, operator.Prune) (operator.PruneReport, error)
 	PushModule(ctx context.Context, wasm []byte, p operator.Push) (operator.PushReport, error)
 	NextModule(context.Context, string, operator.ModuleRef) error
+	Resolve(ctx context.Context, text string) (digest string, err error)
+	UnnameModule(ctx context.Context, text string) error
+	PinModule(context.Context, string) error
+	UnpinModule(context.Context, string) error
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error
 	AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error

@@ -46,8 +46,10 @@ func (c *Client) sendModule(ctx context.Context, method, path string, wasm, sign
 // examines the module.
 func (c *Client) PushModule(ctx context.Context, wasm []byte, p operator.Push) (d operator.PushReport, err error) {
 	query := url.Values{"dry_run": {strconv.FormatBool(p.DryRun)}}
-	if p.Job != "" {
-		query.Set("job", p.Job)
+	for key, value := range map[string]string{"job": p.Job, "name": p.Name} {
+		if value != "" {
+			query.Set(key, value)
+		}
 	}
 	answer, err := c.sendModule(ctx, http.MethodPost, modulesPath+"?"+query.Encode(), wasm, p.Signature)
 	if err != nil {

@@ -66,7 +66,7 @@ func jobRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: jobsPath, right: operator.Administer, does: createAction(), fails: []string{codeInvalid, codeRefused},
-			says:   "does what `job create` does: \"toml\" is a configuration with the table of the job \"name\", and \"digest\" the SHA-256 of its module, which was pushed",
+			says:   "does what `job create` does: \"toml\" is a configuration with the table of the job \"name\", and \"digest\" the SHA-256 of its module, which was pushed, or a version as orders@1.4.0",
 			served: func(o *Options) bool { return o.Define != nil },
 		},
 		{method: http.MethodGet, path: job, right: operator.View, does: showsTagged(showJob), says: "answers as `job show`, with an ETag"},
@@ -110,8 +110,10 @@ func jobCalls() []route {
 		verb("disable", operator.Operate, switchJob(true), "disables"+switches),
 		verb("enable", operator.Operate, switchJob(false), "enables"+switches),
 		verb("shutdown", operator.Operate, calls(shutdownJob), `ends a job on some or all of its members: one of "server", an address, "instance", an id, and "all", true`),
-		verb("set-module", operator.Publish, onJob(setModule), "names the module that is to replace the one of a job"),
+		verb("set-module", operator.Publish, onJob(setModule), "names the module that is to replace the one of a job: \"digest\" is its SHA-256, or a version as orders@1.4.0"),
 		verb("rollback-module", operator.Publish, calls(rollBackModule), `goes one step back, or with "to" to the module of that digest`),
+		verb("pin-module", operator.Publish, jobVerb((*operator.Operator).PinModule), "as `module pin`"),
+		verb("unpin-module", operator.Publish, jobVerb((*operator.Operator).UnpinModule), "as `module unpin`"),
 		verb("withdraw-module", operator.Publish, onJob(withdrawModule), "withdraws the next module if it has the digest in the body"),
 		itemVerb("disable", true),
 		itemVerb("enable", false),
@@ -126,7 +128,7 @@ func itemVerb(verb string, disabled bool) route {
 }
 
 func moduleRoutes() []route {
-	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), {
+	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), versionsRoute(), resolveRoute(), unnameRoute(), {
 		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
 		says:   "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
 		header: []parameter{signatureParameter()},

@@ -27,6 +27,7 @@ func uploadRoute() route {
 			`A module that could not be run, or not by the "job", is not saved; with "dry_run" none is, and the answer tells what would be refused`,
 		query: []parameter{
 			{name: "job", says: "a job that is to run it"},
+			{name: "name", says: "a name for it, as orders@1.4.0, which stays its name"},
 		},
 		header: []parameter{signatureParameter()},
 		served: func(o *Options) bool { return o.Keep != nil && o.Push != nil },
@@ -45,7 +46,7 @@ func uploadModule(r *request) error {
 		return err
 	}
 	p := *r.h.o.Push
-	p.Job, p.DryRun, p.Keep = r.query.Get("job"), r.dry(), r.h.o.Keep
+	p.Job, p.Name, p.DryRun, p.Keep = r.query.Get("job"), r.query.Get("name"), r.dry(), r.h.o.Keep
 	if p.Signing, err = r.signing(); err != nil {
 		return err
 	}

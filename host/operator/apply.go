@@ -16,6 +16,9 @@ var verbApply = verb{"apply", "apply"}
 // returns what Plan would have said before. A job that is not there is created, as by
 // CreateJob. The module of one that is there stays. read makes a job of the text.
 func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (Planned, error) {
+	if err := o.resolveModule(ctx, &text); err != nil {
+		return Planned{}, err
+	}
 	c, err := read(text)
 	if err != nil {
 		return Planned{}, err

@@ -17,13 +17,16 @@ type JobText struct {
 	Name string `json:"name"`
 	// TOML is a configuration that has the table of the job. Other tables mean nothing.
 	TOML   string `json:"toml"`
-	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex
+	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex; or NAME@VERSION
 }
 
 // CreateJob puts a job into the registry that no file has: servers that find jobs there run
 // it as soon as they have its module. read makes a job of the text.
 func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) error {
 	const what = "create"
+	if err := o.resolveModule(ctx, &text); err != nil {
+		return err
+	}
 	c, err := read(text)
 	if err != nil {
 		return err
@@ -56,6 +59,14 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 		return failf(host.CodeOf(err), err, "%s job %s", what, c.Name)
 	}
 	return nil
+}
+
+// resolveModule puts a digest in the place of NAME@VERSION.
+func (o *Operator) resolveModule(ctx context.Context, text *JobText) (err error) {
+	if IsVersion(text.Digest) {
+		text.Digest, err = o.Resolve(ctx, text.Digest)
+	}
+	return err
 }
 
 // creatable refuses jobs that no server could find in the registry and run.

@@ -28,6 +28,8 @@ type ModulesReport struct {
 	Next  *ModuleRef   `json:"next,omitempty"` // replaces Now once every server has it; nil: none
 	Past  []ModuleRef  `json:"past,omitempty"` // ran before, the newest last
 	Waits []ModuleWait `json:"waits,omitempty"`
+	// Pinned says that Now stays until that is lifted.
+	Pinned bool `json:"pinned,omitempty"`
 	// Strategy assigns the items; nil: no module does.
 	Strategy *ModuleRef `json:"strategy,omitempty"`
 	// Unread says that the registry names modules for the job, which cannot be read.
@@ -77,13 +79,23 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []by
 }
 
 // NextModule names the module that replaces the current one as soon as every server has
-// it ready. An empty Name keeps the current name.
+// it ready. Its Digest may be NAME@VERSION. An empty Name keeps the current name.
 func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) error {
 	what := verb{"set the module of", "module set"}
+	if IsVersion(next.Digest) {
+		digest, err := o.Resolve(ctx, next.Digest)
+		if err != nil {
+			return err
+		}
+		next.Digest, next.Reference = digest, next.Digest
+	}
 	if err := module.CheckDigest(next.Digest); err != nil {
 		return failf(host.Invalid, err, "%s job %s", what.words, name)
 	}
 	return o.amend(ctx, what, name, func(m *definition.Module) error {
+		if err := unpinned(m, what, name); err != nil {
+			return err
+		}
 		c := definition.Code(next)
 		if c.Name == "" {
 			c.Name = m.Code.Name
@@ -99,11 +111,53 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 // With an error, back is the step that was tried, if any.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
 	r := rollBack{job: name, to: to}
-	err = o.amend(ctx, verb{"roll back the module of", "module rollback"}, name, func(m *definition.Module) (err error) {
+	by := verb{"roll back the module of", "module rollback"}
+	err = o.amend(ctx, by, name, func(m *definition.Module) (err error) {
+		if err := unpinned(m, by, name); err != nil {
+			return err
+		}
 		back, runs, err = r.decide(m)
 		return err
 	})
 	return back, runs, err
+}
+
+// PinModule keeps the module that a job runs: no file of a server, no NextModule and no
+// RollBack replaces it until UnpinModule. It is refused while another module is to come.
+func (o *Operator) PinModule(ctx context.Context, name string) error {
+	return o.setPinned(ctx, verb{"pin the module of", "module pin"}, name, true)
+}
+
+// UnpinModule lifts a pin. What the file of a server says counts again from its next start, or
+// when it changes.
+func (o *Operator) UnpinModule(ctx context.Context, name string) error {
+	return o.setPinned(ctx, verb{"unpin the module of", "module unpin"}, name, false)
+}
+
+func (o *Operator) setPinned(ctx context.Context, by verb, name string, pinned bool) error {
+	return o.amend(ctx, by, name, func(m *definition.Module) error {
+		if pinned && m.Next != nil {
+			return failf(host.Refused, nil, "%s job %s: module %s is to come; wait for it, or take it back with module rollback", by.words, name, m.Next.Digest)
+		}
+		m.Pinned = pinned
+		return nil
+	})
+}
+
+// pinnedText is what the audit says of a pin.
+func pinnedText(m *definition.Module) string {
+	if m.Pinned {
+		return ", pinned"
+	}
+	return ""
+}
+
+// unpinned refuses to replace a pinned module.
+func unpinned(m *definition.Module, by verb, name string) error {
+	if !m.Pinned {
+		return nil
+	}
+	return failf(host.Refused, nil, "%s job %s: its module %s is pinned; module unpin %s lifts that", by.words, name, m.Code.Digest, name)
 }
 
 // rollBack is one step back. It is decided again after a try with an unknown outcome,
@@ -167,11 +221,11 @@ func (o *Operator) amend(ctx context.Context, by verb, name string, change func(
 		if m.Code == nil {
 			return nil, d, failf(host.Refused, nil, "%s job %s: it runs no module", what, name)
 		}
-		d.before = codeText(m.Wanted())
+		d.before = codeText(m.Wanted()) + pinnedText(&m)
 		if err := change(&m); err != nil {
 			return nil, d, err
 		}
-		d.after = codeText(m.Wanted())
+		d.after = codeText(m.Wanted()) + pinnedText(&m)
 		spelled, err := spelling.SpellModule(m)
 		if err != nil {
 			return nil, d, failf(host.Refused, err, "%s job %s", what, name)
@@ -245,6 +299,7 @@ func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 		r.Unread = v.HasModule
 		return r
 	}
+	r.Pinned = m.Pinned
 	r.Now, r.Next, r.Strategy = (*ModuleRef)(m.Code), (*ModuleRef)(m.Next), (*ModuleRef)(m.Strategy)
 	for _, c := range m.Past {
 		r.Past = append(r.Past, ModuleRef(c))

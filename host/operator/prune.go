@@ -35,10 +35,10 @@ type PrunedModule struct {
 	Since  time.Time `json:"here_since"` // when the server got it last
 }
 
-// PruneModules removes modules from the disk of the asked server that no job of the cluster
-// uses and that are older than a day. A job uses the modules that it runs, is to run, or can
-// go back to. If one job cannot be read, nothing is removed. Beside an error, the report
-// lists what was removed before it.
+// PruneModules removes modules from the disk of the asked server that have no name, that no
+// job of the cluster uses and that are older than a day. A job uses the modules that it
+// runs, is to run, or can go back to. If one job cannot be read, nothing is removed. Beside
+// an error, the report lists what was removed before it.
 func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, error) {
 	report := PruneReport{Version: 1, DryRun: p.DryRun, Removed: []PrunedModule{}}
 	if p.Remove == nil {
@@ -88,6 +88,13 @@ func (o *Operator) usedModules(ctx context.Context) (map[string]bool, error) {
 		for ref := range of.report.Modules.named() {
 			used[ref.Digest] = true
 		}
+	}
+	named, err := o.Named(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range named {
+		used[n.Digest] = true
 	}
 	if len(unread) > 0 {
 		return nil, failf(host.Refused, nil, "%s: what the registry says of the modules of these jobs cannot be read: %.512s; see job show", what, strings.Join(unread, ", "))

@@ -24,6 +24,7 @@ const notePatience = 10 * time.Second
 // Push says how a module is examined, and where it goes.
 type Push struct {
 	Job    string // a job that is to run it; "": none yet
+	Name   string // NAME@VERSION, which the module is to have; "": none
 	DryRun bool   // only report
 
 	// Examine inspects a module, compiles it and runs it once.
@@ -44,6 +45,7 @@ type Push struct {
 type PushReport struct {
 	Version int `json:"version"`
 	guest.Examination
+	Name      string          `json:"name,omitempty"` // NAME@VERSION
 	Asked     []AskedGrant    `json:"grants_asked"`
 	Signature ModuleSignature `json:"signature"`
 	Unfit     string          `json:"unfit,omitempty"` // why the job cannot run it
@@ -110,6 +112,11 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 		return report, err
 	}
 	report.Report = report.Listed()
+	if report.Name = p.Name; p.Name != "" && report.Digest != "" {
+		if err := o.nameable(ctx, p.Name, report.Digest); err != nil {
+			return report, err
+		}
+	}
 	given := p.Given
 	if c != nil {
 		given = c.Allow.Gives
@@ -128,7 +135,12 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 	case report.Unfit != "":
 		return report, failf(host.Refused, nil, "%s: it is not saved: %s", what, report.Unfit)
 	}
-	return report, o.save(ctx, wasm, p, &report)
+	if err := o.save(ctx, wasm, p, &report); err != nil || p.Name == "" {
+		return report, err
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
+	defer cancel()
+	return report, o.NameModule(after, p.Name, report.Digest)
 }
 
 // save stores a module on the server that was asked, and on the others.

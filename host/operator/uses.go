@@ -29,7 +29,8 @@ type ModuleVersion struct {
 	ModuleRef             // as the first of the jobs names it
 	Size      int64       `json:"bytes_here,omitempty"` // on the disk of the asked server; 0: it is not there
 	Since     time.Time   `json:"here_since,omitzero"`  // when that server got it last
-	Count     int         `json:"uses"`                 // 0: nothing uses it
+	Names     []string    `json:"names,omitempty"`      // NAME@VERSION, ascending
+	Count     int         `json:"uses"`                 // jobs and names; 0: nothing uses it
 	Uses      []ModuleUse `json:"used_by"`              // the first 100
 }
 
@@ -69,6 +70,18 @@ func (o *Operator) Modules(ctx context.Context, here Held) (ModuleList, error) {
 			if m.Count++; len(m.Uses) < maxUses {
 				m.Uses = append(m.Uses, ModuleUse{j.Name, as})
 			}
+		}
+	}
+	named, err := o.Named(ctx)
+	if err != nil {
+		return ModuleList{}, err
+	}
+	for _, n := range named {
+		m := version(n.Digest)
+		m.Count++
+		m.Names = append(m.Names, n.String())
+		if m.Name == "" {
+			m.Name = n.Name
 		}
 	}
 	if here != nil {

@@ -1,0 +1,179 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// NamedModule is a module that has a name. The same name and version are the same bytes for
+// ever, unless an operator takes them away.
+type NamedModule struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version"`
+	Digest  string    `json:"digest"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by,omitempty"`
+}
+
+// String is how it is typed.
+func (n NamedModule) String() string { return n.Name + "@" + n.Version }
+
+// IsVersion reports whether a text has the form NAME@VERSION.
+func IsVersion(text string) bool { return strings.Contains(text, "@") }
+
+// Named returns the modules that have names, by name and version.
+func (o *Operator) Named(ctx context.Context) ([]NamedModule, error) {
+	all, _, err := o.readVersions(ctx, "list the names of modules")
+	if err != nil {
+		return nil, err
+	}
+	named := make([]NamedModule, 0, len(all.All))
+	for _, v := range all.All {
+		named = append(named, namedOf(v))
+	}
+	return named, nil
+}
+
+func namedOf(v clustertree.Version) NamedModule {
+	return NamedModule{v.Name, v.Version, v.Digest, time.UnixMilli(v.At).UTC(), v.By}
+}
+
+// Resolve returns the digest of a module, written as its digest or as NAME@VERSION.
+func (o *Operator) Resolve(ctx context.Context, text string) (digest string, err error) {
+	const what = "look for a module"
+	if !IsVersion(text) {
+		if err := module.CheckDigest(text); err != nil {
+			return "", failf(host.Invalid, err, what)
+		}
+		return text, nil
+	}
+	name, version, err := splitVersion(text)
+	if err != nil {
+		return "", failf(host.Invalid, err, what)
+	}
+	all, _, err := o.readVersions(ctx, what)
+	if err != nil {
+		return "", err
+	}
+	found := all.Find(name, version)
+	if found == nil {
+		return "", failf(host.NotFound, nil, "%s: there is no %s; module list has those there are, and module push --name brings another", what, text)
+	}
+	return found.Digest, nil
+}
+
+func splitVersion(text string) (name, version string, err error) {
+	name, version, _ = strings.Cut(text, "@")
+	return name, version, clustertree.CheckVersion(name, version)
+}
+
+// nameable returns an error if a module cannot get a name, and the digest is not what the name
+// is for already. It changes nothing.
+func (o *Operator) nameable(ctx context.Context, text, digest string) error {
+	const what = "name a module"
+	name, version, err := splitVersion(text)
+	if err != nil {
+		return failf(host.Invalid, err, what)
+	}
+	all, _, err := o.readVersions(ctx, what)
+	if err != nil {
+		return err
+	}
+	return fitsVersions(&all, name, version, digest)
+}
+
+func fitsVersions(all *clustertree.Versions, name, version, digest string) error {
+	switch found := all.Find(name, version); {
+	case found != nil && found.Digest != digest:
+		return failf(host.Refused, nil, "name a module: %s is module %s since %s, and stays that; use another version", found, found.Digest, time.UnixMilli(found.At).UTC().Format(time.RFC3339))
+	case found == nil && len(all.All) >= clustertree.MaxVersions:
+		return failf(host.Refused, nil, "name a module: there are %d versions, which is the limit; take some away with module rm", clustertree.MaxVersions)
+	}
+	return nil
+}
+
+// NameModule names a module, which the servers have. Once more is as good; another module
+// under the same name and version is Refused.
+func (o *Operator) NameModule(ctx context.Context, text, digest string) error {
+	name, version, err := splitVersion(text)
+	if err == nil {
+		err = module.CheckDigest(digest)
+	}
+	if err != nil {
+		return failf(host.Invalid, err, "name a module")
+	}
+	d := deed{verb: "module name", detail: "version=" + text, after: digest}
+	return o.changeVersions(ctx, "name a module", d, func(all *clustertree.Versions, now time.Time) (changed bool, err error) {
+		if err := fitsVersions(all, name, version, digest); err != nil {
+			return false, err
+		}
+		return all.Find(name, version) == nil && all.Add(clustertree.Version{Name: name, Version: version, Digest: digest, At: now.UnixMilli(), By: o.author.Name}), nil
+	})
+}
+
+// UnnameModule takes a name away. Jobs that run the module keep it.
+func (o *Operator) UnnameModule(ctx context.Context, text string) error {
+	const what = "take the name of a module away"
+	name, version, err := splitVersion(text)
+	if err != nil {
+		return failf(host.Invalid, err, what)
+	}
+	d, sent := deed{verb: "module rm", detail: "version=" + text}, false
+	return o.changeVersions(ctx, what, d, func(all *clustertree.Versions, _ time.Time) (changed bool, err error) {
+		found := all.Remove(name, version)
+		if !found && !sent { // else a try without an answer may have done it
+			return false, failf(host.NotFound, nil, "%s: there is no %s", what, text)
+		}
+		sent = true
+		return found, nil
+	})
+}
+
+// changeVersions changes the node of versions by one transaction. If others change it
+// meanwhile, it calls change again.
+func (o *Operator) changeVersions(ctx context.Context, what string, d deed, change func(*clustertree.Versions, time.Time) (bool, error)) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		all, n, err := o.readVersions(ctx, what)
+		if err != nil {
+			return err
+		}
+		now, err := o.now(ctx)
+		if err != nil {
+			return readError(err, "%s: ask the registry for its time", what)
+		}
+		if changed, err := change(&all, now); err != nil || !changed {
+			return err
+		}
+		err = o.commit(ctx, d, setOrCreate(o.tree.Versions(), n, all.Encode()))
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s", what)
+		}
+	}
+}
+
+// readVersions reads the versions as they are by now, and their node.
+func (o *Operator) readVersions(ctx context.Context, what string) (all clustertree.Versions, n registry.Node, err error) {
+	if err = o.session.Sync(ctx); err != nil {
+		return all, n, readError(err, "%s", what)
+	}
+	if n, err = o.session.Read(ctx, o.tree.Versions()); err != nil {
+		return all, n, readError(err, "%s: read the versions", what)
+	}
+	if all, err = clustertree.DecodeVersions(n.Data); err != nil {
+		return all, n, failf(host.Refused, err, "%s: the versions at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Versions())
+	}
+	return all, n, nil
+}
