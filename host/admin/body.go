@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -105,22 +106,13 @@ func parseMember(name string, value json.RawMessage, fields map[string]any, seen
 	case !ok && len(fields) == 0:
 		return fmt.Sprintf("%.64q is not known; nothing is", name)
 	case !ok:
-		return fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(sortedKeys(fields), ", "))
+		return fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	case seen[name]:
 		return fmt.Sprintf("%q comes twice", name)
 	case string(value) == "null" || json.Unmarshal(value, to) != nil:
 		return fmt.Sprintf("%q is to be %s", name, kindOf(to))
 	}
 	return ""
-}
-
-func sortedKeys(fields map[string]any) []string {
-	var names []string
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // kindOf describes the values that a variable takes.

@@ -87,10 +87,9 @@ type AskedGrant struct {
 	Given bool   `json:"given"` // by the job that is to run it, else by the limits of the server
 }
 
-// PushModule examines a module, and brings it to the servers of the cluster. No job runs it
-// because of that. It saves nothing if the module could not be run, or not by the job; then
-// the report is filled in, too. Servers that could not be reached are no error as long as
-// one has it.
+// PushModule examines a module and uploads it to the servers of the cluster. No job runs it
+// yet. It saves nothing if no job could run the module, or the job of p cannot; the report is
+// complete in both cases. It succeeds when one server has the module, and reports the others.
 func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushReport, error) {
 	const what = "push a module"
 	report := PushReport{Version: 1, Asked: []AskedGrant{}, Other: []ModuleCopy{}}
