@@ -111,8 +111,9 @@ func (h *Handler) identify(r *http.Request) (visitor, error) {
 	return visitor{}, unauthenticated("send a token, as in Authorization: Bearer TOKEN")
 }
 
-// unnamed returns err, or that an address asks too often, for a request of which nobody
-// knows the caller. Addresses have rates of their own: many of them crowd out no name.
+// unnamed returns the error for a request whose caller is not known: err or, if its address
+// asks too often, that it has to wait. The rates of addresses are apart from those of named
+// callers, so a crowd of addresses does not keep a named caller out.
 func (h *Handler) unnamed(from string, now time.Time, err error) error {
 	if wait := h.nameless.take(from, now); wait > 0 {
 		return tooMany("requests come from this address", wait)

@@ -19,9 +19,9 @@ func (m *member) handleAsk(a protocol.Asked) {
 	m.syncAsks()
 }
 
-// syncAsks syncs the session for all asks that came. One sync is under way at a time. The
-// core is not told of a registry that takes no writes: it would go by that until its next
-// view, and none follows if nothing has changed.
+// syncAsks syncs the session for all asks that came. One sync is under way at a time. If
+// the registry takes no writes, the core does not learn it from this sync: it would hold
+// that for true until its next view, and none follows while nothing changes.
 func (m *member) syncAsks() {
 	if a := &m.asks; !a.syncing && len(a.came) > 0 {
 		a.syncing = true

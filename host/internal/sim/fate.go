@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fate is a special outcome of a transaction, other than applied or in conflict: the
-// answer to it, while the connection lasts. It draws nothing.
+// fate is what a driver lets become of a transaction: the error that its sender gets, if
+// the connection lasts, whether the transaction is applied or not. Chance has no part in it.
 type fate struct {
 	err     error // the error in the answer
 	applied bool  // it is applied all the same

@@ -237,6 +237,7 @@ func (l *ledger) passed(i int, from, to int64, by author) {
 	}
 }
 
+// newEntry checks an open run that a transaction has put into a record.
 func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, by author) {
 	if f, ok := l.final[keyOf(e)]; ok {
 		l.w.breach("no run after its row", "%s: item %d run %s begins again after its row %s#%d", by, e.Item, runName(e), f.State, f.Attempt)

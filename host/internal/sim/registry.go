@@ -277,10 +277,9 @@ func (s *session) client(m message) {
 	w.at(s.toClient, l.arrives)
 }
 
-// request sends a request to the server. If the connection breaks before it arrives, it
-// is lost or, with late, perhaps applied all the same. If the session has had another
-// connection by the time it arrives, afterwards decides on it as with beyond; or it is
-// lost, also if that other connection has broken by then.
+// request sends a request to the server, which does it when it arrives. A request whose
+// connection breaks before that is lost, unless late is given: then it may be applied all
+// the same. beyond allows that even if the session has had another connection meanwhile.
 func (s *session) request(do func(), late func(), beyond bool) {
 	s.ask(request{do: do, late: late, beyond: beyond})
 }
