@@ -34,8 +34,8 @@ Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do n
 Beside them are those of Go (`+"`go_…`"+`) and of the process (`+"`process_…`"+`).
 
 - The first %d jobs that a server meets have their name as `+"`job`"+`; the others share the value `+"`%s`"+`.
-- `+"`result`"+` is a state of the history, `+"`cause`"+` why a run began. `+"`reason`"+` is a code, see
-  [OPERATIONS](OPERATIONS.md#logs-and-alarms).
+- `+"`result`"+` is a state of the history, `+"`cause`"+` why a run began. `+"`reason`"+` is a code of
+  [REASONS](REASONS.md).
 - Rows count when they come, also while the history is away. Those that wait when a session of the registry ends may count twice.
 - Prometheus calls the label `+"`job`"+` of these metrics `+"`exported_job`"+`, unless the target has `+"`honor_labels: true`"+`.
 - [Rules for alerts](monitoring/alerts.yml) and a [dashboard for Grafana](monitoring/dashboard.json) go by these names.
