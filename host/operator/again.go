@@ -53,9 +53,10 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (
 	return a, o.enqueue(ctx, verbTriggerItems, name, runs)
 }
 
-// Retry requests another attempt of a run, for the items whose last attempt did not end well
-// or, with items, for those of them. It goes by the history that Recall gave, and by the rows
-// in the registry. An empty run is the newest one with such an item. The run keeps its id.
+// Retry requests another attempt of a run, for each item whose last attempt did not end
+// well; if items are given, only for these. It reads the history that Recall has set and the
+// rows in the registry. An empty run stands for the newest one with such an item. The run
+// keeps its id.
 func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (Asked, error) {
 	if len(items) > 0 {
 		var err error
