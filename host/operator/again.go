@@ -197,6 +197,20 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 
 // whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
 func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
+	if why := whyNotByItem(v, items, now); why != "" {
+		return why
+	}
+	for _, i := range items {
+		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
+			return "another run of item " + strconv.Itoa(i) + " waits already"
+		}
+	}
+	return ""
+}
+
+// whyNothingByItem is why a job runs nothing for which an operator asks by item; empty: it
+// does.
+func whyNothingByItem(v *protocol.View, now int64) string {
 	switch {
 	case !v.Assignment.Exists:
 		return "no server of ours has ever run it"
@@ -207,15 +221,20 @@ func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
 	case v.PausedAt(now):
 		return "it is paused, and begins nothing by item; resume it first"
 	}
+	return ""
+}
+
+// whyNotByItem is why an operator cannot ask for runs of these items; empty: one can.
+func whyNotByItem(v *protocol.View, items []int, now int64) string {
+	if why := whyNothingByItem(v, now); why != "" {
+		return why
+	}
 	for _, i := range items {
 		switch {
 		case i >= v.Config.Total || i >= len(v.Items):
 			return "there is no item " + strconv.Itoa(i)
 		case v.Items[i].Disabled:
 			return "item " + strconv.Itoa(i) + " is disabled"
-		}
-		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
-			return "another run of item " + strconv.Itoa(i) + " waits already"
 		}
 	}
 	return ""

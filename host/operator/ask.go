@@ -120,17 +120,18 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		}
 		return ops, d, err
 	}
+	var ops []registry.Op
+	if r.once != nil {
+		var err error
+		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
+			return nil, deed{}, err
+		}
+	}
 	a, d, err := r.wish(v)
 	if err != nil {
 		return nil, d, err
 	}
 	d.verb, d.job = r.verb.command, name
-	var ops []registry.Op
-	if r.once != nil {
-		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
-			return nil, d, err
-		}
-	}
 	if err := o.holds(l, name, v, sent); err != nil {
 		return nil, d, err
 	}

@@ -25,21 +25,23 @@ type Triggered struct {
 // presented within a day, to whichever server, triggers nothing and returns the first
 // result. A key that was presented for another job is refused.
 func (o *Operator) TriggerOnce(ctx context.Context, name, key string) (Triggered, error) {
-	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
-		return Triggered{}, failf(host.Invalid, nil, "%.80q cannot be an idempotency key: write 1 to %d printable characters of ASCII", key, maxKey)
+	use, err := newOnce(verbTrigger, key)
+	switch {
+	case err != nil:
+		return Triggered{}, err
+	case use == nil:
+		return Triggered{}, badKey(key)
 	}
-	use := &once{key: clustertree.KeyOf(key)}
 	wish := func(*protocol.View) (protocol.Ask, deed, error) { return protocol.AskTrigger{}, deed{}, nil }
-	err := o.askBy(ctx, request{verb: verbTrigger, job: name, once: use, wish: wish})
-	if err != nil {
+	if err := o.askBy(ctx, request{verb: verbTrigger, job: name, once: use, wish: wish}); err != nil {
 		return Triggered{}, err
 	}
-	settled := use.unsure && use.first == use.ours // a try without an answer was applied
-	return Triggered{time.UnixMilli(use.first.At), use.again && !settled}, nil
+	return Triggered{time.UnixMilli(use.first.At), use.again && !use.settled()}, nil
 }
 
 // once lets a request be carried out only if its key is new.
 type once struct {
+	verb   verb
 	key    clustertree.Key
 	ours   clustertree.KeyUsed // what the last try was to write
 	unsure bool                // a try had no answer
@@ -47,9 +49,27 @@ type once struct {
 	again  bool // the key is known already
 }
 
+// newOnce is for a request with a key; nil without one.
+func newOnce(what verb, key string) (*once, error) {
+	if key == "" {
+		return nil, nil
+	}
+	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
+		return nil, badKey(key)
+	}
+	return &once{verb: what, key: clustertree.KeyOf(key)}, nil
+}
+
+func badKey(key string) error {
+	return failf(host.Invalid, nil, "%.80q cannot be an idempotency key: write 1 to %d printable characters of ASCII", key, maxKey)
+}
+
+// settled: a try without an answer was applied.
+func (u *once) settled() bool { return u.unsure && u.first == u.ours }
+
 // ops is the part of the transaction that remembers the key; none if it is known.
 func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op, error) {
-	const what = "trigger"
+	what := u.verb.words
 	if err := o.makeTree(ctx); err != nil {
 		return nil, err
 	}
@@ -64,7 +84,7 @@ func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op
 	}
 	keys, err := clustertree.DecodeKeys(n.Data)
 	if err != nil {
-		return nil, failf(host.Refused, err, "%s job %s: the keys at %s cannot be read; delete that node, or trigger without a key", what, name, path)
+		return nil, failf(host.Refused, err, "%s job %s: the keys at %s cannot be read; delete that node, or use no key", what, name, path)
 	}
 	use := clustertree.KeyUsed{Key: u.key, Job: name, At: now.UnixMilli(), By: clustertree.CallerOf(o.author.Name)}
 	first, again, room := keys.Use(use)

@@ -132,12 +132,13 @@ type ItemReport struct {
 	State    string         `json:"state"`           // the first that applies: running, pending, disabled, unassigned or idle
 	Owner    job.InstanceID `json:"owner,omitempty"` // "": unassigned
 	Disabled bool           `json:"disabled"`
-	Misfired bool           `json:"misfired"`          // an instant came while it ran; the item runs once more for it
-	Pending  bool           `json:"pending"`           // a pending run waits for a member
-	Retry    time.Time      `json:"retry,omitzero"`    // earliest time of the next attempt of a failed run; zero: no retry
-	Runner   job.InstanceID `json:"runs_on,omitempty"` // the member that runs it; "": none is known
-	Run      RunReport      `json:"run,omitzero"`      // the open or pending run
-	Last     time.Time      `json:"last,omitzero"`     // the newest instant that began or has a row; zero: none, or a manual job
+	Misfired bool           `json:"misfired"`           // an instant came while it ran; the item runs once more for it
+	Pending  bool           `json:"pending"`            // a pending run waits for a member
+	Retry    time.Time      `json:"retry,omitzero"`     // earliest time of the next attempt of a failed run; zero: no retry
+	Backfill int            `json:"backfill,omitempty"` // instants that wait to begin late
+	Runner   job.InstanceID `json:"runs_on,omitempty"`  // the member that runs it; "": none is known
+	Run      RunReport      `json:"run,omitzero"`       // the open or pending run
+	Last     time.Time      `json:"last,omitzero"`      // the newest instant that began or has a row; zero: none, or a manual job
 	// LastBegin is when the newest run began, LastEnd when the last one ended; zero if
 	// not known. Jobs of thousands of items may round them down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
@@ -354,7 +355,7 @@ func itemReports(v *protocol.View) []ItemReport {
 		items = append(items, ItemReport{
 			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
 			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
-			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item),
+			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item), Backfill: v.Backfilled(it.Item),
 		})
 	}
 	return items

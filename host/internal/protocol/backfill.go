@@ -61,6 +61,14 @@ func (v *View) backfill(i int) *Backfill {
 	return &v.Backfills[k]
 }
 
+// Backfilled is how many instants of the item wait.
+func (v *View) Backfilled(i int) int {
+	if f := v.backfill(i); f != nil {
+		return len(f.Instants)
+	}
+	return 0
+}
+
 // bytes is at least as many as its node has.
 func (f *Backfill) bytes() int {
 	return waitBytes + textBytes(f.By) + numberBytes*len(f.Instants)

@@ -1,0 +1,397 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	// maxBackfilled bounds the instants of a range.
+	maxBackfilled = protocol.MaxBackfill
+	// maxBackfillRuns bounds the runs of a request, so that it fits into a transaction.
+	maxBackfillRuns = 10_000
+)
+
+// BackfillRange is what a backfill is to run: what lies in [From, To) and has a row of the
+// state missed.
+type BackfillRange struct {
+	From, To time.Time
+	Items    []int  // none: all
+	Key      string // an idempotency key, as of TriggerOnce; "": none
+	DryRun   bool   // only tell
+}
+
+// Backfill is what waits to begin late, or would.
+type Backfill struct {
+	Job    string         `json:"job"`
+	DryRun bool           `json:"dry_run"`
+	Again  bool           `json:"again,omitempty"` // its key was presented before, and nothing was asked for now
+	Items  []BackfillItem `json:"items"`
+	// LeftOut are the instants of the range that do not begin, and why.
+	LeftOut []BackfillLeftOut `json:"left_out"`
+}
+
+// BackfillItem is the instants of an item, the oldest first.
+type BackfillItem struct {
+	Item     int         `json:"item"`
+	Instants []time.Time `json:"instants"`
+}
+
+// BackfillLeftOut is instants of an item that a backfill leaves out for the same reason.
+type BackfillLeftOut struct {
+	Item  int       `json:"item"`
+	Why   string    `json:"why"`
+	Count int       `json:"count"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+}
+
+var (
+	verbBackfill       = verb{"backfill", "backfill"}
+	verbCancelBackfill = verb{"cancel the backfill of", "backfill --cancel"}
+)
+
+// Backfill requests that instants of a range run which have a row of the state missed, in
+// the history that Recall gave or in the registry. The owners of their items begin them one
+// after the other, the oldest first, each under the id that the run would have had. They
+// wait in the registry, at most once for each item.
+func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (Backfill, error) {
+	b := Backfill{Job: name, DryRun: r.DryRun, Items: []BackfillItem{}, LeftOut: []BackfillLeftOut{}}
+	use, err := newOnce(verbBackfill, r.Key)
+	if err == nil && len(r.Items) > 0 {
+		r.Items, err = askedItems(verbBackfill, name, r.Items)
+	}
+	if err == nil {
+		err = o.planBackfill(ctx, name, r, &b)
+	}
+	if err != nil || r.DryRun {
+		return b, err
+	}
+	err = o.askBy(ctx, request{verb: verbBackfill, job: name, single: true, once: use, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+		queues, runs := o.queues(b.Items)
+		items := r.Items
+		if len(items) == 0 {
+			for _, f := range queues {
+				items = append(items, f.Item)
+			}
+		}
+		if why := whyNotBackfilled(v, items, &b); why != "" {
+			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
+		}
+		detail := fmt.Sprintf("from=%s to=%s runs=%d items=%s", stampOf(r.From), stampOf(r.To), runs, itemsText(items))
+		return protocol.AskBackfill{Queues: queues}, deed{detail: detail}, nil
+	}})
+	if use != nil && use.again && !use.settled() {
+		b.Again, b.Items, b.LeftOut = true, []BackfillItem{}, []BackfillLeftOut{}
+	}
+	return b, err
+}
+
+// whyNotBackfilled is why nothing of a plan can wait for these items; empty: it can.
+func whyNotBackfilled(v *protocol.View, items []int, b *Backfill) string {
+	if why := whyNotByItem(v, items, time.Now().UnixMilli()); why != "" {
+		return why
+	}
+	switch {
+	case len(b.Items) > 0:
+		return ""
+	case len(b.LeftOut) > 0:
+		return fmt.Sprintf("nothing in that range can run; of item %d: %s; a dry run tells of all", b.LeftOut[0].Item, b.LeftOut[0].Why)
+	}
+	return "its schedule has no instant in that range"
+}
+
+// CancelBackfill gives up what waits of a backfill: of some items or, without, of all. What
+// runs goes on.
+func (o *Operator) CancelBackfill(ctx context.Context, name string, items []int) error {
+	if len(items) > 0 {
+		var err error
+		if items, err = askedItems(verbCancelBackfill, name, items); err != nil {
+			return err
+		}
+	}
+	return o.askBy(ctx, request{verb: verbCancelBackfill, job: name, wish: func(*protocol.View) (protocol.Ask, deed, error) {
+		d := deed{detail: "all"}
+		if len(items) > 0 {
+			d.detail = "items=" + itemsText(items)
+		}
+		return protocol.AskCancelBackfill{Items: items}, d, nil
+	}})
+}
+
+// queues is what a plan lets wait, and how many runs these are.
+func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
+	var all []protocol.Backfill
+	runs := 0
+	by := o.author.Name
+	for len(by) > protocol.MaxBackfillBy {
+		by = strings.ToValidUTF8(by[:protocol.MaxBackfillBy], "")
+	}
+	for _, it := range items {
+		f := protocol.Backfill{Item: it.Item, By: by}
+		for _, t := range it.Instants {
+			f.Instants = append(f.Instants, t.UnixMilli())
+		}
+		all, runs = append(all, f), runs+len(f.Instants)
+	}
+	return all, runs
+}
+
+func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// planBackfill decides what of a range can run.
+func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRange, b *Backfill) error {
+	if !r.From.Before(r.To) || r.From.Unix() < 0 || r.To.After(time.Now().Add(farAhead)) {
+		return failf(host.Invalid, nil, "%s job %s: nothing lies between %s and %s", verbBackfill.words, name, stampOf(r.From), stampOf(r.To))
+	}
+	v, l, err := o.editableView(ctx, verbBackfill.words, name)
+	if err != nil {
+		return err
+	}
+	items := r.Items
+	if len(items) == 0 {
+		items = indexes(min(v.Config.Total, len(v.Items)))
+	}
+	if len(items) > maxAsked {
+		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request; say which", verbBackfill.words, name, len(items), maxAsked)
+	}
+	if why := whyNotByItem(v, r.Items, time.Now().UnixMilli()); r.DryRun && why != "" {
+		return failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
+	}
+	p := &backfillPlan{name: name, r: r, view: v}
+	if c := o.report(l, name, v).Config; c != nil {
+		p.config = *c
+	}
+	if err := p.schedule(); err != nil {
+		return err
+	}
+	kept := keptRows(l, name, v)
+	runs := 0
+	for _, i := range items {
+		rows, err := o.rowsOf(ctx, name, i, r.To, kept)
+		if err != nil {
+			return err
+		}
+		it, err := p.item(i, rows, b)
+		if err != nil {
+			return err
+		}
+		if len(it.Instants) > 0 {
+			b.Items = append(b.Items, it)
+		}
+		if runs += len(it.Instants); runs > maxBackfillRuns {
+			return failf(host.Invalid, nil, "%s job %s: these are more than the %d runs of one request; choose fewer items, or a shorter range", verbBackfill.words, name, maxBackfillRuns)
+		}
+	}
+	return nil
+}
+
+// rowsOf are the rows of an item, of the history and of the registry.
+func (o *Operator) rowsOf(ctx context.Context, name string, item int, upTo time.Time, kept []KeptRow) (rows []trace.Row, err error) {
+	if o.history != nil {
+		var unread []string
+		if rows, unread, err = o.history(ctx, name, &item, upTo); err != nil {
+			return nil, failf(host.CodeOf(err), err, "%s job %s: read the history", verbBackfill.words, name)
+		}
+		if len(unread) > 0 { // one of them may have a row that the instant did run
+			return nil, failf(host.Unavailable, nil, "%s job %s: the history of %s cannot be read, and may say that something ran; try again, or when it is back", verbBackfill.words, name, strings.Join(unread, ", "))
+		}
+	}
+	for k := range kept {
+		if kept[k].Item == item {
+			rows = append(rows, kept[k].Row)
+		}
+	}
+	return rows, nil
+}
+
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// backfillPlan is what the items of a request have in common.
+type backfillPlan struct {
+	name   string
+	r      BackfillRange
+	view   *protocol.View
+	config job.Config
+	due    []int64 // the instants of the present schedule in the range
+}
+
+// schedule takes the instants of the present schedule.
+func (p *backfillPlan) schedule() error {
+	if p.config.Cron == "" {
+		return nil
+	}
+	all, err := p.between(p.config.Cron, p.r.From, p.r.To)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UnixMilli()
+	p.due = slices.DeleteFunc(all, func(t int64) bool { return t > now })
+	return nil
+}
+
+// between returns the instants of a schedule in [from, to).
+func (p *backfillPlan) between(cron string, from, to time.Time) ([]int64, error) {
+	c := p.config
+	c.Cron = cron
+	s, err := schedule.Of(c)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it names no instants, and the faults of the job say so
+	}
+	var all []int64
+	for t := s.Next(from.Add(-time.Nanosecond)); !t.IsZero() && t.Before(to); t = s.Next(t) {
+		if len(all) == maxBackfilled {
+			return nil, failf(host.Invalid, nil, "%s job %s: the range has more than %d instants; choose a shorter one", verbBackfill.words, p.name, maxBackfilled)
+		}
+		all = append(all, t.UnixMilli())
+	}
+	return all, nil
+}
+
+// item decides on one item, by its rows.
+func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem, error) {
+	missed, why := map[int64]bool{}, map[int64]string{}
+	for k := range rows {
+		if err := p.row(&rows[k], missed, why); err != nil {
+			return BackfillItem{}, err
+		}
+	}
+	for _, t := range p.due {
+		if !missed[t] && why[t] == "" {
+			why[t] = "no row of it is in the history that was asked"
+		}
+	}
+	p.open(i, why)
+	itself := whyNotItem(p.view, i)
+	it := BackfillItem{Item: i}
+	for t := range missed {
+		switch {
+		case why[t] != "":
+		case itself != "":
+			why[t] = itself
+		default:
+			it.Instants = append(it.Instants, time.UnixMilli(t))
+		}
+	}
+	slices.SortFunc(it.Instants, time.Time.Compare)
+	if len(it.Instants) > maxBackfilled {
+		return it, failf(host.Invalid, nil, "%s job %s: item %d missed more than %d instants in that range; choose a shorter one", verbBackfill.words, p.name, i, maxBackfilled)
+	}
+	b.leaveOut(i, why)
+	return it, nil
+}
+
+// row takes what one row says of instants in the range.
+func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]string) error {
+	from, to := p.r.From, p.r.To
+	if r.Count == 0 {
+		at := time.UnixMilli(r.Instant)
+		switch {
+		case r.Run != strconv.FormatInt(r.Instant, 10) || at.Before(from) || !at.Before(to): // of a trigger, or elsewhere
+		case r.State == trace.Missed:
+			missed[r.Instant] = true
+		case endedBadly(r.State):
+			why[r.Instant] = "it ran and is " + string(r.State) + "; job retry runs it again"
+		default:
+			why[r.Instant] = "its row says " + string(r.State)
+		}
+		return nil
+	}
+	if first := time.UnixMilli(r.Instant); first.After(from) {
+		from = first
+	}
+	if end := time.UnixMilli(r.Last + 1); end.Before(to) {
+		to = end
+	}
+	if !from.Before(to) {
+		return nil
+	}
+	all, err := p.between(r.Schedule, from, to)
+	for _, t := range all {
+		if r.State == trace.Missed {
+			missed[t] = true
+		} else {
+			why[t] = "its row says " + string(r.State)
+		}
+	}
+	return err
+}
+
+// open notes what runs, or waits to be tried again, so that it has no last row yet.
+func (p *backfillPlan) open(i int, why map[int64]string) {
+	note := func(e protocol.Entry) {
+		if at, err := strconv.ParseInt(e.Trigger, 10, 64); e.Item == i && err == nil {
+			why[at] = "it has begun"
+		}
+	}
+	for _, r := range p.view.Runs {
+		for _, e := range r.Open {
+			note(e)
+		}
+		for _, t := range r.Retries {
+			note(t.Entry)
+		}
+	}
+	for _, t := range p.view.Pending {
+		note(t.Entry)
+	}
+}
+
+// whyNotItem is why nothing can be asked for of an item; empty: it can.
+func whyNotItem(v *protocol.View, i int) string {
+	switch {
+	case i >= len(v.Items) || i >= v.Config.Total:
+		return "there is no such item"
+	case v.Items[i].Disabled:
+		return "the item is disabled"
+	case slices.ContainsFunc(v.Backfills, func(f protocol.Backfill) bool { return f.Item == i }):
+		return "instants of the item wait already; wait, or cancel that backfill"
+	}
+	return ""
+}
+
+// leaveOut tells of instants of an item that do not begin.
+func (b *Backfill) leaveOut(i int, why map[int64]string) {
+	of := map[string]*BackfillLeftOut{}
+	var all []*BackfillLeftOut
+	for t, text := range why {
+		x, at := of[text], time.UnixMilli(t)
+		if x == nil {
+			x = &BackfillLeftOut{Item: i, Why: text, First: at, Last: at}
+			of[text] = x
+			all = append(all, x)
+		}
+		x.Count++
+		if at.Before(x.First) {
+			x.First = at
+		}
+		if at.After(x.Last) {
+			x.Last = at
+		}
+	}
+	slices.SortFunc(all, func(x, y *BackfillLeftOut) int {
+		if c := x.First.Compare(y.First); c != 0 {
+			return c
+		}
+		return strings.Compare(x.Why, y.Why)
+	})
+	for _, x := range all {
+		b.LeftOut = append(b.LeftOut, *x)
+	}
+}

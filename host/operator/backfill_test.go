@@ -1,0 +1,219 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// backfilled is a job of three items that missed the instants of three minutes in a pause.
+type backfilled struct {
+	*Operator
+	rows *pile
+	from time.Time // the first of them
+	seen func() []string
+	wait func(time.Duration)
+}
+
+// onBackfilled plays a test on such a job, in virtual time.
+func onBackfilled(t *testing.T, play func(*testing.T, *backfilled)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		reg, b := embedded.Memory(), &backfilled{rows: &pile{}, wait: func(d time.Duration) { time.Sleep(d) }}
+		var mu sync.Mutex
+		var seen []string
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 3}}, Sinks: []trace.Sink{b.rows},
+			Runner: host.Func(func(_ context.Context, c job.Call) job.Outcome {
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, fmt.Sprintf("%d %s %s", c.Item, c.RunID, c.Scheduled.UTC().Format(time.TimeOnly)))
+				return job.Outcome{Verdict: job.OK}
+			}),
+		})
+		<-h.Ready()
+		b.Operator = operate(t, reg)
+		b.Recall(b.rows.history)
+		time.Sleep(70 * time.Second)
+		if err := b.Pause(t.Context(), "j", PauseTerms{}); err != nil {
+			t.Fatal(err)
+		}
+		b.from = time.Now().Truncate(time.Minute).Add(time.Minute)
+		time.Sleep(3 * time.Minute)
+		if err := b.Resume(t.Context(), "j"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // past the instant that writes their row
+		b.seen = func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			all := seen
+			seen = nil
+			return all
+		}
+		b.seen()
+		play(t, b)
+		if err := errors.Join(b.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (b *backfilled) run(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+
+// What lies in a row of missed instants runs, the oldest first, once, under the id of its
+// instant, and the history says that it was asked for. A dry run tells before what would
+// run, and why the rest would not.
+func TestBackfill(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		ctx := t.Context()
+		r := BackfillRange{From: b.from.Add(-time.Minute), To: b.from.Add(2 * time.Minute), Items: []int{2, 0}, DryRun: true}
+		plan, err := b.Backfill(ctx, "j", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instants := []time.Time{b.from, b.from.Add(time.Minute)}
+		before := b.from.Add(-time.Minute)
+		want := Backfill{
+			Job: "j", DryRun: true, Items: []BackfillItem{{0, instants}, {2, instants}},
+			LeftOut: []BackfillLeftOut{{0, "its row says succeeded", 1, before, before}, {2, "its row says succeeded", 1, before, before}},
+		}
+		if diff := cmp.Diff(want, plan); diff != "" {
+			t.Fatal(diff)
+		}
+		if b.wait(10 * time.Second); len(b.seen()) > 0 {
+			t.Error("a dry run let something run")
+		}
+
+		r.DryRun, r.Key = false, "k"
+		if plan, err = b.Backfill(ctx, "j", r); err != nil || len(plan.Items) != 2 || plan.Again {
+			t.Fatalf("%+v, %v", plan, err)
+		}
+		if plan, err = b.Backfill(ctx, "j", r); err != nil || !plan.Again || len(plan.Items) != 0 {
+			t.Errorf("with the same key: %+v, %v", plan, err)
+		}
+		b.wait(10 * time.Second)
+		seen := b.seen()
+		for _, item := range []string{"0", "2"} {
+			var of []string
+			for _, x := range seen {
+				if strings.HasPrefix(x, item) {
+					of = append(of, x)
+				}
+			}
+			at := func(t time.Time) string {
+				return item + " j/" + item + "/" + b.run(t) + " " + t.UTC().Format(time.TimeOnly)
+			}
+			if diff := cmp.Diff([]string{at(instants[0]), at(instants[1])}, of); diff != "" {
+				t.Errorf("item %s: %s", item, diff)
+			}
+		}
+		if diff := cmp.Diff([]string{"0/1 backfill succeeded", "2/1 backfill succeeded"}, b.rows.of(b.run(b.from))); diff != "" {
+			t.Error(diff)
+		}
+		if plan, err = b.Backfill(ctx, "j", r); err != nil || !plan.Again {
+			t.Errorf("with the same key, later: %+v, %v", plan, err)
+		}
+		r.Key = ""
+		_, err = b.Backfill(ctx, "j", r)
+		wantCode(t, "what has run", err, host.Refused)
+		audit, err := b.Audit(ctx, AuditFilter{Job: "j", Verb: "backfill"})
+		if err != nil || len(audit) != 1 || !strings.HasSuffix(audit[0].Detail, "runs=4 items=0,2") {
+			t.Errorf("the audit has %+v, %v", audit, err)
+		}
+	})
+}
+
+func TestBackfillIsCancelled(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		ctx := t.Context()
+		r := BackfillRange{From: b.from, To: b.from.Add(10 * time.Minute)}
+		plan, err := b.Backfill(ctx, "j", r)
+		if err != nil || len(plan.Items) != 3 {
+			t.Fatalf("%+v, %v", plan, err)
+		}
+		b.wait(500 * time.Millisecond) // the first of each item runs
+		_, err = b.Backfill(ctx, "j", r)
+		wantCode(t, "twice", err, host.Refused)
+		r.DryRun = true
+		if plan, err = b.Backfill(ctx, "j", r); err != nil || len(plan.Items) != 0 || plan.LeftOut[0].Why != "it has begun" || plan.LeftOut[1].Why != "instants of the item wait already; wait, or cancel that backfill" {
+			t.Errorf("while it runs: %+v, %v", plan, err)
+		}
+		if report, err := b.Job(ctx, "j"); err != nil || report.Items[1].Backfill != 2 {
+			t.Errorf("the report says %+v, %v", report.Items, err)
+		}
+		for range 2 { // the second finds nothing to do
+			if err := b.CancelBackfill(ctx, "j", []int{1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.wait(10 * time.Second)
+		if n := len(b.seen()); n != 7 {
+			t.Errorf("%d of 9 runs, of which two were cancelled", n)
+		}
+	})
+}
+
+func TestBackfillThatCannotBe(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		ctx := t.Context()
+		far := BackfillRange{From: b.from, To: b.from.Add(10 * time.Minute)}
+		with := func(change func(*BackfillRange)) BackfillRange {
+			r := far
+			change(&r)
+			return r
+		}
+		for name, c := range map[string]struct {
+			r    BackfillRange
+			code host.Code
+		}{
+			"nothing":       {with(func(r *BackfillRange) { r.To = r.From }), host.Invalid},
+			"before 1970":   {with(func(r *BackfillRange) { r.From = time.Unix(-1, 0) }), host.Invalid},
+			"too long":      {with(func(r *BackfillRange) { r.From = r.From.Add(-17 * time.Hour) }), host.Invalid},
+			"no item":       {with(func(r *BackfillRange) { r.Items = []int{3} }), host.Refused},
+			"negative":      {with(func(r *BackfillRange) { r.Items = []int{-1} }), host.Invalid},
+			"twice":         {with(func(r *BackfillRange) { r.Items = []int{1, 1} }), host.Invalid},
+			"bad key":       {with(func(r *BackfillRange) { r.Key = "ü" }), host.Invalid},
+			"no instant":    {with(func(r *BackfillRange) { r.From, r.To = r.From.Add(time.Second), r.From.Add(2*time.Second) }), host.Refused},
+			"nothing of it": {with(func(r *BackfillRange) { r.From, r.To = r.From.Add(-time.Minute), r.From }), host.Refused},
+		} {
+			_, err := b.Backfill(ctx, "j", c.r)
+			wantCode(t, name, err, c.code)
+		}
+		_, err := b.Backfill(ctx, "other", far)
+		wantCode(t, "another job", err, host.NotFound)
+		wantCode(t, "cancelled of no item", b.CancelBackfill(ctx, "j", []int{-1}), host.Invalid)
+		if err := b.SetItem(ctx, "j", 1, true); err != nil {
+			t.Fatal(err)
+		}
+		dry := with(func(r *BackfillRange) { r.DryRun = true })
+		if plan, err := b.Backfill(ctx, "j", dry); err != nil || len(plan.Items) != 2 {
+			t.Errorf("beside a disabled item: %+v, %v", plan, err)
+		}
+		dry.Items = []int{1}
+		_, err = b.Backfill(ctx, "j", dry)
+		wantCode(t, "disabled", err, host.Refused)
+		put(t, b.Operator, registry.CreateEphemeral, layout.NewJob("jobs", "j").Instance("10.0.0.9@-@1"), "")
+		_, err = b.Backfill(ctx, "j", far)
+		wantCode(t, "beside ElasticJob", err, host.Refused)
+	})
+}
