@@ -120,6 +120,7 @@ type shownItem struct {
 	Pending   bool   `json:"pending"`
 	Retry     string `json:"retry,omitempty"` // not before this
 	RetryMs   int64  `json:"retry_unix_ms,omitempty"`
+	Backfill  int    `json:"backfill,omitempty"` // instants that wait to begin late
 	Runner    string `json:"runs_on,omitempty"`
 	Begun     string `json:"begun,omitempty"`
 	BegunMs   int64  `json:"begun_unix_ms,omitempty"`
@@ -200,7 +201,7 @@ func itemsOf(r *operator.JobReport) []shownItem {
 	out := []shownItem{}
 	for _, i := range r.Items {
 		x := shownItem{
-			Item: i.Item, State: i.State, Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending,
+			Item: i.Item, State: i.State, Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending, Backfill: i.Backfill,
 			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt,
 			BegunMs: millis(i.Run.Begun), InstantMs: millis(i.Run.Instant), LastMs: millis(i.Last),
 			BeganMs: millis(i.LastBegin), EndedMs: millis(i.LastEnd), RetryMs: millis(i.Retry),
@@ -383,7 +384,7 @@ func printMembers(term *terminal, r *operator.JobReport) {
 
 func itemNotes(i operator.ItemReport, zone *time.Location) string {
 	return notesOf(note{i.Disabled, "disabled"}, note{i.Misfired, "an instant is to be made good"}, note{i.Pending, "waits for a server"},
-		note{!i.Retry.IsZero(), "tried again at " + stamp(millis(i.Retry), zone)})
+		note{!i.Retry.IsZero(), "tried again at " + stamp(millis(i.Retry), zone)}, note{i.Backfill > 0, count(i.Backfill, "instant") + " of a backfill wait"})
 }
 
 // note is a word about a row of a table, if it is so.

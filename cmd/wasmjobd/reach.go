@@ -49,6 +49,8 @@ type cluster interface {
 	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
 	TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error)
 	Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error)
+	Backfill(ctx context.Context, name string, r operator.BackfillRange) (operator.Backfill, error)
+	CancelBackfill(ctx context.Context, name string, items []int) error
 	Cancel(ctx context.Context, name string, f operator.CancelFilter) ([]operator.OpenRun, error)
 	Pause(context.Context, string, operator.PauseTerms) error
 	Resume(context.Context, string) error

@@ -50,6 +50,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		doctorCommand(term),
 		planCommand(term),
 		applyCommand(term),
+		backfillCommand(term),
 		versionCommand(term),
 		compileCommand(term),
 		examineCommand(term),

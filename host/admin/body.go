@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -124,6 +125,8 @@ func kindOf(to any) string {
 		return "a number"
 	case *[]int:
 		return "a list of numbers"
+	case *time.Time:
+		return "a time in RFC 3339"
 	}
 	return "a string"
 }

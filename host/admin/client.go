@@ -168,7 +168,12 @@ func (c *Client) read(ctx context.Context, method, path string, body, to any) er
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if err := json.NewDecoder(io.LimitReader(answer.Body, cmp.Or(c.most, maxAnswer))).Decode(to); err != nil {
+	return c.decode(answer.Body, method, to)
+}
+
+// decode reads the document of an answer.
+func (c *Client) decode(body io.Reader, method string, to any) error {
+	if err := json.NewDecoder(io.LimitReader(body, cmp.Or(c.most, maxAnswer))).Decode(to); err != nil {
 		return lost(method, c.path, fmt.Errorf("read the answer: %w", err))
 	}
 	return nil

@@ -80,7 +80,7 @@ func jobRoutes() []route {
 		{
 			method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: triggerAction(), fails: []string{codeInvalid, codeRefused},
 			says:   "does what `job trigger` does. With the same header `" + keyHeader + "` within a day it triggers nothing again, and the answer has `" + againHeader + "`",
-			header: []parameter{{name: keyHeader, says: "up to 255 printable characters of ASCII that this client uses once", takes: schema{"type": "string", "minLength": 1, "maxLength": 255}}},
+			header: []parameter{keyParameter},
 		},
 		{
 			method: http.MethodGet, path: job + "/explain", right: operator.View, does: shows(explainJob), fails: []string{codeInvalid},
@@ -100,7 +100,7 @@ func jobCalls() []route {
 		return route{method: http.MethodPost, path: jobsPath + "/{job}:" + name, right: right, does: does, says: says, fails: []string{codeInvalid, codeRefused}}
 	}
 	const switches = ` the job: on every server that it knows, or with "server" on those at one address`
-	return []route{
+	return append(backfillRoutes(jobsPath+"/{job}"), []route{
 		verb("pause", operator.Operate, onJob(pauseJob), "does what `job pause` does: \"reason\" says why, and \"until\" when it ends or \"for\" after which time, such as 2h"),
 		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
 		verb("trigger-items", operator.Operate, calls(triggerItems), "runs the \"items\" now, as `job trigger --item`, and answers with the id of their run"),
@@ -117,8 +117,11 @@ func jobCalls() []route {
 		verb("withdraw-module", operator.Publish, onJob(withdrawModule), "withdraws the next module if it has the digest in the body"),
 		itemVerb("disable", true),
 		itemVerb("enable", false),
-	}
+	}...)
 }
+
+// keyParameter is the header of requests that a client may send twice.
+var keyParameter = parameter{name: keyHeader, says: "up to 255 printable characters of ASCII that this client uses once", takes: schema{"type": "string", "minLength": 1, "maxLength": 255}} // read only
 
 func itemVerb(verb string, disabled bool) route {
 	return route{

@@ -133,19 +133,33 @@ func listAudit(r *request) (auditDocument, error) {
 // triggerAction does what `job trigger` does, once for each key in the header.
 func triggerAction() action {
 	return onJob(func(r *request, name string, _ *nothing) error {
-		keys := r.Header.Values(keyHeader)
-		switch len(keys) {
-		case 0:
-			return r.op.Trigger(r.Context(), name)
-		case 1:
-			t, err := r.op.TriggerOnce(r.Context(), name, keys[0])
-			if t.Again {
-				r.w.Header().Set(againHeader, "true")
-			}
+		key, err := r.key()
+		switch {
+		case err != nil:
 			return err
+		case key == "":
+			return r.op.Trigger(r.Context(), name)
 		}
-		return refuse(http.StatusBadRequest, codeBadRequest, "there is more than one "+keyHeader)
+		t, err := r.op.TriggerOnce(r.Context(), name, key)
+		if t.Again {
+			r.w.Header().Set(againHeader, "true")
+		}
+		return err
 	})
+}
+
+// key returns the idempotency key of a request; "" without one.
+func (r *request) key() (string, error) {
+	keys := r.Header.Values(keyHeader)
+	switch {
+	case len(keys) == 0:
+		return "", nil
+	case len(keys) > 1:
+		return "", refuse(http.StatusBadRequest, codeBadRequest, "there is more than one "+keyHeader)
+	case keys[0] == "":
+		return "", refuse(http.StatusUnprocessableEntity, codeInvalid, keyHeader+" is empty: write 1 to 255 printable characters of ASCII")
+	}
+	return keys[0], nil
 }
 
 // CreateToken is operator.Operator.CreateToken.

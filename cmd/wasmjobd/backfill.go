@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// backfillJSON is the JSON of backfill. Scripts read it: add fields, change none.
+type backfillJSON struct {
+	Version int `json:"version"`
+	operator.Backfill
+}
+
+func backfillCommand(term *terminal) *cobra.Command {
+	o := &operatorVerb{term: term, needsServer: true, recalls: true}
+	var r operator.BackfillRange
+	var from, to string
+	var cancel bool
+	c := &cobra.Command{
+		Use: "backfill JOB", Short: "Run instants of a job that were missed", Args: cobra.ExactArgs(1),
+		Long: "Of each item begins what lies from --from until right before --to and has a row of the state missed,\n" +
+			"the oldest first, one after the other, when the item has nothing else to do. Each run has the id of\n" +
+			"its instant, is told that instant, and has the cause backfill. They wait in the registry, whoever\n" +
+			"leads, owns the item or dies; also while the job is paused or the item disabled. A run of it that\n" +
+			"fails is tried again as the job says, until the item's next instant. Rows are looked up in the\n" +
+			"history of the server that is asked: the newest 1,000 of each item before --to. At most 1,000\n" +
+			"instants and 10,000 runs are one request. It is refused beside members of ElasticJob. --cancel gives\n" +
+			"up what waits; what runs goes on.",
+		Example: "  wasmjobd backfill report --from 2026-01-31T00:00:00Z --to 2026-02-01T00:00:00Z --dry-run\n  wasmjobd backfill report --cancel",
+	}
+	o.files = configFlag(c)
+	c.Flags().StringVar(&from, "from", "", "the first `instant`, in RFC 3339, or how long ago")
+	c.Flags().StringVar(&to, "to", "now", "the `instant` before which it ends, in RFC 3339, or how long ago")
+	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, as in 1,3")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "tell what would run, and why the rest would not, and ask for nothing")
+	c.Flags().StringVar(&r.Key, "key", "", "ask once for this idempotency `key` within a day, however often this is said")
+	c.Flags().BoolVar(&cancel, "cancel", false, "give up what waits")
+	c.MarkFlagsOneRequired("from", "cancel")
+	for _, flag := range []string{"from", "to", "dry-run", "key"} {
+		c.MarkFlagsMutuallyExclusive("cancel", flag)
+	}
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	o.elsewhere.add(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := parseRange(&r, from, to); err != nil {
+			return err
+		}
+		if cancel {
+			return o.each(c.Context(), args, "nothing of a backfill waits any more", func(ctx context.Context, op cluster, name string) error {
+				return op.CancelBackfill(ctx, name, r.Items)
+			})
+		}
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+			b, err := op.Backfill(ctx, args[0], r)
+			if err != nil {
+				return withNearest(ctx, op, args[0], err)
+			}
+			return printBackfill(term, b)
+		})
+	}
+	return c
+}
+
+func parseRange(r *operator.BackfillRange, from, to string) error {
+	now := time.Now()
+	for _, x := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"from", from, &r.From}, {"to", to, &r.To}} {
+		ms, err := parseMoment(x.flag, x.text, now)
+		if err != nil {
+			return err
+		}
+		if *x.at = time.UnixMilli(ms); ms == 0 {
+			*x.at = time.Time{}
+		}
+	}
+	return nil
+}
+
+func printBackfill(term *terminal, b operator.Backfill) error {
+	if term.json() {
+		return term.printJSON(backfillJSON{1, b})
+	}
+	if b.Again {
+		term.note("%s: this key has asked for a backfill before, and asks for nothing now", plain(b.Job))
+		return nil
+	}
+	done := "begins"
+	if b.DryRun {
+		done = "would begin"
+	}
+	at := func(t time.Time) string { return stamp(millis(t), time.UTC) }
+	for _, it := range b.Items {
+		last := it.Instants[len(it.Instants)-1]
+		term.printf("%s: item %d %s %s, from %s to %s\n", plain(b.Job), it.Item, done, count(len(it.Instants), "instant"), at(it.Instants[0]), at(last))
+	}
+	for _, x := range b.LeftOut {
+		term.printf("%s: item %d leaves out %s, from %s to %s: %s\n", plain(b.Job), x.Item, count(x.Count, "instant"), at(x.First), at(x.Last), plain(x.Why))
+	}
+	return nil
+}

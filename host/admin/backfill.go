@@ -1,0 +1,115 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+type backfillBody struct {
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Items []int     `json:"items"`
+}
+
+// backfillDocument says what waits to begin late, or would.
+type backfillDocument struct {
+	Version int `json:"version"`
+	operator.Backfill
+}
+
+// backfillRoutes are those of a job whose path is given.
+func backfillRoutes(job string) []route {
+	return []route{
+		{
+			method: http.MethodPost, path: job + ":backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
+			does: action{takes: reflect.TypeFor[backfillBody](), gives: reflect.TypeFor[backfillDocument](), status: http.StatusOK, reports: true, do: backfillJob},
+			says: "lets instants begin late that lie in [\"from\", \"to\") and were missed, as `backfill`: of all items, or of \"items\"; without \"to\", until now. It goes by the history of this server. " +
+				"With \"dry_run\" the answer tells what would begin, and nothing does. With the same header `" + keyHeader + "` within a day nothing is asked for again, and the answer has \"again\"",
+			header: []parameter{keyParameter},
+		},
+		{
+			method: http.MethodPost, path: job + ":cancel-backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
+			does: onJob(func(r *request, name string, b *itemsBody) error {
+				return r.op.CancelBackfill(r.Context(), name, b.Items)
+			}),
+			says: "gives up what waits of a backfill: of \"items\" or, without, of all",
+		},
+	}
+}
+
+// backfillJob lets missed instants of a range wait for the owners of their items.
+func backfillJob(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	body := backfillBody{To: time.Now()}
+	if err := r.readBody(&body); err != nil {
+		return err
+	}
+	key, err := r.key()
+	if err != nil {
+		return err
+	}
+	b, err := r.op.Backfill(r.Context(), name, operator.BackfillRange{From: body.From, To: body.To, Items: body.Items, Key: key, DryRun: r.dry()})
+	if err != nil {
+		return err
+	}
+	return r.answer(backfillDocument{1, b})
+}
+
+// Backfill is operator.Operator.Backfill.
+func (c *Client) Backfill(ctx context.Context, name string, r operator.BackfillRange) (operator.Backfill, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return operator.Backfill{}, err
+	}
+	sent := map[string]any{"from": r.From, "to": r.To}
+	if len(r.Items) > 0 {
+		sent["items"] = r.Items
+	}
+	text, err := json.Marshal(sent)
+	if err != nil {
+		return operator.Backfill{}, fmt.Errorf("write a request: %w", err)
+	}
+	query := url.Values{dryName: {strconv.FormatBool(r.DryRun)}}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+jobPath(name)+":backfill?"+query.Encode(), bytes.NewReader(text))
+	if err != nil {
+		return operator.Backfill{}, fmt.Errorf("make a request: %w", err)
+	}
+	ask.Header.Set("User-Agent", "wasmjobd")
+	ask.Header.Set("Content-Type", jsonType)
+	if r.Key != "" {
+		ask.Header.Set(keyHeader, r.Key)
+	}
+	answer, err := c.do(ask)
+	if err != nil {
+		return operator.Backfill{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var d backfillDocument
+	err = c.decode(answer.Body, ask.Method, &d)
+	return d.Backfill, err
+}
+
+// CancelBackfill is operator.Operator.CancelBackfill.
+func (c *Client) CancelBackfill(ctx context.Context, name string, items []int) error {
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{}
+	if len(items) > 0 {
+		body["items"] = items
+	}
+	return c.askOnly(ctx, http.MethodPost, jobPath(name)+":cancel-backfill", body)
+}
