@@ -80,12 +80,13 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 	if f.Admin.Listen == "" {
 		return func() {}, nil
 	}
+	tokens := operator.NewKeyring(r, f.Registry.Namespace, log)
 	listen := func() (net.Listener, error) {
-		return admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), nil, log)
+		return admin.ListenTCP(ctx, f.Admin.Listen, admin.TLS(f.Admin.TLS), tokens, log)
 	}
 	l, err := listen()
 	if err == nil {
-		return serveCallers(ctx, l, again, r, shared, rows), nil
+		return serveCallers(ctx, l, again, tokens, shared, rows), nil
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, err
@@ -102,7 +103,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 			return
 		}
 		again.taken.Store(nil)
-		end := serveCallers(ctx, l, again, r, shared, rows)
+		end := serveCallers(ctx, l, again, tokens, shared, rows)
 		<-within.Done()
 		end()
 	})
@@ -138,13 +139,16 @@ func listenAgain(ctx context.Context, listen func() (net.Listener, error), log *
 }
 
 // serveCallers answers callers with tokens on a listener until stop is called.
-func serveCallers(ctx context.Context, l net.Listener, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
+func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *operator.Keyring, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
 	f, log := again.file(), again.log
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	tokens := operator.NewKeyring(r, f.Registry.Namespace, log)
+	o := answers(again, shared, rows)
+	if ip, _, err := serverIP(f); err == nil && f.Registry.Kind == config.ZooKeeper { // else there are no others
+		tokens.Introduce(ip, urlOf(reached(l.Addr(), ip), f.Admin.TLS))
+		o.Servers, o.SharedRuns = tokens, f.History.Address != ""
+	}
 	var following sync.WaitGroup
 	following.Go(func() { tokens.Run(within) })
-	o := answers(again, shared, rows)
 	o.Authenticate = func(_ context.Context, token string) (operator.Caller, error) { return tokens.Check(token) }
 	o.Sessions = tokens
 	end := serveOn(ctx, l, admin.NewHandler(o), log)
@@ -159,6 +163,16 @@ func serveCallers(ctx context.Context, l net.Listener, again *reloader, r regist
 		cancel()
 		following.Wait()
 	}
+}
+
+// reached is where other machines reach a listener. One that listens at all addresses is
+// reached at that of its server.
+func reached(a net.Addr, ip string) net.Addr {
+	at, ok := a.(*net.TCPAddr)
+	if !ok || !at.IP.IsUnspecified() {
+		return a
+	}
+	return &net.TCPAddr{IP: net.ParseIP(ip), Port: at.Port}
 }
 
 // urlOf is the address of a listener as callers write it.

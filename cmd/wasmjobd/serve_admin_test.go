@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -272,4 +274,17 @@ func TestFirstTokenIsTriedAgain(t *testing.T) {
 			t.Errorf("after %d tries: %v\n%s", tries, err, &said)
 		}
 	})
+}
+
+// Others reach a server that listens at all addresses at its own.
+func TestWhereOthersReachAServer(t *testing.T) {
+	t.Parallel()
+	for listens, want := range map[string]string{
+		"127.0.0.1:8680": "https://127.0.0.1:8680", "0.0.0.0:8680": "https://10.0.0.7:8680", "[::]:8680": "https://10.0.0.7:8680", "[fd00::1]:8680": "https://[fd00::1]:8680",
+	} {
+		a := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listens))
+		if got := urlOf(reached(a, "10.0.0.7"), config.AdminTLS{Cert: "c"}); got != want {
+			t.Errorf("one at %s is asked at %s, want %s", listens, got, want)
+		}
+	}
 }
