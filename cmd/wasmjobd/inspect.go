@@ -30,8 +30,8 @@ func inspectCommand(term *terminal) *cobra.Command {
 			"by a key that --key names.",
 		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm --key RW… -o json",
 		Args:    oneModule,
-		RunE: func(_ *cobra.Command, args []string) error {
-			wasm, sign, err := readSigned(term, args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			wasm, sign, err := readSigned(c.Context(), term, args[0])
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 const (
@@ -63,7 +64,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 				return o.untilStart(f, op, args[0], o.setModule(ctx, op, args[0], next, wait))
 			})
 		}
-		wasm, sign, err := readSigned(o.term, args[1])
+		wasm, sign, err := readSigned(c.Context(), o.term, args[1])
 		if err != nil {
 			return err
 		}
@@ -77,6 +78,9 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		next := operator.ModuleRef{Digest: report.Digest}
 		if args[1] != "-" {
 			next.Reference = filepath.Base(args[1])
+			if oci.Is(args[1]) {
+				next.Reference = args[1]
+			}
 		}
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			if err := fits(ctx, op, args[0], report); err != nil {

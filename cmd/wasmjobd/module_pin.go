@@ -10,12 +10,13 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 // namesVersion reports whether an argument is NAME@VERSION and no file.
 func namesVersion(arg string) bool {
 	_, err := os.Stat(arg)
-	return operator.IsVersion(arg) && errors.Is(err, fs.ErrNotExist)
+	return operator.IsVersion(arg) && !oci.Is(arg) && errors.Is(err, fs.ErrNotExist)
 }
 
 func modulePin(o *operatorVerb) *cobra.Command {

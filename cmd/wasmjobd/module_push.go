@@ -18,7 +18,7 @@ const pushPatience = 5 * time.Minute
 
 func modulePush(o *operatorVerb) *cobra.Command {
 	var p operator.Push
-	var name, version string
+	var name, version, to string
 	c := &cobra.Command{
 		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report of what it is and a test run", Args: oneModule,
 		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may\n" +
@@ -28,6 +28,9 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			"answer says how many have it on their disk. No job runs it yet: see module set.\n\n" +
 			"With --name and --version it is called NAME@VERSION from then on, and no other module ever is,\n" +
 			"unless module rm takes the name away. A server keeps what has a name.\n\n" +
+			"Instead of a file the module can be an artifact of OCI, as oci://registry.example/report:1.4.0, with\n" +
+			"@sha256:… behind it if no other will do, here as in module set and inspect. The registry is asked\n" +
+			"with OCI_USER and OCI_PASSWORD of the environment, or what docker login has written.\n\n" +
 			"A server examines it in a subprocess of its own. On ZooKeeper without --address the module is\n" +
 			"examined here, and the limits of servers are not known.",
 		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680\n  wasmjobd module push report.wasm --name report --version 1.4.0",
@@ -35,10 +38,14 @@ func modulePush(o *operatorVerb) *cobra.Command {
 	c.Flags().StringVar(&p.Job, "job", "", "a `job` that is to run it")
 	c.Flags().StringVar(&name, "name", "", "a `name` for it, with --version")
 	c.Flags().StringVar(&version, "version", "", "its `version` under that name, as 1.4.0")
+	c.Flags().StringVar(&to, "to", "", "instead of servers, an `artifact` of OCI, as oci://registry.example/report:1.4.0")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report, and save nothing")
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
-		wasm, sign, err := readSigned(o.term, args[0])
+		if to != "" {
+			return pushArtifact(c, o.term, args[0], to)
+		}
+		wasm, sign, err := readSigned(c.Context(), o.term, args[0])
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,13 +9,18 @@ import (
 	"os"
 
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 // signatureSuffix ends the name of the file with the signature of a file.
 const signatureSuffix = ".minisig"
 
-// readSigned reads a module, and the signature that is beside its file; nil: there is none.
-func readSigned(term *terminal, path string) (wasm, sign []byte, err error) {
+// readSigned reads a module, and the signature that is beside its file, or in its artifact; nil:
+// there is none.
+func readSigned(ctx context.Context, term *terminal, path string) (wasm, sign []byte, err error) {
+	if oci.Is(path) {
+		return pullModule(ctx, term, path)
+	}
 	if wasm, err = readModule(term, path); err != nil || path == "-" {
 		return wasm, nil, err
 	}

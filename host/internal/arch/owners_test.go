@@ -24,12 +24,13 @@ var owners = map[string]string{
 	"github.com/wneessen/go-mail":         "host/alert",
 	"aead.dev/minisign":                   "host/internal/signature",
 	"go.opentelemetry.io/otel":            "host/telemetry",
+	"oras.land/oras-go":                   "internal/oci",
 }
 
 // furtherImporters are further importers, each of which has nothing to do with the first.
 var furtherImporters = map[string][]string{
-	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, what is measured, and alerts
-	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert"},
+	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, what is measured, alerts, and registries of artifacts
+	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert", "internal/oci"},
 	// servers that tests start are asked whether they serve
 	"database/sql": {"host/trace/sqltrace/sqltest"},
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/oci"
+)
+
+// artifactPatience is how long a registry of artifacts may take.
+const artifactPatience = 3 * time.Minute
+
+// Variables of the environment with who asks a registry of artifacts, instead of the file that
+// docker login writes.
+const (
+	envOCIUser     = "OCI_USER"
+	envOCIPassword = "OCI_PASSWORD"
+	envDocker      = "DOCKER_CONFIG"
+)
+
+// artifacts asks registries of artifacts.
+func artifacts(term *terminal) oci.Client {
+	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, Credential: func(host string) (user, password string, err error) {
+		if user, found := variable(term.env, envOCIUser); found {
+			password, _ = variable(term.env, envOCIPassword)
+			return user, password, nil
+		}
+		dir, found := variable(term.env, envDocker)
+		if home, _ := variable(term.env, "HOME"); !found {
+			dir = filepath.Join(home, ".docker")
+		}
+		return oci.CredentialIn(filepath.Join(dir, "config.json"), host)
+	}}
+}
+
+// pullModule fetches a module, and its signature, from a registry of artifacts.
+func pullModule(ctx context.Context, term *terminal, text string) (wasm, sign []byte, err error) {
+	ref, err := oci.Parse(text)
+	if err != nil {
+		return nil, nil, exitf(exitInvalid, "%w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, artifactPatience)
+	defer cancel()
+	m, at, err := artifacts(term).Pull(ctx, ref)
+	if err != nil {
+		return nil, nil, exitf(exitFailure, "%w", err)
+	}
+	if ref.Digest == "" {
+		term.note("wasmjobd: it is %s", at)
+	}
+	return m.Wasm, m.Signature, nil
+}
+
+// pushedArtifact is the JSON of module push --to. Scripts read it: add fields, change none.
+type pushedArtifact struct {
+	Version  int    `json:"version"`
+	Artifact string `json:"artifact"` // with its digest
+	Digest   string `json:"digest"`   // of the module
+}
+
+// pushArtifact makes an artifact of a module that this host would run.
+func pushArtifact(c *cobra.Command, term *terminal, path, to string) error {
+	for _, flag := range []string{"job", "name", "version", "dry-run"} {
+		if c.Flags().Changed(flag) {
+			return usage("--%s and --to: the module goes to a registry of artifacts, and to no server", flag)
+		}
+	}
+	ref, err := oci.Parse(to)
+	if err != nil {
+		return exitf(exitInvalid, "%w", err)
+	}
+	wasm, sign, err := readSigned(c.Context(), term, path)
+	if err != nil {
+		return err
+	}
+	found, err := guest.Check(wasm)
+	if err == nil {
+		err = refusalOf(path, found)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), artifactPatience)
+	defer cancel()
+	at, err := artifacts(term).Push(ctx, ref, oci.Module{Wasm: wasm, Signature: sign})
+	if err != nil {
+		return exitf(exitFailure, "%w", err)
+	}
+	if term.json() {
+		return term.printJSON(pushedArtifact{1, at.String(), found.Digest})
+	}
+	term.printf("%s\n", at)
+	return nil
+}

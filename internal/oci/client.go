@@ -1,0 +1,232 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// Types of what an artifact is made of. Others write the older types of a layer.
+const (
+	configType    = "application/vnd.wasm.config.v0+json"
+	layerType     = "application/wasm"
+	layerOfTrivy  = "application/vnd.module.wasm.content.layer.v1+wasm"
+	layerOfSpin   = "application/vnd.wasm.content.layer.v1+wasm"
+	signedBy      = "org.wasmjob.signature.minisign" // an annotation of the layer
+	maxManifest   = 64 << 10
+	maxRedirects  = 3
+	headTimeout   = 30 * time.Second
+	maxAnswerHead = 64 << 10
+)
+
+// Module is what an artifact holds.
+type Module struct {
+	Wasm      []byte
+	Signature []byte // its text; nil: there is none
+}
+
+// Client asks registries.
+type Client struct {
+	Limit        int64 // bytes of a module
+	MaxSignature int   // bytes of a signature
+	// Credential returns who asks a registry; "" and "": anybody. Nil: anybody.
+	Credential func(host string) (user, password string, err error)
+}
+
+// Pull fetches a module. ref says afterwards which manifest that was.
+func (c Client) Pull(ctx context.Context, ref Reference) (m Module, at Reference, err error) {
+	repo, done, err := c.repository(ref)
+	if err != nil {
+		return m, ref, err
+	}
+	defer done()
+	manifest, pinned, err := c.manifest(ctx, repo, ref)
+	if err != nil {
+		return m, ref, failed("pull", ref, err)
+	}
+	layer, err := c.layer(manifest)
+	if err != nil {
+		return m, ref, failed("pull", ref, err)
+	}
+	m.Signature = []byte(layer.Annotations[signedBy])
+	if m.Wasm, err = content.FetchAll(ctx, repo.Blobs(), layer); err != nil {
+		return Module{}, ref, failed("pull", ref, err)
+	}
+	at = ref
+	at.Digest = pinned
+	return m, at, nil
+}
+
+// manifest fetches the manifest of a reference, and returns its digest.
+func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Reference) (m ocispec.Manifest, found string, err error) {
+	wanted := ref.Digest
+	if wanted == "" {
+		wanted = ref.Tag
+	}
+	desc, body, err := repo.Manifests().FetchReference(ctx, wanted)
+	if err != nil {
+		return m, "", fmt.Errorf("ask for its manifest: %w", err)
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	switch {
+	case desc.Size > maxManifest:
+		return m, "", fmt.Errorf("its manifest has %d bytes, the limit is %d", desc.Size, maxManifest)
+	case desc.MediaType != ocispec.MediaTypeImageManifest:
+		return m, "", fmt.Errorf("it is a %.100q, and no artifact with one manifest", desc.MediaType)
+	}
+	text, err := content.ReadAll(body, desc)
+	if err != nil {
+		return m, "", fmt.Errorf("read its manifest: %w", err)
+	}
+	found = digest.FromBytes(text).String()
+	if ref.Digest != "" && found != ref.Digest {
+		return m, "", fmt.Errorf("its manifest is %s, and not the wanted one", found)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, "", fmt.Errorf("read its manifest: %w", err)
+	}
+	return m, found, nil
+}
+
+// layer returns the one layer of an artifact with a module, within bounds.
+func (c Client) layer(m ocispec.Manifest) (ocispec.Descriptor, error) {
+	if len(m.Layers) != 1 {
+		return ocispec.Descriptor{}, fmt.Errorf("it has %d layers, and a module is one", len(m.Layers))
+	}
+	layer := m.Layers[0]
+	switch layer.MediaType {
+	case layerType, layerOfTrivy, layerOfSpin:
+	default:
+		return layer, fmt.Errorf("its layer is a %.100q, and no module", layer.MediaType)
+	}
+	if layer.Size < 0 || layer.Size > c.Limit {
+		return layer, fmt.Errorf("the module has %d bytes, the limit is %d", layer.Size, c.Limit)
+	}
+	if len(layer.Annotations[signedBy]) > c.MaxSignature {
+		return layer, fmt.Errorf("the signature has more than %d bytes", c.MaxSignature)
+	}
+	if err := layer.Digest.Validate(); err != nil {
+		return layer, fmt.Errorf("its layer: %w", err)
+	}
+	return layer, nil
+}
+
+// wasmConfig is the configuration of an artifact with a module.
+type wasmConfig struct {
+	Architecture string          `json:"architecture"`
+	OS           string          `json:"os"`
+	Layers       []digest.Digest `json:"layerDigests"`
+}
+
+// Push makes an artifact of a module under the tag of ref, and returns it with its digest. The
+// same module is the same artifact.
+func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, error) {
+	if ref.Tag == "" || ref.Digest != "" {
+		return ref, fmt.Errorf("push to %s: write a tag, and no digest: that is known afterwards", ref)
+	}
+	repo, done, err := c.repository(ref)
+	if err != nil {
+		return ref, err
+	}
+	defer done()
+	layer := content.NewDescriptorFromBytes(layerType, m.Wasm)
+	if len(m.Signature) > 0 {
+		layer.Annotations = map[string]string{signedBy: string(m.Signature)}
+	}
+	about, err := json.Marshal(wasmConfig{"wasm", "wasip1", []digest.Digest{layer.Digest}})
+	if err != nil {
+		return ref, fmt.Errorf("push to %s: %w", ref, err)
+	}
+	config := content.NewDescriptorFromBytes(configType, about)
+	manifest, err := json.Marshal(ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Config: config, Layers: []ocispec.Descriptor{layer},
+	})
+	if err != nil {
+		return ref, fmt.Errorf("push to %s: %w", ref, err)
+	}
+	for _, blob := range []struct {
+		desc ocispec.Descriptor
+		data []byte
+	}{{layer, m.Wasm}, {config, about}} {
+		if has, err := repo.Blobs().Exists(ctx, blob.desc); err != nil {
+			return ref, failed("push to", ref, err)
+		} else if has {
+			continue
+		}
+		if err := repo.Blobs().Push(ctx, blob.desc, bytes.NewReader(blob.data)); err != nil {
+			return ref, failed("push to", ref, err)
+		}
+	}
+	desc := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, manifest)
+	if err := repo.Manifests().PushReference(ctx, desc, bytes.NewReader(manifest), ref.Tag); err != nil {
+		return ref, failed("push to", ref, err)
+	}
+	ref.Digest = desc.Digest.String()
+	return ref, nil
+}
+
+// repository is where the artifact is; done closes its connections.
+func (c Client) repository(ref Reference) (repo *remote.Repository, done func(), err error) {
+	if repo, err = remote.NewRepository(ref.Host + "/" + ref.Repository); err != nil {
+		return nil, nil, invalid(ref.String(), err)
+	}
+	base, _ := http.DefaultTransport.(*http.Transport)
+	transport := base.Clone()
+	transport.ResponseHeaderTimeout, transport.MaxResponseHeaderBytes = headTimeout, maxAnswerHead
+	repo.PlainHTTP, repo.MaxMetadataBytes = ref.local(), maxManifest
+	repo.Client = &auth.Client{
+		Client: &http.Client{Transport: secured{ref, transport}, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return fmt.Errorf("more than %d redirects", maxRedirects)
+			}
+			return nil
+		}},
+		Credential: func(_ context.Context, host string) (auth.Credential, error) {
+			if c.Credential == nil || host != ref.Host {
+				return auth.EmptyCredential, nil
+			}
+			user, password, err := c.Credential(host)
+			return auth.Credential{Username: user, Password: password}, err
+		},
+		Cache: auth.NewCache(),
+	}
+	return repo, transport.CloseIdleConnections, nil
+}
+
+// secured sends requests over TLS, or to the registry itself if that is on this machine.
+type secured struct {
+	ref Reference
+	to  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && (!s.ref.local() || r.URL.Host != s.ref.Host) {
+		return nil, fmt.Errorf("the registry leads to %s without TLS, which is for a registry on this machine alone", r.URL.Host)
+	}
+	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like what it wraps
+}
+
+// failed is an error without the query of an address, which may let anybody read it.
+func failed(what string, ref Reference, err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		if at, parseErr := url.Parse(e.URL); parseErr == nil {
+			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
+		} else {
+			err = e.Err
+		}
+	}
+	return fmt.Errorf("%s %s: %w", what, ref, err)
+}

@@ -1,0 +1,159 @@
+package oci
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// manifestOf is one with a layer, which says what it likes of that.
+func manifestOf(mediaType, digest string, size int, more string) string {
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":%q,"digest":%q,"size":2},"layers":[{"mediaType":%q,"digest":%q,"size":%d%s}]}`,
+		configType, digestOf("{}"), mediaType, digest, size, more)
+}
+
+const manifestType = "application/vnd.oci.image.manifest.v1+json"
+
+// A registry that lies gets nothing stored, and its bytes are not read beyond the bounds.
+func TestRegistriesThatLie(t *testing.T) {
+	t.Parallel()
+	hello := digestOf("hello")
+	good := manifestOf(layerType, hello, 5, "")
+	for _, tt := range []struct {
+		name, mediaType, manifest, blob string
+		pinned                          string
+		says                            string
+	}{
+		{"all in order", manifestType, good, "hello", "", ""},
+		{"pinned", manifestType, good, "hello", digestOf(good), ""},
+		{"a layer of others", manifestType, manifestOf(layerOfSpin, hello, 5, ""), "hello", "", ""},
+		{"another manifest than the pinned one", manifestType, good, "hello", digestOf("other"), "mismatch"},
+		{"a huge manifest", manifestType, good[:len(good)-1] + strings.Repeat(" ", maxManifest) + "}", "hello", "", "the limit is 65536"},
+		{"an index", "application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[]}`, "hello", "", "no artifact with one manifest"},
+		{"no JSON", manifestType, "hello", "hello", "", "read its manifest"},
+		{"two layers", manifestType, strings.Replace(good, `"layers":[`, `"layers":[{"mediaType":"application/wasm","digest":"`+hello+`","size":5},`, 1), "hello", "", "it has 2 layers"},
+		{"no module", manifestType, manifestOf("application/x-tar", hello, 5, ""), "hello", "", "and no module"},
+		{"a huge module", manifestType, manifestOf(layerType, hello, 1<<40, ""), "hello", "", "the limit is 1000"},
+		{"a negative size", manifestType, manifestOf(layerType, hello, -1, ""), "hello", "", "the limit is 1000"},
+		{"a digest that is a path", manifestType, manifestOf(layerType, "sha256:../../../etc/passwd", 5, ""), "hello", "", "invalid"},
+		{"other bytes", manifestType, good, "hallo", "", "mismatch"},
+		{"more bytes than it says", manifestType, good, "hello and more", "", "mismatch"},
+		{"a huge signature", manifestType, manifestOf(layerType, hello, 5, fmt.Sprintf(`,"annotations":{%q:%q}`, signedBy, strings.Repeat("x", 101))), "hello", "", "the signature has more than"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/manifests/") {
+				w.Header().Set("Content-Type", tt.mediaType)
+				w.Header().Set("Content-Length", strconv.Itoa(len(tt.manifest)))
+				_, _ = io.WriteString(w, tt.manifest)
+				return
+			}
+			_, _ = io.WriteString(w, tt.blob)
+		}))
+		ref := Reference{strings.TrimPrefix(s.URL, "http://"), "report", "1", tt.pinned}
+		m, _, err := client.Pull(t.Context(), ref)
+		s.Close()
+		if ok := tt.says == ""; ok != (err == nil) || ok && string(m.Wasm) != "hello" || !ok && (m.Wasm != nil || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %q, %v", tt.name, m.Wasm, err)
+		}
+	}
+}
+
+// Neither a redirect nor the place where credentials are exchanged leads to another address
+// without TLS, and nobody else gets the credentials.
+func TestRegistriesThatLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	var asked, secrets atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "" {
+			secrets.Add(1)
+		}
+	}))
+	defer elsewhere.Close()
+	for name, answer := range map[string]http.HandlerFunc{
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"realm": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Www-Authenticate", `Bearer realm="`+elsewhere.URL+`/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"loop": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
+		},
+	} {
+		s := httptest.NewServer(answer)
+		c := client
+		c.Credential = func(string) (string, string, error) { return "ann", "open sesame", nil }
+		ref := Reference{strings.TrimPrefix(s.URL, "http://"), "report", "1", ""}
+		_, _, err := c.Pull(t.Context(), ref)
+		if err == nil || strings.Contains(err.Error(), "open sesame") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := c.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err == nil {
+			t.Errorf("%s: it was pushed", name)
+		}
+		s.Close()
+	}
+	if asked.Load() != 0 || secrets.Load() != 0 {
+		t.Errorf("another address was asked %d times, and got credentials %d times", asked.Load(), secrets.Load())
+	}
+	// A registry elsewhere is not asked without TLS.
+	far := secured{Reference{Host: "registry.example"}, http.DefaultTransport}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://registry.example/v2/", http.NoBody)
+	if _, err := far.RoundTrip(r); err == nil || //nolint:bodyclose // there is none
+		!strings.Contains(err.Error(), "without TLS") {
+		t.Errorf("without TLS: %v", err)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	pin := "@" + digestOf("x")
+	for _, text := range []string{"oci://registry.example/report:1.4.0", "oci://localhost:5000/team/report:1", "oci://[::1]:5000/report:1", "oci://registry.example/report" + pin, "oci://registry.example/a/b/c:v1" + pin} {
+		if r := parsed(t, text); r.String() != text {
+			t.Errorf("%s is read as %s", text, r)
+		}
+	}
+	for _, text := range []string{
+		"", "report:1", "https://registry.example/report:1", "oci://", "oci://registry.example", "oci://registry.example/report", "oci://registry.example/:1", "oci:///report:1",
+		"oci://registry.example/../report:1", "oci://registry.example/report:../1", "oci://registry.example/Report:1", "oci://registry.example/report:1:2", "oci://user:pass@registry.example/report:1",
+		"oci://registry.example/report:1@sha512:" + strings.Repeat("a", 128), "oci://registry.example/report@sha256:abc", "oci://registry.example/report:1" + pin + pin, "oci://registry.example/report:1?x=y",
+		"oci://registry.example/report:" + strings.Repeat("1", maxReference), "oci://reg istry/report:1", "oci://registry.example/report:1\n",
+	} {
+		if r, err := Parse(text); err == nil {
+			t.Errorf("%q is a reference: %+v", text, r)
+		}
+	}
+	for text, want := range map[string]bool{"localhost": true, "localhost:5000": true, "127.0.0.2:1": true, "[::1]:1": true, "registry.example": false, "10.0.0.1:5000": false, "localhost.example": false, "127.0.0.1.example:80": false} {
+		if got := (Reference{Host: text}).local(); got != want {
+			t.Errorf("%s is on this machine: %v", text, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("oci://registry.example/team/report:1.4.0@" + digestOf("x"))
+	f.Add("oci://[::1]:5000/report:1")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if again, err := Parse(r.String()); err != nil || again != r || strings.Contains(text, "..") && strings.Contains(r.Repository, "..") {
+			t.Errorf("%q is %+v and then %+v, %v", text, r, again, err)
+		}
+	})
+}

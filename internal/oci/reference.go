@@ -1,0 +1,92 @@
+// Package oci brings modules to registries of OCI artifacts, and from there. It is not for
+// images, which run elsewhere, and it verifies no signature: whoever takes a module does.
+//
+// A registry is not trusted. Sizes are bounded before anything is read, and bytes have the
+// digests that name them. Plain HTTP is for loopback alone, wherever a registry or a redirect
+// leads, and credentials go to the registry that was asked, or where that lets them be exchanged.
+//
+// Flow: Parse reads a reference → Client.Pull fetches the manifest and its one layer, or
+// Client.Push makes them. A signature is an annotation of the layer.
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"oras.land/oras-go/v2/registry"
+)
+
+// Scheme begins a reference.
+const Scheme = "oci://"
+
+// maxReference is the limit of a reference, in bytes.
+const maxReference = 512
+
+// Reference is where an artifact is.
+type Reference struct {
+	Host       string // with the port, if there is one
+	Repository string
+	Tag        string // "" if Digest is not
+	Digest     string // of the manifest, as sha256:HEX; "": whatever has the tag
+}
+
+// Is reports whether a text is meant to be a reference.
+func Is(text string) bool { return strings.HasPrefix(text, Scheme) }
+
+// Parse reads a reference, as oci://registry.example/report:1.4.0@sha256:….
+func Parse(text string) (Reference, error) {
+	rest, ok := strings.CutPrefix(text, Scheme)
+	if !ok || len(text) > maxReference {
+		return Reference{}, invalid(text, errors.New("it is too long, or begins otherwise"))
+	}
+	rest, digest, pinned := strings.Cut(rest, "@")
+	host, path, _ := strings.Cut(rest, "/")
+	repository, tag := path, ""
+	if i := strings.LastIndex(path, ":"); i >= 0 {
+		repository, tag = path[:i], path[i+1:]
+	}
+	r := Reference{host, repository, tag, digest}
+	for _, reference := range []string{tag, digest} {
+		one := registry.Reference{Registry: host, Repository: repository, Reference: reference}
+		if err := one.Validate(); err != nil || strings.Contains(host, "@") {
+			return Reference{}, invalid(text, err)
+		}
+	}
+	hex, sha256 := strings.CutPrefix(digest, "sha256:")
+	switch {
+	case strings.Contains(tag, ":") || tag == "" && !pinned:
+		return Reference{}, invalid(text, errors.New("it has no tag"))
+	case pinned && (!sha256 || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != ""):
+		return Reference{}, invalid(text, errors.New("its digest is no sha256"))
+	}
+	return r, nil
+}
+
+func invalid(text string, why error) error {
+	return fmt.Errorf("%.100q is no reference of an artifact, as oci://registry.example/report:1.4.0, with @sha256:… behind it or not: %w", text, why)
+}
+
+// String is the text that Parse reads.
+func (r Reference) String() string {
+	text := Scheme + r.Host + "/" + r.Repository
+	if r.Tag != "" {
+		text += ":" + r.Tag
+	}
+	if r.Digest != "" {
+		text += "@" + r.Digest
+	}
+	return text
+}
+
+// local reports whether the registry is on this machine.
+func (r Reference) local() bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	at, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && at.IsLoopback()
+}
