@@ -112,62 +112,67 @@ func TestCronFiresWithTheRealTicker(t *testing.T) {
 
 func TestOperators(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		rows := &pile{}
-		h, stop := start(t, Options{
-			Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 2}},
-			Runner: Func(fine), Sinks: []trace.Sink{rows},
+	for _, layout := range []string{job.Layout21, job.Layout3} {
+		t.Run("layout "+layout, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rows := &pile{}
+				h, stop := start(t, Options{
+					Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Layout: layout, Cron: "0 * * * * ?", Shards: 2}},
+					Runner: Func(fine), Sinks: []trace.Sink{rows},
+				})
+				<-h.Ready()
+				ctx := t.Context()
+				steps := []struct {
+					what string
+					do   func() error
+					runs int // runs in the minute after it
+				}{
+					{"pause", func() error { return h.Pause(ctx, "j") }, 0},
+					{"resume", func() error { return h.Resume(ctx, "j") }, 2},
+					{"disable an item", func() error { return h.DisableItem(ctx, "j", 1) }, 1},
+					{"enable it", func() error { return h.EnableItem(ctx, "j", 1) }, 2},
+					{"disable the server", func() error { return h.DisableServer(ctx, "j", "10.0.0.1") }, 0},
+					{"enable it", func() error { return h.EnableServer(ctx, "j", "10.0.0.1") }, 2},
+					{"reshard", func() error { return h.Reshard(ctx, "j") }, 2},
+				}
+				time.Sleep(30 * time.Second)
+				for _, s := range steps {
+					before := rows.count("j", trace.Succeeded)
+					if err := s.do(); err != nil {
+						t.Errorf("%s: %v", s.what, err)
+					}
+					time.Sleep(time.Minute)
+					if got := rows.count("j", trace.Succeeded) - before; got != s.runs {
+						t.Errorf("%s: %d runs, want %d", s.what, got, s.runs)
+					}
+				}
+				for _, c := range []struct {
+					err  error
+					code Code
+				}{
+					{h.Trigger(ctx, "nobody"), NotFound},
+					{h.DisableItem(ctx, "j", 9), Refused},
+					{h.DisableServer(ctx, "j", "10.9.9.9"), Refused},
+				} {
+					var e *Error
+					if !errors.As(c.err, &e) || e.Code != c.code {
+						t.Errorf("error %v, want code %s", c.err, c.code)
+					}
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				var e *Error
+				if err := h.Trigger(ctx, "j"); !errors.As(err, &e) || e.Code != Unavailable {
+					t.Errorf("trigger after the end: %v", err)
+				}
+				if err := h.Run(ctx); err == nil {
+					t.Error("it ran twice")
+				}
+			})
 		})
-		<-h.Ready()
-		ctx := t.Context()
-		steps := []struct {
-			what string
-			do   func() error
-			runs int // runs in the minute after it
-		}{
-			{"pause", func() error { return h.Pause(ctx, "j") }, 0},
-			{"resume", func() error { return h.Resume(ctx, "j") }, 2},
-			{"disable an item", func() error { return h.DisableItem(ctx, "j", 1) }, 1},
-			{"enable it", func() error { return h.EnableItem(ctx, "j", 1) }, 2},
-			{"disable the server", func() error { return h.DisableServer(ctx, "j", "10.0.0.1") }, 0},
-			{"enable it", func() error { return h.EnableServer(ctx, "j", "10.0.0.1") }, 2},
-			{"reshard", func() error { return h.Reshard(ctx, "j") }, 2},
-		}
-		time.Sleep(30 * time.Second)
-		for _, s := range steps {
-			before := rows.count("j", trace.Succeeded)
-			if err := s.do(); err != nil {
-				t.Errorf("%s: %v", s.what, err)
-			}
-			time.Sleep(time.Minute)
-			if got := rows.count("j", trace.Succeeded) - before; got != s.runs {
-				t.Errorf("%s: %d runs, want %d", s.what, got, s.runs)
-			}
-		}
-		for _, c := range []struct {
-			err  error
-			code Code
-		}{
-			{h.Trigger(ctx, "nobody"), NotFound},
-			{h.DisableItem(ctx, "j", 9), Refused},
-			{h.DisableServer(ctx, "j", "10.9.9.9"), Refused},
-		} {
-			var e *Error
-			if !errors.As(c.err, &e) || e.Code != c.code {
-				t.Errorf("error %v, want code %s", c.err, c.code)
-			}
-		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-		var e *Error
-		if err := h.Trigger(ctx, "j"); !errors.As(err, &e) || e.Code != Unavailable {
-			t.Errorf("trigger after the end: %v", err)
-		}
-		if err := h.Run(ctx); err == nil {
-			t.Error("it ran twice")
-		}
-	})
+	}
 }
 
 // A module that returns 0 at once.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,11 +21,11 @@ import (
 
 // undefined warns about jobs of the registry that are in no file of this server and that
 // no server runs, and stores their missed instants. It is for a server without Discover.
-func (h *Host) undefined(ctx context.Context, names []string, line *session.Job) error {
+func (h *Host) undefined(ctx context.Context, names []string, js *session.Job) error {
 	var created []string
 	if h.o.Created {
 		var err error
-		if created, err = h.created(ctx, names, line); err != nil {
+		if created, err = h.created(ctx, names, js); err != nil {
 			return err
 		}
 	}
@@ -34,11 +35,11 @@ func (h *Host) undefined(ctx context.Context, names []string, line *session.Job)
 			continue // this server runs it
 		}
 		config, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
-		there, err := line.Read(ctx, config)
+		there, err := js.Read(ctx, config)
 		if err != nil {
 			return err
 		}
-		others, err := line.Read(ctx, members)
+		others, err := js.Read(ctx, members)
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (h *Host) undefined(ctx context.Context, names []string, line *session.Job)
 			alone = append(alone, name)
 		}
 	}
-	if err := h.recordUndefined(ctx, alone, line); err != nil {
+	if err := h.recordUndefined(ctx, alone, js); err != nil {
 		return err
 	}
 	for _, name := range alone {
@@ -58,7 +59,7 @@ func (h *Host) undefined(ctx context.Context, names []string, line *session.Job)
 
 // created chooses the jobs that an operator made: no file has had them. Those of the file of
 // this server are none of them.
-func (h *Host) created(ctx context.Context, names []string, line *session.Job) ([]string, error) {
+func (h *Host) created(ctx context.Context, names []string, js *session.Job) ([]string, error) {
 	h.mu.Lock()
 	own := map[string]bool{}
 	for _, j := range h.jobs[:h.owned()] {
@@ -71,7 +72,7 @@ func (h *Host) created(ctx context.Context, names []string, line *session.Job) (
 			continue
 		}
 		_, path, _ := layout.NewJob(h.o.Namespace, name).Nodes()
-		n, err := line.Read(ctx, path)
+		n, err := js.Read(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +91,13 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 		return nil
 	}
 	for _, name := range names {
-		l := layout.NewJob(h.o.Namespace, name)
+		l, err := layout.Found(h.o.Namespace, name, func(paths []string) ([]registry.Node, error) { return readEach(ctx, js, paths) })
+		if _, other := errors.AsType[*layout.OtherError](err); other {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("job %s: %w", name, err)
+		}
 		log := h.o.Log.With("job", name)
 		j := missed.Job{
 			Name: name, Layout: l, Registry: js, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, js) },
@@ -111,17 +118,19 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 }
 
 // viewOf reads a job that no server runs.
-func viewOf(ctx context.Context, l layout.Layout, line *session.Job) (*protocol.View, error) {
+func viewOf(ctx context.Context, l layout.Layout, js *session.Job) (*protocol.View, error) {
 	w := follow.NewWatch(l, l.Watched())
-	w.Read = func(paths []string) ([]registry.Node, error) {
-		nodes := make([]registry.Node, len(paths))
-		for i, path := range paths {
-			var err error
-			if nodes[i], err = line.Read(ctx, path); err != nil {
-				return nil, err
-			}
-		}
-		return nodes, nil
-	}
+	w.Read = func(paths []string) ([]registry.Node, error) { return readEach(ctx, js, paths) }
 	return w.View()
+}
+
+func readEach(ctx context.Context, js *session.Job, paths []string) ([]registry.Node, error) {
+	nodes := make([]registry.Node, len(paths))
+	for i, path := range paths {
+		var err error
+		if nodes[i], err = js.Read(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
 }

@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		"long name":       {func(c *Config) { c.Name = strings.Repeat("x", MaxName+1) }, []string{"name"}},
 		"many shards":     {func(c *Config) { c.Shards = MaxShards + 1 }, []string{"shards"}},
 		"item params":     {func(c *Config) { c.ItemParams = "0:a" }, []string{"item_params"}},
-		"kind and layout": {func(c *Config) { c.Kind, c.Layout = "Simple", "3" }, []string{"kind", "layout"}},
+		"kind and layout": {func(c *Config) { c.Kind, c.Layout = "Simple", "4" }, []string{"kind", "layout"}},
 		"dialect":         {func(c *Config) { c.Dialect = "cron" }, []string{"dialect"}},
 		"texts":           {func(c *Config) { c.Param, c.Description = long, "\xff" }, []string{"param", "description"}},
 		"skew":            {func(c *Config) { c.MaxClockSkew = 1500e6 }, []string{"max_clock_skew"}},

@@ -113,9 +113,7 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 
 // checkup examines one job; nil if the node is not a job.
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
-	l := layout.NewJob(o.namespace, name)
-	w, known := o.watch(ctx, l, layout.Inspected(l), atOnce)
-	v, err := w.View()
+	v, l, known, err := o.inspect(ctx, name, atOnce)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +135,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 			return nil, err
 		}
 		c.Newest = max(c.Newest, above)
-	case form.Layout != "" && !layout.Known(form.Layout):
+	case form.Others:
 		c.breaks(reason.Of(reason.OtherLayout, form.Layout))
 	case v.Config == nil && v.ConfigFault == "":
 		c.breaks(reason.Of(reason.NoConfig))
@@ -145,6 +143,23 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 		c.examine(as, file, l, v, form)
 	}
 	return c, nil
+}
+
+// inspect reads a job by the layout that its tree has.
+func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*protocol.View, layout.Layout, map[string]registry.Node, error) {
+	l := layout.NewJob(o.namespace, name)
+	for {
+		w, known := o.watch(ctx, l, layout.Inspected(l), atOnce)
+		v, err := w.View()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		found := layout.By(o.namespace, name, known[l.Root()], known[l.At("config")])
+		if found == l {
+			return v, l, known, nil
+		}
+		l = found
+	}
 }
 
 // form reads the nodes that differ between layouts. Most of them are in known already.

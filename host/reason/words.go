@@ -138,6 +138,7 @@ var table = map[Code]entry{
 	ZoneMissing:      {words: "it has no timezone, and members of ElasticJob fire in the zone of their JVM: set timezone to that zone"},
 	CommandNotInFile: {words: "it is a command of the operating system, which is taken from the server's own file alone: write the job there"},
 	DigestMissing:    {words: "its definition has no digest of its module, by which servers get it: run `wasmjobd module set`"},
+	LayoutUntried:    {words: "members of ElasticJob 3 have a part in it, and this release was not tried beside them: stop them, or leave the job to them"},
 	MonitorOff:       {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 
 	SessionUnopened:   {"registry session: {error}", []string{"error"}},
@@ -161,7 +162,7 @@ var table = map[Code]entry{
 
 	NotInRegistry:         {words: "it is not in the registry: the first server that starts with this configuration defines it"},
 	NotInConfiguration:    {"this configuration has no [jobs.{job}]: it takes a module, class = {class}, kind = {kind} and, as timezone, that of the JVMs", []string{"job", "class", "kind"}},
-	OtherLayout:           {"it is a job of layout {layout}, and this release runs only those of 2.1: leave it to its members, and give a new job another name", []string{"layout"}},
+	OtherLayout:           {"it is a job of layout {layout}, and none of its members is ours: leave it to them, and give a new job another name", []string{"layout"}},
 	NoConfig:              {words: "it has no configuration, so its members fail at each fire: write config again, or remove what is left of the job"},
 	InvalidHere:           {"{error}", []string{"error"}},
 	LatchUnheld:           {"{node}: no session holds it, so it never leaves the queue, and no member behind it leads or takes over; delete it", []string{"node"}},

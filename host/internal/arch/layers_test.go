@@ -79,7 +79,7 @@ var layers = []layer{
 		why: "nodes and values of what belongs to no job; who writes them, and when, is not its business"},
 	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/layout/gson", "host/internal/layout/jobtree", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job"}, tests: []string{"host/internal/layout/clustertree", "host/registry/tree"}, why: "what one layout spells in its own way; no other layout"},
 	{pkg: "host/internal/layout/v3", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/layout/jobtree", "host/internal/layout/snakeyaml", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job"}, tests: []string{"host/registry/tree"}, why: "what one layout spells in its own way; no other layout"},
-	{pkg: "host/internal/layout", may: []string{"host/internal/admission", "host/internal/definition", "host/internal/layout/jobtree", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/admission", "host/internal/definition", "host/internal/layout/jobtree", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/layout/v3", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "it chooses among layouts; nobody else names one"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},

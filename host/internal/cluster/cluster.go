@@ -63,13 +63,19 @@ type Cluster struct {
 	held    chan struct{} // what guests wait for; nil: nothing
 }
 
-// New is a job in a namespace of its own, without members. Its tree need not
+// New is a job of layout 2.1 in a namespace of its own, without members. Its tree need not
 // be there.
 func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 	t.Helper()
+	return In(t, server, layout.NewJob(namespace, name), namespace)
+}
+
+// In is New for a job of any layout.
+func In(t testing.TB, server *zktest.Server, of layout.Layout, namespace string) *Cluster {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	c := &Cluster{
-		t: t, server: server, namespace: namespace, job: layout.NewJob(namespace, name), ctx: ctx,
+		t: t, server: server, namespace: namespace, job: of, ctx: ctx,
 		changed: make(chan struct{}),
 	}
 	r, err := zk.New(zk.Options{Servers: []string{server.Address()}, SessionTimeout: LongSession})

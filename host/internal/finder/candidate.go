@@ -150,14 +150,15 @@ func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
 // try carries out discovery.Try: it finds out whether this server may run the job, and
 // loads its code.
 func (c *candidate) try() {
-	d, err := c.layout.ReadDefinition(c.root, c.configNode, c.moduleNode)
+	l := layout.By(c.f.o.Namespace, c.name, c.root, c.configNode)
+	d, err := l.ReadDefinition(c.root, c.configNode, c.moduleNode)
 	if err != nil {
 		c.refuse(err, false)
 		return
 	}
 	c.show(d.Job(job.Config{}))
 	// Foreign members are not among the facts: the runner looks for those.
-	facts, _ := layout.AdmissionFacts(c.layout, nil, d.Config, &d.Module, false)
+	facts, _ := layout.AdmissionFacts(l, nil, d.Config, &d.Module, false)
 	facts.Unable = c.f.o.Host.Unable(c.config)
 	if v := admission.Decide(&facts); v.Barred() {
 		c.refuse(admission.Refusal(v.Blockers), false)

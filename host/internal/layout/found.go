@@ -15,7 +15,6 @@ import (
 const (
 	layout1  = "1"
 	layout20 = "2.0"
-	layout3  = "3"
 )
 
 // Of is the layout of a job, judged by its own node, config and the nodes of its
@@ -28,22 +27,38 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	case slices.ContainsFunc(servers, jobtree.OtherLayout):
 		return layout20
 	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
-		return layout3
+		return job.Layout3
 	case bytes.HasPrefix(text, []byte("{")):
 		return job.Layout21
 	}
 	return ""
 }
 
-// OtherError reports that a job has a layout that this release does not speak. The
-// nodes of its members are not touched.
+// Ours reports whether servers of ours have a part in a job of that layout, or may have.
+// A job of layout 3 that none of them has defined is its members' alone: this release was
+// not tried beside members of ElasticJob 3.
+func Ours(of string, root registry.Node) bool {
+	return Known(of) && (of != job.Layout3 || slices.Contains(root.Children, jobtree.NodeWasm))
+}
+
+// By is the spelling of a job by its own node and config alone. A tree that does not show
+// a layout of ours counts as one of layout 2.1, which refuses it.
+func By(namespace, name string, root, config registry.Node) Layout {
+	if of := Of(root, config, nil); Ours(of, root) {
+		return New(of, namespace, name)
+	}
+	return NewJob(namespace, name)
+}
+
+// OtherError reports that a job is its members' alone, and which layout it has. Its nodes
+// are not touched.
 type OtherError struct{ Layout string }
 
 func (e *OtherError) Error() string { return reason.Of(reason.OtherLayout, e.Layout).String() }
 
 // Found is the spelling of a job that was found in the registry. No configuration names
 // its layout, so its tree decides. A tree that shows none counts as a damaged one of
-// layout 2.1. For a layout that this release does not speak the error is an *OtherError.
+// layout 2.1. For a job that is its members' alone the error is an *OtherError.
 func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
 	l := NewJob(namespace, name)
 	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})
@@ -61,7 +76,7 @@ func Found(namespace, name string, read func(paths []string) ([]registry.Node, e
 	switch of := Of(nodes[0], nodes[1], known); {
 	case of == "":
 		return l, nil
-	case !Known(of):
+	case !Ours(of, nodes[0]):
 		return nil, &OtherError{of}
 	default:
 		return New(of, namespace, name), nil

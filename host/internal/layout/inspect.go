@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -12,6 +13,8 @@ import (
 type Form struct {
 	// Layout is "1", "2.0", "2.1" or "3"; it is empty if the nodes show none.
 	Layout string
+	// Others: servers of ours have no part in a job of that layout.
+	Others bool
 	// Class is what members of layout 3 keep in the job's own node.
 	Class string
 	// Online are the addresses of members in layouts 1 and 2.0, where members have no
@@ -77,7 +80,8 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 			f.Online = append(f.Online, ip)
 		}
 	}
-	if f.Layout = Of(root, config, known); f.Layout == layout3 {
+	f.Layout = Of(root, config, known)
+	if f.Others = f.Layout != "" && !Ours(f.Layout, root); f.Layout == job.Layout3 {
 		f.Class = string(root.Data)
 	}
 	if f.Unheld, err = unheld(l, read); err != nil {

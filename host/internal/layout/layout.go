@@ -8,6 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v3"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -121,6 +122,7 @@ type Decoder interface {
 // configuration has for them.
 var layouts = map[string]func(namespace, name string) jobtree.Job{
 	job.Layout21: v21.NewJob,
+	job.Layout3:  v3.NewJob,
 }
 
 // Known reports whether this release speaks a layout.

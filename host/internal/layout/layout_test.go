@@ -49,6 +49,7 @@ func TestTreesHaveTheirLayout(t *testing.T) {
 		"JSON behind a mark":     {map[string]string{"": "", "config": "\ufeff" + config21}, "2.1", true},
 		"an enabled server":      {map[string]string{"": "", "config": config21, "servers/10.0.0.1": "", "servers/10.0.0.2": "DISABLED"}, "2.1", true},
 		"YAML":                   {map[string]string{"": "", "config": "cron: 0 * * * * ?\njobName: j\n"}, "3", false},
+		"YAML that is ours":      {map[string]string{"": "wasmjobd.WasmJob", "config": "jobName: j\n", "wasm": ""}, "3", true},
 		"a class":                {map[string]string{"": "com.acme.Job", "config": "cron: 0 * * * * ?\n"}, "3", false},
 		"a class above JSON":     {map[string]string{"": "com.acme.Job", "config": config21}, "3", false},
 		"a class alone":          {map[string]string{"": "SCRIPT"}, "3", false},

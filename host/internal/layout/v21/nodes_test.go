@@ -2,6 +2,7 @@ package v21
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -63,6 +64,10 @@ var theirNodes = []nodeRow{
 
 // nodes3 are ElasticJob's that layout 3 spells otherwise, or has alone.
 var nodes3 = []nodeRow{
+	{"", persistent, "the class that members of ElasticJob run, or `SCRIPT`", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
+	{jobtree.NodeConfig, persistent, "configuration as YAML, in ElasticJob's order and quotes", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
+	{jobtree.NodeServers + "/{ip}", persistent, "`ENABLED`; `DISABLED`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
+	{jobtree.NodeInstances + "/{id}", ephemeral, "`jobInstanceId` and `serverIp` as YAML", mutations(protocol.Join{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
 	{jobtree.NodeTrigger + "/{id}", persistent, "empty: the member is to begin its items", mutations(protocol.RequestTrigger{}), mutations(protocol.Begin{}, protocol.Leave{}, "RequestTrigger, if the member is gone")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, "P with failover, else E", "`id` of the member that runs it; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkFailovering, persistent, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
@@ -278,7 +283,7 @@ func nodesPage() []byte {
 	}{{"ElasticJob's", theirNodes}, {"ElasticJob's in layout 3, where they differ", nodes3}, {"Ours", ourNodes}} {
 		fmt.Fprintf(&b, "\n## %s\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", part.heading)
 		for _, r := range part.rows {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cmp.Or(r.path, "."), r.kind, r.value, names(r.by), names(r.until))
 		}
 	}
 	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
