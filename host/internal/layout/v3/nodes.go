@@ -68,8 +68,12 @@ func request(j jobtree.Job, id job.InstanceID) string {
 	return j.At(jobtree.NodeTrigger) + "/" + string(id)
 }
 
-func (dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
-	if asked {
+// Request: a foreign member is asked again, though it was asked already.
+func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
+	switch {
+	case asked && in.Request != 0:
+		return d.Unasked(j, in)
+	case asked:
 		return []registry.Op{{Kind: registry.Create, Path: request(j, in.ID), Data: []byte{}}}
 	}
 	return []registry.Op{{Kind: registry.Delete, Path: request(j, in.ID), Version: registry.AnyVersion}}
