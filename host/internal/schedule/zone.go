@@ -9,13 +9,20 @@ import (
 
 const maxZone = 64 // bytes in the name of a zone; the longest real one has 32
 
-// LoadLocation loads a time zone by its IANA name; the empty name is UTC. It
-// refuses names that are not made like zone names, so that no text reaches the
-// file system as a path, and the server's own zone ("Local"), which would
-// differ from server to server.
+// LoadLocation loads a time zone by its IANA name, or as an offset from GMT as
+// ElasticJob 3 writes it; the empty name is UTC. It refuses names that are not made
+// like zone names, so that no text reaches the file system as a path, and the
+// server's own zone ("Local"), which would differ from server to server.
 func LoadLocation(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
+	}
+	if offset, is := strings.CutPrefix(name, "GMT"); is && strings.HasPrefix(strings.Replace(offset, "-", "+", 1), "+") {
+		if _, ok := gmtOffset(offset); !ok {
+			return nil, fmt.Errorf("time zone %.100q is no offset, and ElasticJob takes it for GMT; write GMT, or an offset such as GMT+08:00", name)
+		}
+		loc, _, err := GMTZone(name)
+		return loc, err
 	}
 	if err := zoneName(name); err != nil {
 		return nil, err
@@ -57,8 +64,8 @@ func GMTZone(s string) (loc *time.Location, ok bool, err error) {
 	if !strings.HasPrefix(s, "GMT") {
 		return nil, false, fmt.Errorf("time zone %q is not one that ElasticJob knows; write GMT or an offset such as GMT+08:00", s)
 	}
-	if s == "GMT0" || s == "GMT+0" || s == "GMT-0" {
-		return time.FixedZone(s, 0), true, nil // zones of these names exist
+	if s == "GMT0" {
+		return time.FixedZone(s, 0), true, nil // a zone of this name exists
 	}
 	seconds, ok := gmtOffset(s[len("GMT"):])
 	if !ok {
