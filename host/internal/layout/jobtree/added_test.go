@@ -76,6 +76,21 @@ func TestMarksThatNameAMember(t *testing.T) {
 	}
 }
 
+// An id that another member has had does not answer for what that one left.
+func TestMarksOfAFormerLife(t *testing.T) {
+	t.Parallel()
+	_, d := twoItems()
+	apply(d, "sharding/0/running", registry.Node{Data: []byte(alive), Stat: registry.Stat{Created: 40}})
+	apply(d, "sharding/1/failovering", registry.Node{Data: []byte(alive), Stat: registry.Stat{Created: 40}})
+	for _, node := range []string{"instances/", "wasm/members/"} {
+		apply(d, node+alive, registry.Node{Stat: registry.Stat{Owner: 8, Created: 50}})
+	}
+	v := d.View()
+	if v.Items[0].Running != 0 || !v.Items[0].Abandoned || v.Items[1].TakerSession != 0 {
+		t.Errorf("the view has %+v, %+v", v.Items, v.Instances)
+	}
+}
+
 // deleted are the nodes of items that a mutation deletes.
 func deleted(j jobtree.Job, m protocol.Mutation, v *protocol.View) []string {
 	var all []string
@@ -111,6 +126,9 @@ func TestRequestsOfTheirOwn(t *testing.T) {
 	v := d.View()
 	if v.Instances[0].Request != 30 || !slices.Equal(v.Unanswered, []job.InstanceID{gone}) {
 		t.Errorf("the view has %+v, %q", v.Instances, v.Unanswered)
+	}
+	if op := j.Encode(protocol.Join{ID: gone}, v)[1]; op.Kind != registry.Delete || op.Path != "/n/j/trigger/"+gone {
+		t.Errorf("who joins with that id does %+v", op)
 	}
 	ops := j.Encode(protocol.RequestTrigger{To: []job.InstanceID{alive}}, v)
 	if op := ops[0]; op.Kind != registry.Delete || op.Path != "/n/j/trigger/"+gone {

@@ -212,7 +212,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case NodeInstances:
-		d.names.unsettle()
+		d.names.member(job.InstanceID(shared(name)), n)
 		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version}
 		if d.j.dialect.Requested(n) {
 			in.Request = n.Stat.Modified
@@ -221,7 +221,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
 	case NodeMembers:
-		d.names.unsettle()
+		d.names.member(job.InstanceID(shared(name)), n)
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		member := spelling.DecodeMember(n.Data)

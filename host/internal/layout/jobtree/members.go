@@ -19,6 +19,9 @@ func (t *transaction) join(m protocol.Join) {
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 		t.create(t.server(ip), t.dialect.Server(m.Disabled))
 	}
+	if slices.Contains(t.v.Unanswered, m.ID) { // by a member that had the id before
+		t.delete(t.at(NodeTrigger)+"/"+string(m.ID), registry.AnyVersion)
+	}
 	t.ops = append(t.ops, t.dialect.Register(t.Job, m.ID)...)
 	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(NodeMembers), nil, registry.AnyVersion)

@@ -13,26 +13,39 @@ import (
 // the session of that member held them. A nil *names takes nothing.
 type names struct {
 	requests map[job.InstanceID]int64 // what is asked of a member, by the revision that wrote it
+	born     map[job.InstanceID]int64 // when a member came, by the revision; its id may have been another's before
 	items    map[int]said
 	settled  bool // the view shows what they say
 }
 
 // said is what the marks of an item say.
 type said struct {
-	running     job.InstanceID // by a mark that no session holds
+	running     mention        // by a mark that no session holds
 	taker       job.InstanceID // by the failover mark
 	session     int64          // that holds the failover mark
-	failovering job.InstanceID
+	failovering mention
 }
+
+// mention is a member that a node names, and the revision that wrote it.
+type mention struct {
+	id      job.InstanceID
+	created int64
+}
+
+func mentioned(n registry.Node) mention { return mention{named(n), n.Stat.Created} }
 
 func newNames() *names {
-	return &names{requests: map[job.InstanceID]int64{}, items: map[int]said{}}
+	return &names{requests: map[job.InstanceID]int64{}, born: map[job.InstanceID]int64{}, items: map[int]said{}}
 }
 
-// unsettle: a member has come or gone.
-func (s *names) unsettle() {
-	if s != nil {
-		s.settled = false
+// member takes a node by which a member takes part.
+func (s *names) member(id job.InstanceID, n registry.Node) {
+	if s == nil {
+		return
+	}
+	s.settled = false
+	if delete(s.born, id); n.Exists {
+		s.born[id] = n.Stat.Created
 	}
 }
 
@@ -57,13 +70,13 @@ func (s *names) mark(item int, mark string, n registry.Node) {
 	says := s.items[item]
 	switch mark {
 	case MarkRunning:
-		if says.running = ""; n.Stat.Owner == 0 {
-			says.running = named(n)
+		if says.running = (mention{}); n.Stat.Owner == 0 {
+			says.running = mentioned(n)
 		}
 	case MarkFailover:
 		says.taker, says.session = named(n), int64(n.Stat.Owner)
 	case MarkFailovering:
-		says.failovering = named(n)
+		says.failovering = mentioned(n)
 	default:
 		return
 	}
@@ -99,34 +112,38 @@ func (d *Decoder) resolve() {
 		d.v.Instances[k].Request = s.requests[d.v.Instances[k].ID]
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
-		if d.sessionOf(id) == 0 {
+		if !slices.ContainsFunc(d.v.Instances, func(in protocol.Instance) bool { return in.ID == id }) {
 			d.v.Unanswered = append(d.v.Unanswered, id)
 		}
 	}
 }
 
 func (d *Decoder) resolveItem(it *protocol.Item, says said) {
-	if says.running != "" {
+	if says.running.id != "" {
 		it.Running = d.sessionOf(says.running)
 		it.Abandoned = it.Running == 0
 	}
 	it.Failover, it.TakerSession = says.taker, says.session
-	alone := says.taker == "" && says.failovering != ""
-	it.Nodes.Set(failovering, says.failovering != "")
+	alone := says.taker == "" && says.failovering.id != ""
+	it.Nodes.Set(failovering, says.failovering.id != "")
 	if it.Nodes.Set(onlyFailovering, alone); alone {
-		it.Failover, it.TakerSession = says.failovering, d.sessionOf(says.failovering)
+		it.Failover, it.TakerSession = says.failovering.id, d.sessionOf(says.failovering)
 	}
 }
 
-// sessionOf is the session of a member; 0: there is no such member.
-func (d *Decoder) sessionOf(id job.InstanceID) int64 {
+// sessionOf is the session of the member that is meant; 0: it is gone, though another may
+// have its id by now.
+func (d *Decoder) sessionOf(m mention) int64 {
+	if m.created < d.names.born[m.id] {
+		return 0
+	}
 	for k := range d.v.Members {
-		if d.v.Members[k].ID == id {
+		if d.v.Members[k].ID == m.id {
 			return d.v.Members[k].Owner
 		}
 	}
 	for k := range d.v.Instances {
-		if d.v.Instances[k].ID == id {
+		if d.v.Instances[k].ID == m.id {
 			return d.v.Instances[k].Owner
 		}
 	}
