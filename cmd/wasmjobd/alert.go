@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ func printAlerts(term *terminal, alerts []operator.Alert, silences []operator.Si
 	}
 	w := table(term, "SILENCED\tUNTIL\tBY\tREASON")
 	for _, s := range silences {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", plain(s.Job), stamp(s.Until.UnixMilli(), time.UTC), orDash(plain(s.By)), orDash(plain(s.Why)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cmp.Or(plain(s.Job), "all jobs"), stamp(s.Until.UnixMilli(), time.UTC), orDash(plain(s.By)), orDash(plain(s.Why)))
 	}
 	return flush(w)
 }

@@ -78,6 +78,10 @@ type cluster interface {
 	Alerts(context.Context) ([]operator.Alert, []operator.Silence, error)
 	Silence(ctx context.Context, name string, life time.Duration, why string) (operator.Silence, error)
 	Unsilence(context.Context, string) error
+
+	Maintenance(context.Context) (*operator.Maintenance, error)
+	StartMaintenance(context.Context, operator.MaintenanceTerms) (*operator.Maintenance, error)
+	EndMaintenance(context.Context) (*operator.Maintenance, error)
 }
 
 var (

@@ -43,6 +43,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		moduleCommand(term),
 		shardCommand(term),
 		serverCommand(term),
+		maintenanceCommand(term),
 		runCommand(term),
 		tokenCommand(term),
 		auditCommand(term),

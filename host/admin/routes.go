@@ -10,7 +10,7 @@ import (
 
 // routes returns the table of all routes.
 func routes() []route {
-	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), historyRoutes(), tokenRoutes(), sessionRoutes(), alertRoutes(), aloneRoutes(), []route{
+	return slices.Concat(jobRoutes(), jobCalls(), moduleRoutes(), serverRoutes(), runRoutes(), historyRoutes(), tokenRoutes(), sessionRoutes(), alertRoutes(), maintenanceRoutes(), aloneRoutes(), []route{
 		{
 			method: http.MethodPost, path: reloadPath, right: operator.Administer, does: calls(reload), fails: []string{codeInvalid},
 			says: `makes the server read its files again, as at SIGHUP. It answers when the server has applied them, with the jobs "added", "changed" and ` +

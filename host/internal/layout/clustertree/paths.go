@@ -25,6 +25,8 @@ const (
 	NodeDrains = "drains"
 	// NodeVersions has the modules that have names.
 	NodeVersions = "versions"
+	// NodeMaintenance has the maintenance that goes on, or the last one.
+	NodeMaintenance = "maintenance"
 	// NodeDeliverer is of the server that delivers alerts.
 	NodeDeliverer = "deliverer"
 	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
@@ -69,6 +71,9 @@ func (t Tree) Drains() string { return t.root + "/" + NodeDrains }
 // Versions is the node with the modules that have names.
 func (t Tree) Versions() string { return t.root + "/" + NodeVersions }
 
+// Maintenance is the node with the maintenance.
+func (t Tree) Maintenance() string { return t.root + "/" + NodeMaintenance }
+
 // Deliverer is the ephemeral node of the server that delivers them.
 func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
@@ -95,7 +100,7 @@ func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string
 // Named are the root and the nodes right below it that have a name of their own.
 func (t Tree) Named() []string {
 	all := []string{t.root}
-	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains, NodeVersions} {
+	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains, NodeVersions, NodeMaintenance} {
 		all = append(all, t.root+"/"+name)
 	}
 	return all

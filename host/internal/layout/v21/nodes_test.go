@@ -97,6 +97,7 @@ var clusterNodes = []nodeRow{
 	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others, by its public key of Ed25519 in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
 	{clustertree.NodeDrains, persistent, "the servers that are to start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
 	{clustertree.NodeVersions, persistent, "modules that have names, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), mutations("an operator deletes the root")},
+	{clustertree.NodeMaintenance, persistent, "the maintenance that goes on, or the last one; [keys](#keys)", mutations("`maintenance start`, `maintenance end`"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -248,6 +249,9 @@ var valueKeys = []struct {
 	{"`" + clustertree.NodeVersions + "`", [][2]string{
 		{"versions", "at most " + strconv.Itoa(clustertree.MaxVersions) + ", ascending by `name` and `version`"},
 		{"version", "of the module with that name; the two name the same `digest` for ever"},
+	}},
+	{"`" + clustertree.NodeMaintenance + "`", [][2]string{
+		{"paused", "jobs that it pauses, at most " + strconv.Itoa(clustertree.MaxMaintained) + "; also `by`, `why`, `since` and `until`"},
 	}},
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},

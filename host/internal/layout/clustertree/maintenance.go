@@ -1,0 +1,61 @@
+package clustertree
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// MaxMaintained bounds the jobs that a maintenance pauses.
+const MaxMaintained = 2000
+
+// maxMaintenance bounds the text, below the 1 MiB of a request to ZooKeeper.
+const maxMaintenance = 512 << 10
+
+// Maintenance is an operator's word that something is being mended until a moment: nobody is
+// told of what goes wrong, and some jobs are paused. There is one at most.
+type Maintenance struct {
+	V     int    `json:"v"`
+	By    string `json:"by"`
+	Why   string `json:"why,omitempty"`
+	Since int64  `json:"since"`
+	Until int64  `json:"until"`
+	// Paused are the jobs that it pauses, ascending.
+	Paused []string `json:"paused,omitempty"`
+}
+
+// DecodeMaintenance reads the value of the node; no value is none, which lasts until 0.
+func DecodeMaintenance(data []byte) (Maintenance, error) {
+	var m Maintenance
+	if len(data) == 0 {
+		return m, nil
+	}
+	if err := decode(data, maxMaintenance, &m, &m.V); err != nil {
+		return Maintenance{}, err
+	}
+	if err := m.check(); err != nil {
+		return Maintenance{}, err
+	}
+	return m, nil
+}
+
+func (m *Maintenance) check() error {
+	if short(m.By, maxWho) != m.By || short(m.Why, maxSilence) != m.Why || !isMoment(m.Since) || !isMoment(m.Until) {
+		return errors.New("it is not what this release writes")
+	}
+	if len(m.Paused) > MaxMaintained || !slices.IsSorted(m.Paused) {
+		return fmt.Errorf("it has %d jobs, and the limit is %d, ascending", len(m.Paused), MaxMaintained)
+	}
+	return nil
+}
+
+// Encode is the value of the node; nil if it cannot be kept.
+func (m *Maintenance) Encode() []byte {
+	m.V, m.By, m.Why = version, short(m.By, maxWho), short(m.Why, maxSilence)
+	slices.Sort(m.Paused)
+	data := encode(m)
+	if m.check() != nil || len(data) > maxMaintenance {
+		return nil
+	}
+	return data
+}

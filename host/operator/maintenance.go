@@ -1,0 +1,209 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Maintenance is a time in which something is mended: nobody is told of alerts of any job, and some
+// jobs are paused.
+type Maintenance struct {
+	By     string    `json:"by,omitempty"`
+	Why    string    `json:"why,omitempty"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+	Paused []string  `json:"paused"` // jobs, by name
+}
+
+// MaintenanceTerms are what is said of a maintenance.
+type MaintenanceTerms struct {
+	For  time.Duration
+	Why  string
+	Jobs []string // that it pauses
+	All  bool     // it pauses all jobs
+}
+
+var (
+	verbStart = verb{"pause for a maintenance", "maintenance start"}
+	verbEnd   = verb{"resume after a maintenance", "maintenance end"}
+)
+
+// Maintenance returns the maintenance that goes on; nil if there is none.
+func (o *Operator) Maintenance(ctx context.Context) (*Maintenance, error) {
+	const what = "look at the maintenance"
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, readError(err, "%s", what)
+	}
+	m, _, err := o.readMaintenance(ctx, what)
+	if err != nil || m.Until == 0 {
+		return nil, err
+	}
+	now, err := o.now(ctx)
+	if err != nil {
+		return nil, readError(err, "%s: ask the registry for its time", what)
+	}
+	if !now.Before(time.UnixMilli(m.Until)) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return maintenanceOf(&m), nil
+}
+
+func maintenanceOf(m *clustertree.Maintenance) *Maintenance {
+	return &Maintenance{By: m.By, Why: m.Why, Since: time.UnixMilli(m.Since), Until: time.UnixMilli(m.Until), Paused: append([]string{}, m.Paused...)}
+}
+
+// StartMaintenance begins a maintenance. Jobs that are paused already stay as they are. What it says ends by
+// itself: the silence, and the pauses.
+func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*Maintenance, error) {
+	const what = "start a maintenance"
+	if t.For < minSilence || t.For > maxSilence {
+		return nil, failf(host.Invalid, nil, "%s: it cannot be for %v; write %v to %v", what, t.For, minSilence, maxSilence)
+	}
+	p, err := o.pauseBy(ctx, what, PauseTerms{Why: t.Why, For: t.For})
+	if err != nil {
+		return nil, err
+	}
+	m := clustertree.Maintenance{By: p.By, Why: p.Why, Since: p.Since, Until: p.Until}
+	if m.Paused, err = o.maintained(ctx, what, t); err != nil {
+		return nil, err
+	}
+	until := time.UnixMilli(m.Until).UTC().Format(time.RFC3339)
+	d := deed{verb: verbStart.command, detail: detailOf(p), after: "until " + until}
+	err = o.changeMaintenance(ctx, what, d, func(is *clustertree.Maintenance, all *clustertree.Alerts) error {
+		ours := string(is.Encode()) == string(m.Encode()) // by a try without an answer
+		if is.Until > m.Since && !ours {
+			return failf(host.Refused, nil, "%s: there is one until %s; end that first", what, time.UnixMilli(is.Until).UTC().Format(time.RFC3339))
+		}
+		*is = m
+		if !all.Silence(clustertree.Silence{Until: m.Until, Why: m.Why, By: m.By}, m.Since) {
+			return failf(host.Refused, nil, "%s: there are %d silences, which is the limit; end some with alert unsilence", what, clustertree.MaxSilences)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range m.Paused {
+		if err := o.ask(ctx, verbStart, name, protocol.AskPause{Paused: true, Pause: p}); err != nil {
+			return nil, failf(host.CodeOf(err), err, "the maintenance goes on, but not all its jobs are paused: end it, and start it again")
+		}
+	}
+	return maintenanceOf(&m), nil
+}
+
+// maintained are the jobs that a maintenance pauses: those that are not paused already.
+func (o *Operator) maintained(ctx context.Context, what string, t MaintenanceTerms) ([]string, error) {
+	if !t.All && len(t.Jobs) == 0 {
+		return nil, nil
+	}
+	jobs, err := o.jobsNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var paused []string
+	for _, name := range t.Jobs {
+		if !slices.ContainsFunc(jobs, func(j JobReport) bool { return j.Name == name }) {
+			return nil, o.noJob(ctx, name)
+		}
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Config != nil && !j.Paused && (t.All || slices.Contains(t.Jobs, j.Name)) {
+			paused = append(paused, j.Name)
+		}
+	}
+	if len(paused) > clustertree.MaxMaintained {
+		return nil, failf(host.Invalid, nil, "%s: it would pause %d jobs, and the limit is %d", what, len(paused), clustertree.MaxMaintained)
+	}
+	return paused, nil
+}
+
+// EndMaintenance ends the maintenance before its time. Jobs whose pause is still that of the maintenance go
+// on.
+func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
+	const what = "end the maintenance"
+	now, err := o.surelyNow(ctx)
+	if err != nil {
+		return nil, readError(err, "%s: ask the registry for its time", what)
+	}
+	var was clustertree.Maintenance
+	err = o.changeMaintenance(ctx, what, deed{verb: verbEnd.command, after: "ended"}, func(is *clustertree.Maintenance, all *clustertree.Alerts) error {
+		if is.Until <= now.UnixMilli() && was.Until == 0 {
+			return failf(host.NotFound, nil, "there is no maintenance")
+		}
+		if is.Until > now.UnixMilli() { // else a try without an answer has ended it
+			was = *is
+		}
+		is.Until = now.UnixMilli()
+		all.Silence(clustertree.Silence{}, now.UnixMilli())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range was.Paused {
+		err := o.askBy(ctx, request{verb: verbEnd, job: name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+			a := protocol.AskPause{}
+			if v.Pause.Since != was.Since || v.Pause.Until != was.Until { // another word has taken its place
+				a = protocol.AskPause{Paused: v.Paused, Pause: v.Pause}
+			}
+			return a, deedOf(a), nil
+		}})
+		if err != nil && host.CodeOf(err) != host.NotFound { // it may have been removed
+			return nil, failf(host.CodeOf(err), err, "the maintenance is ended, but not all its jobs go on before %s: resume them", time.UnixMilli(was.Until).UTC().Format(time.RFC3339))
+		}
+	}
+	return maintenanceOf(&was), nil
+}
+
+// readMaintenance reads the maintenance and its node.
+func (o *Operator) readMaintenance(ctx context.Context, what string) (clustertree.Maintenance, registry.Node, error) {
+	n, err := o.session.Read(ctx, o.tree.Maintenance())
+	if err != nil {
+		return clustertree.Maintenance{}, n, readError(err, "%s: read it", what)
+	}
+	m, err := clustertree.DecodeMaintenance(n.Data)
+	if err != nil {
+		return m, n, failf(host.Refused, err, "%s: %s cannot be read; a newer release wrote it, or delete that node", what, o.tree.Maintenance())
+	}
+	return m, n, nil
+}
+
+// changeMaintenance changes the maintenance and the silences by one transaction. If others change them
+// meanwhile, it calls change again.
+func (o *Operator) changeMaintenance(ctx context.Context, what string, d deed, change func(*clustertree.Maintenance, *clustertree.Alerts) error) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		all, silences, _, err := o.readAlerts(ctx, what)
+		if err != nil {
+			return err
+		}
+		m, n, err := o.readMaintenance(ctx, what)
+		if err != nil {
+			return err
+		}
+		if err := change(&m, &all); err != nil {
+			return err
+		}
+		data := m.Encode()
+		if data == nil {
+			return failf(host.Invalid, nil, "%s: the names of its jobs are too long; name fewer", what)
+		}
+		err = o.commit(ctx, d, setOrCreate(o.tree.Maintenance(), n, data), setOrCreate(o.tree.Alerts(), silences, all.Encode()))
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s", what)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// A maintenance silences all jobs and pauses those that it names, until its end or until somebody ends it. What
+// an operator said of a pause before or meanwhile stays.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &pile{}
+		var jobs []job.Config
+		for _, name := range []string{"a", "b", "c", "d"} {
+			jobs = append(jobs, job.Config{Name: name, Cron: "0 * * * * ?", Shards: 1})
+		}
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Jobs: jobs, Runner: host.Func(fine), Sinks: []trace.Sink{rows}})
+		<-h.Ready()
+		time.Sleep(30 * time.Second)
+		o := operate(t, reg)
+		o.As(Author{Name: "ann", Way: BySocket})
+		states := func(what string, want ...string) {
+			t.Helper()
+			all, err := o.Jobs(t.Context())
+			got := make([]string, len(all))
+			for i := range all {
+				got[i] = all[i].State
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %v %v, want %v", what, err, got, want)
+			}
+		}
+		silent := func() bool {
+			_, silences, err := o.Alerts(t.Context())
+			return err == nil && len(silences) == 1 && silences[0].Job == ""
+		}
+		_, none := o.EndMaintenance(t.Context())
+		wantCode(t, "none to end", none, host.NotFound)
+		_, unknown := o.StartMaintenance(t.Context(), MaintenanceTerms{For: time.Hour, Jobs: []string{"z"}})
+		wantCode(t, "an unknown job", unknown, host.NotFound)
+		_, short := o.StartMaintenance(t.Context(), MaintenanceTerms{For: time.Second})
+		wantCode(t, "no time", short, host.Invalid)
+
+		if err := o.Pause(t.Context(), "a", PauseTerms{}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := o.StartMaintenance(t.Context(), MaintenanceTerms{For: 10 * time.Minute, Why: "a new disk", Jobs: []string{"c", "b", "a"}})
+		if err != nil || !slices.Equal(m.Paused, []string{"b", "c"}) || !silent() {
+			t.Errorf("%v: %+v", err, m)
+		}
+		states("at the beginning", "paused", "paused", "paused", "idle")
+		_, twice := o.StartMaintenance(t.Context(), MaintenanceTerms{For: time.Hour})
+		wantCode(t, "a second one", twice, host.Refused)
+		if m, err := o.Maintenance(t.Context()); err != nil || m == nil || m.By != "ann" || m.Why != "a new disk" {
+			t.Errorf("%v: it is shown as %+v", err, m)
+		}
+		if err := o.Pause(t.Context(), "c", PauseTerms{For: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.EndMaintenance(t.Context()); err != nil || silent() {
+			t.Errorf("%v: it is not ended", err)
+		}
+		states("ended", "paused", "idle", "paused", "idle")
+
+		if _, err := o.StartMaintenance(t.Context(), MaintenanceTerms{For: 2 * time.Minute, All: true}); err != nil {
+			t.Fatal(err)
+		}
+		states("all", "paused", "paused", "paused", "paused")
+		time.Sleep(2 * time.Minute)
+		states("over", "paused", "idle", "paused", "idle")
+		if m, err := o.Maintenance(t.Context()); err != nil || m != nil || silent() {
+			t.Errorf("%v: after its end there is %+v", err, m)
+		}
+		time.Sleep(time.Minute)
+		if n := rows.count("d", trace.Succeeded); n != 1 {
+			t.Errorf("%d runs after it", n)
+		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The silence of a maintenance is of every job.
+func TestMaintenanceSilencesAll(t *testing.T) {
+	t.Parallel()
+	var all clustertree.Alerts
+	all.Silence(clustertree.Silence{Until: 2}, 1)
+	if !all.Silenced("j", 1) || all.Silenced("j", 2) {
+		t.Error("it is not silent until its end")
+	}
+}
