@@ -95,10 +95,10 @@ fuzz-api: build ## ask a server what Schemathesis makes of docs/openapi.json, in
 	@EXAMPLES=$(EXAMPLES) SEED=$(filter-out 0,$(SEED)) .ci/fuzz-api
 
 # Without FROM it goes on behind what was simulated on the same sources, or
-# begins with a seed drawn from the commit.
-sim: ## simulate clusters on all cores: SEEDS=200 FROM=4711
+# begins with a seed drawn from the commit. Another layout than 2.1 begins with 0.
+sim: ## simulate clusters on all cores: SEEDS=200 FROM=4711 LAYOUT=3
 	@mkdir -p build
-	$(GO) test ./host/internal/sim -run '^TestSeeds$$' -count=1 -timeout=0 -v -args -seeds=$(SEEDS) -from=$(FROM) -ranges=$(CURDIR)/build/seeds
+	$(GO) test ./host/internal/sim -run '^TestSeeds$$' -count=1 -timeout=0 -v -args -seeds=$(SEEDS) -from=$(FROM) $(if $(LAYOUT),-layout=$(LAYOUT),-ranges=$(CURDIR)/build/seeds)
 
 sim-servers: ## play servers with real loops and sessions over a registry that fails: SEEDS=200 FROM=4711
 	$(GO) test ./host/internal/runner -run '^TestFaultyRegistry$$' -count=1 -timeout=0 -args -seeds=$(SEEDS) -from=$(or $(FROM),0)

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // profile is the distribution of faults and settings of a world. One profile alone misses
@@ -13,6 +14,7 @@ import (
 // runs, and faults on an old view need replicas that stall.
 type profile struct {
 	name     string
+	layout   string   // "": 2.1
 	members  [2]int64 // ranges, the upper end excluded
 	items    [2]int64
 	timeout  [2]int64 // of sessions, ms
@@ -186,11 +188,19 @@ func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds
 
 // encoded returns the configuration as it is written.
 func (w *World) encoded() []byte {
-	data, err := v21.EncodeConfig(w.config)
-	if err != nil {
-		panic(err) // the simulation's own settings
+	if w.profile.layout == "" {
+		data, err := v21.EncodeConfig(w.config)
+		if err != nil {
+			panic(err) // the simulation's own settings
+		}
+		return data
 	}
-	return data
+	c := w.config.Apply(job.Config{Name: jobName, Layout: w.profile.layout, Kind: job.Simple})
+	spelled, err := w.job.Spell(protocol.Definition{}, w.job.Define(c))
+	if err != nil {
+		panic(err) // as above
+	}
+	return spelling.Bytes(spelled.Config)
 }
 
 // newConfig changes one setting of the configuration.

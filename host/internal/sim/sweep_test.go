@@ -108,7 +108,7 @@ func simulated(seed uint64) (r Result) {
 			r = Result{Seed: seed, Breach: &Breach{Invariant: "panic", Text: fmt.Sprintf("%v\n%s", p, debug.Stack())}}
 		}
 	}()
-	return Run(seed, nil)
+	return runAsked(seed, nil)
 }
 
 // take adds the result of the next seed.
@@ -117,7 +117,7 @@ func (s *sweep) take(t *testing.T, r Result) {
 	s.total.add(r)
 	s.at++
 	if b := r.Breach; b != nil {
-		t.Errorf("seed %d broke %q (make sim SEEDS=1 FROM=%d tells its end): %s", r.Seed, b.Invariant, r.Seed, b)
+		t.Errorf("seed %d broke %q (make sim SEEDS=1 FROM=%d LAYOUT=%s tells its end): %s", r.Seed, b.Invariant, r.Seed, *spelled, b)
 		s.now.broken = append(s.now.broken, r.Seed)
 	}
 	if now := time.Now(); now.Sub(s.reported) >= often {
@@ -156,7 +156,7 @@ func (s *sweep) end(t *testing.T) {
 		seed := s.now.broken[0]
 		func() {
 			defer func() { _ = recover() }() // it was reported when it broke
-			Run(seed, &story)
+			runAsked(seed, &story)
 		}()
 		t.Logf("the end of the story of seed %d (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, seed, lastLines(story.String()))
 	}

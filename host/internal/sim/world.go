@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
@@ -90,6 +93,14 @@ func Run(seed uint64, trace io.Writer) Result {
 	return run(seed, profileOfSeed(seed), trace)
 }
 
+// RunIn is Run for a layout. There are no members of ElasticJob but in layout 2.1.
+func RunIn(layout string, seed uint64, trace io.Writer) Result {
+	all := slices.DeleteFunc(profiles(), func(p profile) bool { return p.java[1] > 0 })
+	p := all[seed%uint64(len(all))]
+	p.layout = layout
+	return run(seed, p, trace)
+}
+
 func profileOfSeed(seed uint64) profile {
 	all := profiles()
 	return all[seed%uint64(len(all))]
@@ -135,7 +146,7 @@ func (w *World) play() Result {
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
 		seed: seed, rng: d, trace: trace,
-		job: layout.NewJob("ns", jobName), records: spelling.Records{},
+		job: layout.New(cmp.Or(p.layout, job.Layout21), "ns", jobName), records: spelling.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
 		now: startTime * second,
