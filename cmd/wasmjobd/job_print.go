@@ -346,8 +346,8 @@ func printItems(term *terminal, r *operator.JobReport, zone *time.Location) erro
 	return flush(w)
 }
 
-// nextOf returns the next instant of a job that is to begin, in the time zone that the registry has
-// for it.
+// nextOf returns the next instant of a job, in the time zone that the registry has for it: of
+// a pause with an end the first after that. It says if that instant is missed as things are.
 func nextOf(r *operator.JobReport) string {
 	c := r.Config
 	if c.Cron == "" || c.TimeZone == "" {
@@ -358,12 +358,16 @@ func nextOf(r *operator.JobReport) string {
 		return ""
 	}
 	from := time.Now()
-	if r.Pause.Until.After(from) {
+	ends := r.Pause.Until.After(from)
+	if ends {
 		from = r.Pause.Until.Add(-time.Nanosecond) // an instant at its end begins
 	}
 	next := s.Next(from)
 	if next.IsZero() {
 		return "never"
+	}
+	if r.State == "paused" && !ends || r.State == "disabled" {
+		return clock(next) + ", missed while it is " + r.State
 	}
 	return clock(next)
 }
