@@ -3,7 +3,7 @@ package overlay
 import "slices"
 
 func mutants() []mutant {
-	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), sessionMutants(), fileMutants(), discoveryMutants(), finderMutants())
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), sessionMutants(), fileMutants(), discoveryMutants(), finderMutants(), rowMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
