@@ -3,6 +3,7 @@ package spelling
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,7 @@ func FuzzValues(f *testing.F) {
 		f.Add(EncodeRuns(&d))
 		f.Add(EncodeAssignment(&a))
 	}
+	f.Add(EncodeBackfill(&protocol.Backfill{By: "ops", Instants: []int64{1, 60_000}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if d, err := DecodeRuns(data); err == nil {
 			text := EncodeRuns(&d)
@@ -161,6 +163,12 @@ func FuzzValues(f *testing.F) {
 		}
 		_, _ = DecodePending(0, data)
 		_, _ = DecodeFires(data)
+		var b, back protocol.Backfill
+		if err := DecodeBackfill(&b, data); err == nil {
+			if err := DecodeBackfill(&back, EncodeBackfill(&b)); err != nil || !slices.Equal(back.Instants, b.Instants) || back.By != b.By {
+				t.Errorf("backfill %q comes back as %+v: %v", data, back, err)
+			}
+		}
 	})
 }
 
