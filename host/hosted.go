@@ -74,7 +74,7 @@ func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	assigner := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.Shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.strategyCalls}
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
-		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: assigner, Changed: changed,
+		Clock: clock.New(h.tick, c.Name), Precede: h.precede, Guests: j.code, Assigner: assigner, Changed: changed,
 		Announced: runner.Announced{Labels: h.o.Labels, Address: h.store.Address()}, Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log, Logs: h.o.Logs,
 	}

@@ -123,14 +123,3 @@ func viewOf(ctx context.Context, l layout.Layout, js *session.Job) (*protocol.Vi
 	w.Read = func(paths []string) ([]registry.Node, error) { return readEach(ctx, js, paths) }
 	return w.View()
 }
-
-func readEach(ctx context.Context, js *session.Job, paths []string) ([]registry.Node, error) {
-	nodes := make([]registry.Node, len(paths))
-	for i, path := range paths {
-		var err error
-		if nodes[i], err = js.Read(ctx, path); err != nil {
-			return nil, err
-		}
-	}
-	return nodes, nil
-}

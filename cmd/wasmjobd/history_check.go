@@ -58,7 +58,7 @@ func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w *chec
 	for _, r := range all {
 		rows = append(rows, r.Rows(ctx, j.Name, w.from, w.to))
 	}
-	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Schedule: j.Cron, Rows: trace.Merge(rows...)}
+	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Elsewhere: len(j.After) > 0, Schedule: j.Cron, Rows: trace.Merge(rows...)}
 	in.Of = func(schedule string) trace.Instants {
 		before := j
 		before.Cron = schedule

@@ -25,7 +25,7 @@ func (f *filterFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.filter.Job, "job", "", "only this job")
 	c.Flags().IntVar(&f.item, "item", 0, "only this item")
 	c.Flags().StringVar(&f.state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
-	c.Flags().StringVar(&f.cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up, retry, backfill")
+	c.Flags().StringVar(&f.cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up, retry, backfill, after")
 	c.Flags().StringVar(&f.since, "since", "", "only runs due then or later")
 	c.Flags().StringVar(&f.until, "until", "", "only runs due before")
 }

@@ -88,6 +88,7 @@ func (b *builder) build() *File {
 			b.job(path, unquoteKey(name))
 		}
 	}
+	b.order()
 	b.file.named, b.file.laid = b.named, b.laid
 	return &b.file
 }

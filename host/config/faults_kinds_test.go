@@ -48,6 +48,21 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:8:12: jobs.j.catch_up: "all" cannot be combined with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
 			`t.toml:12:12: jobs.k.catch_up: "some" is not known here (write "none", "last" or "all")`,
 		}},
+		{"after", small + "after = ['j']\n[jobs.k]\nmodule = 'm'\nafter = ['i', 'kk', 'one', 'q']\n[jobs.kk]\nmodule = 'm'\nafter = []\n[jobs.p]\nmodule = 'm'\nafter = ['k', 'k', 'far away']\nclass = 'C'\n[jobs.q]\nmodule = 'm'\nschedule = 'manual'\n", []string{
+			"t.toml:5:8: jobs.j.cron: a job with after has no schedule of its own: its instants are those of the jobs before it (remove one of them)",
+			`t.toml:6:10: jobs.j.after[0]: "j" is no name of another job, or is there twice (name each job once, and not the job itself)`,
+			`t.toml:9:10: jobs.k.after[0]: the file has no job "i" (did you mean "j"?)`,
+			`t.toml:9:21: jobs.k.after[2]: the file has no job "one" (name a job of this file)`,
+			`t.toml:9:28: jobs.k.after[3]: the job "q" has no instants: only a trigger runs it (give it a cron, or trigger both)`,
+			`t.toml:12:9: jobs.kk.after: names no job (write after = ["a-job"], or schedule = "manual" for a job that only a trigger runs)`,
+			"t.toml:15:9: jobs.p.after: cannot be combined with class: ElasticJob knows nothing of jobs that run after others (leave it out as long as the job is shared with them)",
+			`t.toml:15:15: jobs.p.after[1]: "k" is no name of another job, or is there twice (name each job once, and not the job itself)`,
+			`t.toml:15:20: jobs.p.after[2]: the file has no job "far away" (name a job of this file)`,
+		}},
+		{"after_in_a_cycle", small + "[jobs.l]\nmodule = 'm'\nafter = ['n']\n[jobs.n]\nmodule = 'm'\nafter = ['o', 'j']\n[jobs.o]\nmodule = 'm'\nafter = ['j', 'l', 'n']\n", []string{
+			"t.toml:14:15: jobs.o.after[1]: this is a cycle, in which no job would ever run: l after n after o after l (remove one of these)",
+			"t.toml:14:20: jobs.o.after[2]: this is a cycle, in which no job would ever run: n after o after n (remove one of these)",
+		}},
 		{"days_that_are_none", "[calendars.bank]\ndays = ['2026-02-30', '12-25']\n[calendars.site]\ndays = [5]\n[defaults]\nexcept = ['bnak', '12-24']\n" + small + "[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nexcept = ['bank', 'christmas', '12-26']\n", []string{
 			`t.toml:2:9: calendars.bank.days[0]: "2026-02-30" is not a day (write "2026-12-25", "2026-12-24..2027-01-01", or "12-25" for each year)`,
 			`t.toml:4:9: calendars.site.days[0]: a string is wanted, not a number (write "5")`,

@@ -121,6 +121,16 @@ func (b *builder) schedule(path string, c job.Config) {
 		b.faultOf(path, "timezone", reason.Of(reason.ZoneUnknown, zone.Error()))
 	}
 	switch {
+	case b.isSet(path + ".after"):
+		for _, key := range []string{"cron", "schedule"} {
+			if b.isSet(path + "." + key) {
+				b.fault(path, key, "", reason.Of(reason.CronOfAfter))
+			}
+		}
+		if v := b.values[path+".after"]; !v.refused && len(c.After) == 0 {
+			b.fault(path, "after", "", reason.Of(reason.AfterEmpty))
+		}
+		return
 	case b.isSet(cron) && b.isSet(manual):
 		b.fault(path, "schedule", "", reason.Of(reason.CronOfManual))
 		return

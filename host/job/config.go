@@ -48,6 +48,7 @@ type Config struct {
 	Dialect     string        // "quartz" (also when empty) or "unix"
 	Except      []string      // days on which the job does not fire, in its time zone; see ParseDays
 	Jitter      time.Duration // by up to which each instant comes later; always by the same for one job; 0: at once
+	After       []string      // jobs; it runs once all items of each have ended well at one of their instants, and has no cron
 	Shards      int           // sharding total count
 	ItemParams  string        // ElasticJob's text: 0=a,1=b
 	Param       string

@@ -98,6 +98,7 @@ var (
 		{Name: "timezone", Field: func(c *Config) any { return &c.TimeZone }, Type: Text, Inherits: true, Module: true},
 		{Name: "dialect", Field: func(c *Config) any { return &c.Dialect }, Type: Word, Words: []string{"quartz", "unix"}, Default: "quartz", Inherits: true, Module: true},
 		{Name: "except", Field: func(c *Config) any { return &c.Except }, Type: List, Inherits: true, Module: true},
+		{Name: "after", Field: func(c *Config) any { return &c.After }, Type: List, Module: true},
 		{Name: "jitter", Field: func(c *Config) any { return &c.Jitter }, Type: Duration, Zero: "off", Unit: time.Second, Inherits: true, Module: true},
 		{Name: "shards", Field: func(c *Config) any { return &c.Shards }, Type: Number, Min: 1, Max: MaxShards, Default: int64(1), Must: true, Key: "shardingTotalCount", Yields: true},
 		{Name: "item_params", Field: func(c *Config) any { return &c.ItemParams }, Type: Items, Key: "shardingItemParameters", Yields: true},

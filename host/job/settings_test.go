@@ -99,7 +99,7 @@ func TestASettingIsAFieldAndARow(t *testing.T) {
 		"Except": "names calendars of the file", "TimeZone": "is held against the cron", "Dialect": "is held against the cron", "Overlap": "never empty", "OnRegistryLoss": "never empty",
 		"OnStrategyError": "is held against the strategy's module",
 		"FetchCount":      "has another name in ElasticJob", "Concurrency": "has another name in ElasticJob",
-		"Notify": "is held against [notify]", "Args": "is masked in a dump", "Settings": "is masked in a dump", "Allow.Dirs": "paths are relative to the file", "Allow.HTTP": "is parsed",
+		"After": "names jobs of the file", "Notify": "is held against [notify]", "Args": "is masked in a dump", "Settings": "is masked in a dump", "Allow.Dirs": "paths are relative to the file", "Allow.HTTP": "is parsed",
 	}
 	var sources []string
 	for _, folder := range []string{"../config", "../internal/layout"} {

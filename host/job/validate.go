@@ -22,6 +22,8 @@ const (
 	MaxShards = 100_000
 	// MaxNotify is how many notifiers a job has at most.
 	MaxNotify = 8
+	// MaxAfter is after how many jobs one job runs at most.
+	MaxAfter = 16
 	// MaxName is the longest name of a job, in bytes.
 	MaxName = 200
 	// MaxText is the longest text that a Config carries to the registry, in
@@ -89,6 +91,7 @@ func (c Config) Validate() error {
 	f.digest("strategy_module", c.StrategyDigest)
 	f.catchUp(&c)
 	f.timing(&c)
+	f.after(&c)
 	if r := c.Retry; r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
 		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
 	}
@@ -181,6 +184,22 @@ func (f *faults) catchUp(c *Config) {
 	}
 	if c.CatchUp == CatchUpAll && c.Overlap == Replace && !c.Misfire {
 		f.add("catch_up", reason.Of(reason.CatchUpReplaced))
+	}
+}
+
+// after checks the jobs after which this one runs.
+func (f *faults) after(c *Config) {
+	f.upTo("after", int64(len(c.After)), MaxAfter)
+	seen := map[string]bool{c.Name: true}
+	for i, name := range c.After {
+		var wrong faults
+		if wrong.name(name); len(wrong) > 0 || seen[name] {
+			f.add("after["+strconv.Itoa(i)+"]", reason.Of(reason.AfterInvalid, quote(name)))
+		}
+		seen[name] = true
+	}
+	if len(c.After) > 0 && c.Class != "" {
+		f.add("after", reason.Of(reason.AfterOfClass))
 	}
 }
 

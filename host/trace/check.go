@@ -24,6 +24,9 @@ type CheckInput struct {
 	// Schedule is the name that rows give the schedule of Instants. Rows that name
 	// no schedule are checked against it, too.
 	Schedule string
+	// Elsewhere: the instants are those of other jobs, after which this one runs. Only the
+	// attempts of its runs are checked.
+	Elsewhere bool
 	// Of returns the instants of another schedule that the job had before; nil:
 	// they are unknown, and its rows are not checked.
 	Of func(schedule string) Instants
@@ -210,11 +213,11 @@ func (c *checker) closeRun() {
 	at := Finding{Job: row.Job, Item: row.Item, Run: row.Run, First: row.Instant, Last: row.Instant}
 	st := c.account(row.Item)
 
-	scheduled := row.Cause != Trigger && row.Run == strconv.FormatInt(row.Instant, 10)
-	if row.Cause != Trigger && row.Cause != Retry && row.Cause != Failover && !scheduled {
+	named := row.Cause != Trigger && row.Run == strconv.FormatInt(row.Instant, 10)
+	if row.Cause != Trigger && row.Cause != Retry && row.Cause != Failover && !named {
 		c.found(at, Malformed, "run id %q is not that of its instant", row.Run)
 	}
-	if scheduled && row.Cause != Backfill { // which comes after the instant was accounted for
+	if named && !c.in.Elsewhere && row.Cause != Backfill { // which comes after the instant was accounted for
 		c.cover(st, row.Instant, row.Instant, row.Run)
 	}
 	if g.repeated || g.finals > 1 {

@@ -252,6 +252,18 @@ func TestCheckWhereTheScheduleChanged(t *testing.T) {
 	}
 }
 
+// The instants of a job that runs after others are theirs. A run that ended twice did so all
+// the same.
+func TestCheckOfInstantsElsewhere(t *testing.T) {
+	t.Parallel()
+	in := trace.CheckInput{Job: "j", Items: []int{0}, To: 100, Elsewhere: true, Instants: func(int64, int64, func(int64) bool) {}}
+	in.Rows = seq([]trace.Row{run(11), run(12), run(12)})
+	report, err := trace.Check(in)
+	if got := brief(report.Findings); err != nil || got != "doubled 0 12-12 0" {
+		t.Errorf("found %q, error %v", got, err)
+	}
+}
+
 func TestCheckRefusesRowsItCannotCheck(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

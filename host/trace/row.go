@@ -47,12 +47,15 @@ const (
 	Failover Cause = "failover"
 	Trigger  Cause = "trigger"
 	CatchUp  Cause = "catch_up" // an instant that was missed while no server was there, begun late
+	After    Cause = "after"    // the jobs after which this one runs have ended well
 	Retry    Cause = "retry"    // an operator let a run that had ended be tried again, under its own id
 	Backfill Cause = "backfill" // an operator let an instant that had passed be run, under its own id
 )
 
 // Causes are all there are.
-func Causes() []Cause { return []Cause{Schedule, Misfire, Failover, Trigger, CatchUp, Retry, Backfill} }
+func Causes() []Cause {
+	return []Cause{Schedule, Misfire, Failover, Trigger, CatchUp, After, Retry, Backfill}
+}
 
 // Row is one attempt of one run of one item, or one gap of instants at which
 // the item was not run. Times are Unix milliseconds; 0 is unknown.

@@ -65,6 +65,9 @@ type Reader interface {
 
 // Inspector reads from nodes what operators ask for.
 type Inspector interface {
+	// Endings lists the nodes that show how the job's newest instants have ended, by names as
+	// in Watched.
+	Endings() []string
 	// Began returns the item that an event shows as marked as running, if it shows one.
 	// The mark may be gone again.
 	Began(e registry.Event) (item int, ok bool)

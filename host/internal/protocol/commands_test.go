@@ -26,6 +26,7 @@ import (
 //	glance                          its mirror sees the tree as it is now, and gives it no view of that
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
 //	passed 110                      the newest instant that had come when the schedule was set
+//	preceded 110 120                the jobs before this one have ended well at these instants; "off": there are none
 //	recalled 110 120                the instants that were asked for, ascending
 //	apply                           its commit reaches the registry and is answered, and it observes
 //	applied                         the same, but it does not observe yet
@@ -60,7 +61,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"readonly": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.ReadOnly{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"measured": measured, "listener-ended": listenerEnded, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"measured": measured, "listener-ended": listenerEnded, "tick": tick, "passed": passed, "recalled": recalled, "preceded": preceded, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
 }
 
@@ -96,6 +97,18 @@ func unbar(c *cluster, m *member, a *arguments) error {
 
 func recalled(c *cluster, m *member, a *arguments) error {
 	var in protocol.Recalled
+	for _, w := range a.all() {
+		at, err := msOf(w)
+		if err != nil {
+			return err
+		}
+		in.Instants = append(in.Instants, at)
+	}
+	return c.step(m, in)
+}
+
+func preceded(c *cluster, m *member, a *arguments) error {
+	in := protocol.Preceded{Off: a.flag("off")}
 	for _, w := range a.all() {
 		at, err := msOf(w)
 		if err != nil {

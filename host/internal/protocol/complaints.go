@@ -44,7 +44,7 @@ func (s *State) Troubles() []reason.Reason {
 	if !s.clock.why.None() {
 		all = append(all, s.clock.why)
 	}
-	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused(), s.backfillWaits()}, reason.Reason.None)...)
+	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused(), s.backfillWaits(), s.afterRefused()}, reason.Reason.None)...)
 }
 
 // complain reports, once, what keeps the job from going on, or that nothing does any

@@ -33,6 +33,7 @@ func begin(s *facts) Mutation {
 	b.catchUp()
 	b.scheduled()
 	b.compensations()
+	b.after()
 	b.triggers()
 	b.retries()
 	b.moved()

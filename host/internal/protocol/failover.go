@@ -52,6 +52,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	m.Next.fold(d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)
+	m.Next.Tallies = withTallies(m.Next.Tallies, d.Tallies)
 	m.Next.Schedules = s.schedule.known
 	rows := min(s.rowsLeft(&m.Own), len(d.Rows), max(part, 1))
 	for _, r := range d.Rows[:rows] {
@@ -87,7 +88,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 		rest := *d.RunsData
 		rest.Rows, rest.Open = d.Rows[rows:], d.Open[min(open, len(d.Open)):]
-		rest.Flow, rest.Results = Flow{}, Results{} // the assignment has them
+		rest.Flow, rest.Results, rest.Tallies = Flow{}, Results{}, nil // the assignment has them
 		rest.Retries = d.Retries[max(open-len(d.Open), 0):]
 		m.Rest = &rest
 		return m

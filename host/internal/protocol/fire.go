@@ -15,6 +15,7 @@ type Fires struct {
 	// Started is of the newest instant that every item had begun, Completed of
 	// the newest whose runs have all ended.
 	Started, Completed Call
+	Followed           bool // jobs run after this one, so its members count how instants end
 }
 
 // listener is the part of this member in calling listeners of fires.
@@ -85,7 +86,7 @@ func callListeners(s *facts) Mutation {
 		}
 	}
 	if at := next.Started.Instant; next.Completed.Instant < at {
-		if !s.ended(at) {
+		if !s.view.ended(at) {
 			return nil
 		}
 		next.Completed = s.newCall(at, s.o.Completed)
@@ -142,25 +143,6 @@ func (s *State) begun() int64 {
 		return 0 // the moment from which a new item is accounted for, or one that has not come here
 	}
 	return oldest
-}
-
-// ended: no scheduled run of the instant, or of one before it, is open, pending, or
-// waits for a retry.
-func (s *State) ended(at int64) bool {
-	v := s.view
-	for k := range v.Runs {
-		for _, e := range v.Runs[k].unfinished() {
-			if e.Trigger == "" && e.Instant <= at {
-				return false
-			}
-		}
-	}
-	for _, p := range v.Pending {
-		if !p.Foreign && p.Entry.Trigger == "" && p.Entry.Instant <= at {
-			return false
-		}
-	}
-	return true
 }
 
 // listen starts the call that the node gives to this member, and forgets one that the

@@ -23,7 +23,7 @@ func (s *State) next(own *Runs) RunsData {
 		n.Unattended = t
 	}
 	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedule.known
-	n.Latest, n.Streaks = own.Latest, s.streaksToKeep(own)
+	n.Latest, n.Streaks, n.Tallies = own.Latest, s.streaksToKeep(own), own.Tallies
 	return n
 }
 

@@ -186,6 +186,7 @@ func leave(s *facts) Mutation {
 	next.fold(own.RunsData)
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
+	next.Tallies = withTallies(next.Tallies, own.Tallies)
 	next.Schedules = s.schedule.known
 	return s.leaveOwners(Leave{Self: s.self, Next: next})
 }

@@ -39,15 +39,24 @@ func (s *facts) room() *room {
 // when they are stored; while it has some, ends that do not fit wait.
 func (s *facts) ending(d *RunsData) *room {
 	r := s.room()
-	r.weight, r.must = d.weight(), len(d.Rows) == 0
+	r.weight, r.must = s.weigh(d), len(d.Rows) == 0
 	return r
 }
 
 // opening is the room, next to the own record, for runs. They leave some for their ends.
 func (s *facts) opening(d *RunsData) *room {
 	r := s.room()
-	r.weight, r.record = d.weight(), s.recordBound()
+	r.weight, r.record = s.weigh(d), s.recordBound()
 	return r
+}
+
+// weigh leaves room for the counts that ends of runs bring.
+func (s *State) weigh(d *RunsData) weight {
+	w := d.weight()
+	if s.view.Fires.Followed {
+		w.rest += tallyBytes * MaxTallies
+	}
+	return w
 }
 
 func (s *State) recordBound() int { return s.o.MaxBytes - s.o.MaxBytes/8 }

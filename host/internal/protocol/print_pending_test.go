@@ -40,3 +40,16 @@ func moduleOf(m protocol.Define) string {
 	}
 	return " module " + m.Module.String()
 }
+
+// printSchedules prints a schedule that has changed.
+func (c *cluster) printSchedules(all []protocol.Schedule) {
+	for k := 1; k < len(all); k++ {
+		c.say("  %s until %s, then %s", or(all[k-1].Cron, "manual"), secondsOf(all[k].Since), or(all[k].Cron, "manual"))
+	}
+}
+
+func (c *cluster) printTallies(all []protocol.Tally) {
+	for _, t := range all {
+		c.say("  at %s %d of %d ended well", secondsOf(t.Instant), t.Well, t.Of)
+	}
+}

@@ -244,6 +244,7 @@ func (c *cluster) printAssignment(a *protocol.Assignment) {
 	c.say("  accounted %s", folded(a.Last, secondsOf))
 	c.printRequested(a.Requested)
 	c.printIdle(&a.Idle)
+	c.printTallies(a.Tallies)
 	c.printSchedules(a.Schedules)
 }
 
@@ -259,13 +260,6 @@ func (c *cluster) printIdle(d *protocol.Idle) {
 	}
 	if len(d.Resumed) > 0 {
 		c.say("  resumed %s", folded(d.Resumed, secondsOf))
-	}
-}
-
-// printSchedules prints a schedule that has changed.
-func (c *cluster) printSchedules(all []protocol.Schedule) {
-	for k := 1; k < len(all); k++ {
-		c.say("  %s until %s, then %s", or(all[k-1].Cron, "manual"), secondsOf(all[k].Since), or(all[k].Cron, "manual"))
 	}
 }
 
@@ -336,6 +330,7 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 		c.say("  row %s: %s", span(d.Rows[k].Seq, len(items)), row(d.Rows[k], list(items)))
 		k += len(items)
 	}
+	c.printTallies(d.Tallies)
 	c.printSchedules(d.Schedules)
 	if len(d.Open)+len(d.Retries)+len(d.Last)+len(d.Requested)+len(d.Triggers)+len(d.Rows) == 0 {
 		c.say("  record empty")

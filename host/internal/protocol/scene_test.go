@@ -34,11 +34,12 @@ import (
 // Changes of the registry from outside the members:
 //
 //	config total=4                  an operator rewrites the configuration; words as of job
-//	operator pause                  pause since=100 until=140 by=ann why=text resume reshard trigger [members] disable-item 1 enable-item 1
+//	operator pause                  pause since=100 until=140 by=ann why=text resume reshard follow trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
 //	                                backfill 0-1 at 110 120 (instants wait) cancel-backfill 0-1
 //	no-server [removed]             a server that does not run the job records what it missed; "stored":
 //	                                the history has the rows in the records of dead members
+//	endings                         prints what became of the newest instants, as jobs that run after this one see it
 //	foreign j [leads]               a foreign member joins; its session is 100 and the number of its letter
 //	foreign-assigns a j j           a foreign leader assigns item 0, 1, … to these
 //	foreign-dies j                  the session of a foreign member ends
@@ -51,6 +52,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
 	"foreign": joinForeign, "foreign-assigns": writeOwners, "foreign-dies": foreignDies,
 	"past":      past,
+	"endings":   endings,
 	"no-server": noServer,
 	"troubles":  troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
 }
@@ -67,6 +69,17 @@ func past(c *cluster, _ *arguments) error {
 		if s.Failures > 0 {
 			c.say("item %d failed %d in a row", s.Item, s.Failures)
 		}
+	}
+	return nil
+}
+
+// endings prints what became of the newest instants.
+func endings(c *cluster, _ *arguments) error {
+	for _, e := range c.look(&c.watcher).Endings() {
+		c.say("%s: %d of %d ended well%s%s", secondsOf(e.Instant), e.Well, e.Of, given(e.Good(), ", good"), given(e.Open, ", open"))
+	}
+	if len(c.printed) == 0 {
+		c.say("none")
 	}
 	return nil
 }
@@ -215,6 +228,8 @@ func operator(c *cluster, a *arguments) error {
 			return err
 		}
 		return c.tool(protocol.SetPaused{Paused: what == "pause", Pause: p})
+	case "follow":
+		return c.tool(protocol.Follow{})
 	case "reshard":
 		return c.tool(protocol.MarkReshard{})
 	case "trigger":

@@ -23,10 +23,13 @@ type schedule struct {
 	known  []Schedule // the newest last; empty before a configuration was seen
 	total  total
 
-	tick   Tick  // the instant that is being answered; At 0: none
-	latest Tick  // the newest instant that came due
-	dated  bool  // the schedule has said which instant is the newest; it may have none
-	paused int64 // the newest instant that came during a pause
+	tick    Tick    // the instant that is being answered; At 0: none
+	latest  Tick    // the newest instant that came due
+	dated   bool    // the schedule has said which instant is the newest; it may have none
+	paused  int64   // the newest instant that came during a pause
+	follows bool    // the job runs after others
+	good    []int64 // instants at which these have ended well, ascending
+
 	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
 }
 

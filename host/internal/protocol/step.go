@@ -45,6 +45,8 @@ func (s *State) receive(in Input, p *Plan) {
 		s.arrive(in)
 	case Passed:
 		s.seePassed(in.At)
+	case Preceded:
+		s.preceded(in)
 	case Recalled:
 		s.backlog.catchUp.awaited, s.backlog.catchUp.instants = false, in.Instants
 	case Committed:

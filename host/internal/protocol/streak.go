@@ -44,6 +44,7 @@ func (s *State) closes(d *RunsData, r Row) {
 	if final(&r) {
 		d.Latest.add(Latest{r.Ended, r.State})
 	}
+	s.tally(d, &r)
 	d.row(r)
 }
 

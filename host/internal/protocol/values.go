@@ -68,6 +68,7 @@ type Past struct {
 	Results      Results
 	Latest       Latest
 	Streaks      []Streak // ascending by item
+	Tallies      []Tally  // ascending by instant; see tally.go
 	// Schedules are those that the job has followed, the newest last.
 	Schedules []Schedule
 }
@@ -174,6 +175,7 @@ const (
 	Triggered Cause = "trigger"
 	// Backfilled runs have the instant as their trigger, in ms.
 	Backfilled Cause = "backfill"
+	After      Cause = "after"
 )
 
 // RowState is how a run ended; the words are those of package trace.

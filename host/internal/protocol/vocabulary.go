@@ -372,6 +372,8 @@ type (
 		Self ID
 		Next Fires
 	}
+	// Follow has members count how instants end, for a job that runs after this one.
+	Follow struct{}
 	// Drop gives up pending runs that no member may take any more.
 	Drop struct {
 		Self  ID
@@ -448,6 +450,7 @@ func (Take) Name() string            { return "take" }
 func (JoinRound) Name() string       { return "join-round" }
 func (Release) Name() string         { return "release" }
 func (SetFires) Name() string        { return "set-fires" }
+func (Follow) Name() string          { return "follow" }
 func (Drop) Name() string            { return "drop" }
 func (Leave) Name() string           { return "leave" }
 func (DeleteOwners) Name() string    { return "delete-owners" }
@@ -488,6 +491,7 @@ func (Take) mutation()            {}
 func (JoinRound) mutation()       {}
 func (Release) mutation()         {}
 func (SetFires) mutation()        {}
+func (Follow) mutation()          {}
 func (Drop) mutation()            {}
 func (Leave) mutation()           {}
 func (DeleteOwners) mutation()    {}

@@ -18,6 +18,7 @@ const (
 	rowBytes       = 74  // and of a row, beside those of its entry
 	uncountedBytes = 14  // of a number that most have not
 	streakBytes    = 40  // item, failures, instant
+	tallyBytes     = 40  // instant, how many items ended well, of how many
 	waitBytes      = 40  // of a run that waits, beside those of its entry
 	pairBytes      = 12  // from, to
 	spanBytes      = 40  // from, to, as instants
@@ -47,7 +48,7 @@ func (d *RunsData) Bytes() int {
 }
 
 func (d *RunsData) weight() weight {
-	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans), streaks: len(d.Streaks), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
+	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans) + tallyBytes*len(d.Tallies), streaks: len(d.Streaks), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
 	w.resumed = listOf(d.Resumed)
 	if d.Unattended != 0 {
 		w.rest += spanBytes
@@ -106,7 +107,7 @@ func (a *Assignment) Bytes() int {
 			owners.ranges++
 		}
 	}
-	n := recordBytes + spanBytes*len(a.Spans) + streakBytes*len(a.Streaks) + owners.bytes() + pairBytes*len(a.Departing) + schedulesBytes(a.Schedules)
+	n := recordBytes + spanBytes*len(a.Spans) + streakBytes*len(a.Streaks) + tallyBytes*len(a.Tallies) + owners.bytes() + pairBytes*len(a.Departing) + schedulesBytes(a.Schedules)
 	for _, id := range a.Members {
 		n += textBytes(string(id)) + 3
 	}

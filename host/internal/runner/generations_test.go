@@ -269,7 +269,7 @@ func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) 
 	return New(Options{
 		Sessions: sessions, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
 		Guests: takes(time.Second), Assigner: assignAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
-		Define: l.Define,
+		Origin: Origin{Define: l.Define},
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 //   - ends of guests: those that come together are one message;
 //   - ReadOnly: one for each attempt to write or to sync, with pauses in between;
 //   - Asked: at most maxAsks; Unasked: one for each of them;
+//   - precededMessage: one for each change of what the jobs before this one say;
 //   - cancellations: as many as the registry keeps;
 //   - ticks: the newest replaces the one that waits. It carries its own Prev, so the
 //     core sees the instants between it and the last one accounted for, and writes
@@ -72,7 +73,11 @@ type (
 	redefineMessage     struct{}                        // the server's own file was read again
 	cancelMessage       struct{ Cancellation }          // an operator wants a run to end
 	inputMessage        struct{ protocol.Input }
-	endsMessage         struct{ ends protocol.Finished }
+	precededMessage     struct {
+		by *precedence
+		Precedence
+	}
+	endsMessage struct{ ends protocol.Finished }
 )
 
 func (eventMessage) message()        {}
@@ -90,6 +95,7 @@ func (redefineMessage) message()     {}
 func (marksDueMessage) message()     {}
 func (cancelMessage) message()       {}
 func (inputMessage) message()        {}
+func (precededMessage) message()     {}
 func (*endsMessage) message()        {}
 
 func (b *inbox) put(l message) {

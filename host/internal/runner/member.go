@@ -37,6 +37,8 @@ type member struct {
 	alarm alarm // on which the core is asked again
 	drain drain
 	exit  exit
+
+	before *precedence // never nil
 }
 
 // sentInputs are the newest settings and skew that the core has received.
@@ -81,6 +83,7 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
+	m.before = &precedence{}
 	m.effective, m.sent.settings = &effective{job: r.file}, settings
 	inbox.fence.setFinish(settings.Finish)
 	r.Clock.Use(*r.file)
@@ -136,6 +139,7 @@ func (m *member) finish() {
 	m.unstored.Store(0) // the next member finds in the registry what waits
 	m.alarm.stop()
 	m.drain.stop()
+	m.troubles.clear(troubleAfter)
 	if m.removed && m.exit.again { // a tool that is removing nodes gives up if others vanish meanwhile
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
@@ -191,6 +195,8 @@ func (m *member) handle(msg message) {
 		m.step(msg.ends)
 	case checkMessage:
 		m.step(protocol.Elapsed{}) // a clock may have been set
+	case precededMessage:
+		m.preceded(msg)
 	case inputMessage:
 		if p, ok := msg.Input.(protocol.Prepared); ok {
 			m.report.module(p.Ready)

@@ -158,6 +158,15 @@ const (
 	Resharded = "reshard" // this server has assigned the items as leader
 )
 
+// Origin is where the job comes from. The zero value is the registry.
+type Origin struct {
+	// Define returns the definition of the job by the server's own file.
+	Define func(job.Config) definition.Definition
+	// Defined receives what to remember for the next Define when the registry has
+	// the definition. It must not block. It may be nil.
+	Defined func(said []byte)
+}
+
 // Announced is what other servers see of this one.
 type Announced struct {
 	// Labels are the labels of this server, which the strategies of all servers see.
@@ -174,17 +183,15 @@ type Options struct {
 	// Config is the server's own configuration, which must not change any more. The
 	// definition in the registry has precedence. Redefine replaces it.
 	Config *job.Config
-	// Define returns the definition of the job by the server's own file; nil: the
-	// server has the job from the registry.
-	Define func(job.Config) definition.Definition
-	// Defined receives what to remember for the next Define when the registry has
-	// the definition. It must not block. It may be nil.
-	Defined func(said []byte)
+	Origin
 	// Changed receives the configuration in force whenever it changes, and nil when
 	// the registry no longer has the job. It must not block. It may be nil.
 	Changed  func(*job.Config)
 	Instance job.InstanceID // a variant of it is used if it occurs in the job
 	Clock    Clock
+	// Precede follows jobs after which this one runs until ctx ends, and calls notify with
+	// each change. It may be nil.
+	Precede  func(ctx context.Context, names []string, notify func(Precedence))
 	Guests   Guests
 	Assigner Assigner
 	Sink     trace.Sink

@@ -46,6 +46,7 @@ func (m *member) configure() bool {
 	m.effective = &e
 	m.guests.fire = fire{}
 	m.applySettings(old.job)
+	m.followBefore()
 	m.Changed(e.job)
 	return true
 }

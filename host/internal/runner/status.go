@@ -87,6 +87,7 @@ const (
 	troubleLeft
 	troubleHistory
 	troubleSchedule
+	troubleAfter
 	troubleStrategy
 	troubleDefinition
 	troubleBarred
@@ -140,6 +141,12 @@ func (t *troubles) because(what trouble, all []reason.Reason) {
 }
 
 func (t *troubles) clear(what trouble) { t.because(what, nil) }
+
+func (t *troubles) of(what trouble) []reason.Reason {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.why[what]
+}
 
 func (t *troubles) has(what trouble) bool {
 	t.mu.Lock()

@@ -119,7 +119,7 @@ func (l *ledger) over(at int64) bool {
 func (l *ledger) fired() {
 	f, o := l.v.Fires, l.w.options
 	if !o.Started && !o.Completed {
-		if f.Exists {
+		if f.Started.Instant != 0 {
 			l.w.breach("fires", "something was told though nobody listens")
 		}
 		return

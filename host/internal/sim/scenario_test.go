@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func scenarios() []scenario {
-	return slices.Concat(admissionScenarios(), definedScenarios(), scenariosOfSeeds(), leftScenarios(), leaveScenarios(), bytesScenarios(), clockScenarios(), fateScenarios(), missedScenarios(), retryScenarios(), leadScenarios(), pauseScenarios(), []scenario{
+	return slices.Concat(admissionScenarios(), definedScenarios(), scenariosOfSeeds(), leftScenarios(), leaveScenarios(), bytesScenarios(), clockScenarios(), fateScenarios(), missedScenarios(), retryScenarios(), leadScenarios(), pauseScenarios(), tallyScenarios(), []scenario{
 		{"a member dies while a leader of ElasticJob deals", func(w *World) {
 			w.plain(9, 2)
 			w.config.Failover = false

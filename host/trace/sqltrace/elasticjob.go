@@ -161,7 +161,7 @@ func sourceOf(c trace.Cause) string {
 		return "MISFIRE"
 	case trace.Failover:
 		return "FAILOVER"
-	case trace.Schedule, trace.Trigger, trace.Retry, trace.Backfill:
+	case trace.Schedule, trace.After, trace.Trigger, trace.Retry, trace.Backfill:
 	}
 	return "NORMAL_TRIGGER"
 }

@@ -103,6 +103,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.release(m)
 	case protocol.SetFires:
 		t.setFires(m.Self, &m.Next)
+	case protocol.Follow:
+		t.follow()
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
 		t.checkRuns("drop/records", m.Check)

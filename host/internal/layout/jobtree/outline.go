@@ -11,6 +11,9 @@ func (Job) Outline() []string {
 	}
 }
 
+// Endings lists the nodes that show how the job's newest instants have ended.
+func (j Job) Endings() []string { return append(j.Outline(), NodeFires) }
+
 // Definers lists those of the nodes of Job.Nodes.
 func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMembers} }
 

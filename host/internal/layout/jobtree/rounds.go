@@ -42,6 +42,17 @@ func (t *transaction) release(m protocol.Release) {
 // setFires records up to which fire the listeners were called.
 func (t *transaction) setFires(self job.InstanceID, next *protocol.Fires) {
 	t.checkRuns("set-fires/own", []job.InstanceID{self})
+	t.putFires(next)
+}
+
+// follow writes that jobs run after this one.
+func (t *transaction) follow() {
+	next := t.v.Fires
+	next.Followed = true
+	t.putFires(&next)
+}
+
+func (t *transaction) putFires(next *protocol.Fires) {
 	if t.v.Fires.Exists {
 		t.op(registry.Set, t.at(NodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))
 	} else {

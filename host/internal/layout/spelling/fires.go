@@ -12,6 +12,7 @@ type firesJSON struct {
 	V         int         `json:"v"`
 	Started   tellingJSON `json:"started"`
 	Completed tellingJSON `json:"completed"`
+	Followed  bool        `json:"followed,omitempty"`
 }
 
 type tellingJSON struct {
@@ -22,7 +23,7 @@ type tellingJSON struct {
 
 // EncodeFires is the value of wasm/fires.
 func EncodeFires(f *protocol.Fires) []byte {
-	return jsonvalue.Encode(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
+	return jsonvalue.Encode(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed), Followed: f.Followed})
 }
 
 // DecodeFires reads what EncodeFires wrote.
@@ -35,6 +36,6 @@ func DecodeFires(data []byte) (protocol.Fires, error) {
 	if v.V != Version {
 		return f, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	f.Started, f.Completed = protocol.Call(v.Started), protocol.Call(v.Completed)
+	f.Started, f.Completed, f.Followed = protocol.Call(v.Started), protocol.Call(v.Completed), v.Followed
 	return f, nil
 }

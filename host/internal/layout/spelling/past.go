@@ -14,6 +14,7 @@ type pastJSON struct {
 
 	Latest  *latestJSON `json:"latest,omitempty"`  // of its runs that ended
 	Streaks [][3]int64  `json:"streaks,omitempty"` // item, failures in a row, when the newest of its runs ended
+	Tallies [][3]int64  `json:"tallies,omitempty"` // instant, how many items ended well, of how many
 }
 
 type latestJSON struct {
@@ -44,6 +45,9 @@ func pastOf(p *protocol.Past) pastJSON {
 	for _, s := range p.Streaks {
 		j.Streaks = append(j.Streaks, [3]int64{int64(s.Item), int64(s.Failures), s.At})
 	}
+	for _, t := range p.Tallies {
+		j.Tallies = append(j.Tallies, [3]int64{t.Instant, int64(t.Well), int64(t.Of)})
+	}
 	return j
 }
 
@@ -66,6 +70,13 @@ func (j *pastJSON) past() protocol.Past {
 		if s[0] > last && s[0] < MaxItems && s[1] >= 0 && s[1] < 1e6 { // else it has no meaning
 			p.Streaks = append(p.Streaks, protocol.Streak{Item: int(s[0]), Failures: int(s[1]), At: s[2]})
 			last = s[0]
+		}
+	}
+	last = 0
+	for _, t := range j.Tallies[:min(len(j.Tallies), protocol.MaxTallies)] {
+		if t[0] > last && t[1] >= 0 && t[2] > 0 && t[2] <= MaxItems { // else it has no meaning
+			p.Tallies = append(p.Tallies, protocol.Tally{Instant: t[0], Well: int(min(t[1], MaxItems)), Of: int(t[2])})
+			last = t[0]
 		}
 	}
 	return p

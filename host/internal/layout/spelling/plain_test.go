@@ -143,6 +143,8 @@ func fillFields(v reflect.Value) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fillFields(v.Elem())
+	case reflect.Bool:
+		v.SetBool(true)
 	case reflect.String:
 		v.SetString("one\x1f\"two\" <three>")
 	default:

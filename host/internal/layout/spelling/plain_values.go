@@ -208,6 +208,13 @@ func (j *pastJSON) plain(p *plain) {
 			j.Streaks = append(j.Streaks, s)
 		})
 	}
+	if p.key(`"tallies":`) {
+		p.list(func() {
+			var t [3]int64
+			p.numbers(t[:])
+			j.Tallies = append(j.Tallies, t)
+		})
+	}
 }
 
 // plainCron reads a schedule that was in force, as cronJSON is written.
@@ -249,6 +256,10 @@ func (v *firesJSON) plain(p *plain) {
 	}
 	if p.key(`"completed":`) {
 		v.Completed.plain(p)
+	}
+	if p.key(`"followed":`) {
+		p.want("true")
+		v.Followed = true
 	}
 	p.want("}")
 }

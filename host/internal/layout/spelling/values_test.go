@@ -181,6 +181,14 @@ func anyEntry(rng *rand.Rand, i int) protocol.Entry {
 	return e
 }
 
+func anyTallies(n int) []protocol.Tally {
+	var all []protocol.Tally
+	for i := range n {
+		all = append(all, protocol.Tally{Instant: 1_700_000_000_000 + int64(i), Well: i, Of: 100_000})
+	}
+	return all
+}
+
 func anyRuns(rng *rand.Rand) protocol.RunsData {
 	var d protocol.RunsData
 	for i := range rng.IntN(12) {
@@ -201,6 +209,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 		d.Schedules = []protocol.Schedule{{Cron: "0 0 * * * ?"}, {Rev: 3, Since: 7}}
 		d.Latest = protocol.Latest{At: 1_700_000_000_000, State: protocol.Interrupted}
 		d.Streaks = anyStreaks(1 + rng.IntN(protocol.MaxStreaks))
+		d.Tallies = anyTallies(1 + rng.IntN(protocol.MaxTallies))
 	}
 	d.Idle = anyIdle(rng)
 	for i := range rng.IntN(5) {

@@ -142,6 +142,10 @@ func (j *pastJSON) write(w *written) {
 		w.key(`"streaks":`)
 		w.ranges(j.Streaks)
 	}
+	if len(j.Tallies) > 0 {
+		w.key(`"tallies":`)
+		w.ranges(j.Tallies)
+	}
 }
 
 func (c *cronJSON) write(w *written) {

@@ -81,7 +81,7 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
 	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
 	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
-	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
+	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called, and whether jobs run after this one; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}, protocol.Follow{}), mutations("removal of the job")},
 	{jobtree.NodePaused, persistent, "who paused the job, why and until when; [keys](#keys). Whatever it says, the job is paused until then, or until it is gone", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
 	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
 }
@@ -146,6 +146,7 @@ var valueKeys = []struct {
 		{"cron", "of a schedule, or of a row: its text"},
 		{"latest", "the run that ended last: `t` and `state`"},
 		{"streaks", "up to 64 `[item,failures,ms]`: how many runs of an item failed in a row, by the end of the newest"},
+		{"tallies", "if jobs run after this one, up to 32 `[ms,items,of]`: how many items have ended an instant well, of how many"},
 		{"numbers", "of a value by item: the numbers that occur"},
 		{"of", "of a value by item: base64 of a varint for each item, which number it has, from 1; 0 is none"},
 	}},
@@ -257,6 +258,7 @@ var valueKeys = []struct {
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
 		{"completed", "the same for the end of a fire"},
+		{"followed", "of `" + jobtree.NodeFires + "`: jobs run after this one"},
 		{"values", "of an item's state: by key"},
 	}},
 }

@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// chained is jobs in Go that record their runs. Those of the job first take a while; one of
+// them fails.
+type chained struct {
+	mu    sync.Mutex
+	fails string // the run that does
+	ran   []string
+}
+
+func (c *chained) Run(_ context.Context, call job.Call) job.Outcome {
+	run := fmt.Sprintf("%s/%d %s", call.Config.Name, call.Item, call.Scheduled.UTC().Format("15:04"))
+	if call.Config.Name == "first" {
+		<-time.After(time.Duration(call.Item+1) * time.Second)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ran = append(c.ran, run)
+	if run == c.fails {
+		return job.Outcome{Verdict: job.Failure}
+	}
+	return job.Outcome{Verdict: job.OK}
+}
+
+// of returns the runs of a job so far, sorted.
+func (c *chained) of(name string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, run := range c.ran {
+		if strings.HasPrefix(run, name+"/") {
+			all = append(all, run)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+var (
+	first  = job.Config{Name: "first", Cron: "0 * * * * ?", Shards: 3}
+	second = job.Config{Name: "second", After: []string{"first"}, Shards: 2}
+	third  = job.Config{Name: "third", After: []string{"first", "second"}, Shards: 1}
+)
+
+// minute is the name of the n-th minute from now.
+func minute(n int) string {
+	return time.Now().Truncate(time.Minute).Add(time.Duration(n) * time.Minute).UTC().Format("15:04")
+}
+
+func TestJobsRunAfterOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		c := &chained{fails: "first/1 " + minute(2)}
+		var hosts []*Host
+		var stops []func() error
+		for _, id := range []job.InstanceID{"10.0.0.1@-@1", "10.0.0.2@-@1"} {
+			h, stop := start(t, Options{Registry: reg, Instance: id, Jobs: []job.Config{first, second, third}, Runner: c})
+			<-h.Ready()
+			hosts, stops = append(hosts, h), append(stops, stop)
+		}
+		one, two, three := minute(1), minute(2), minute(3)
+		time.Sleep(2*time.Minute + 30*time.Second)
+		synctest.Wait()
+		if got, want := c.of("second"), []string{"second/0 " + one, "second/1 " + one}; !slices.Equal(got, want) {
+			t.Errorf("after a run that failed the job has run %q, want %q", got, want)
+		}
+		for _, h := range hosts {
+			if s := h.Jobs()[1]; len(s.Troubles) != 1 || s.Troubles[0].Code != reason.AfterFailed {
+				t.Errorf("troubles %v, want one of the run that failed", s.Troubles)
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got, want := c.of("second"), []string{"second/0 " + one, "second/0 " + three, "second/1 " + one, "second/1 " + three}; !slices.Equal(got, want) {
+			t.Errorf("the job has run %q, want %q", got, want)
+		}
+		if got, want := c.of("third"), []string{"third/0 " + one, "third/0 " + three}; !slices.Equal(got, want) {
+			t.Errorf("the job after both has run %q, want %q", got, want)
+		}
+		if got := c.of("first"); !slices.Contains(got, "first/2 "+two) {
+			t.Errorf("the first job has run %q", got)
+		}
+		for _, s := range hosts[0].Jobs() {
+			if len(s.Troubles) > 0 {
+				t.Errorf("%s: troubles %v", s.Config.Name, s.Troubles)
+			}
+		}
+		for _, stop := range stops {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What ends well while no server of the next job is there waits for one, wherever the
+// members have gone that counted it.
+func TestJobsRunAfterOthersLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		c := &chained{}
+		run := func(id job.InstanceID, jobs ...job.Config) func() {
+			h, stop := start(t, Options{Registry: reg, Instance: id, Jobs: jobs, Runner: c})
+			<-h.Ready()
+			return func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		stopFirst, stopSecond := run("10.0.0.1@-@1", first), run("10.0.0.2@-@1", second)
+		one, two, three := minute(1), minute(2), minute(3)
+		time.Sleep(time.Minute + 30*time.Second)
+		stopSecond()
+		time.Sleep(2 * time.Minute)
+		stopFirst()
+		defer run("10.0.0.2@-@1", second)()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want := []string{"second/0 " + one, "second/0 " + two, "second/0 " + three, "second/1 " + one, "second/1 " + two, "second/1 " + three}
+		if got := c.of("second"); !slices.Equal(got, want) {
+			t.Errorf("the job has run %q, want %q", got, want)
+		}
+	})
+}
+
+// A job waits for one that is not there, and says so.
+func TestJobsRunAfterOthersThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, stop := start(t, Options{Registry: embedded.Memory(), Jobs: []job.Config{second}, Runner: &chained{}})
+		<-h.Ready()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := h.Jobs()[0]; len(s.Troubles) != 1 || s.Troubles[0].Code != reason.AfterGone {
+			t.Errorf("troubles %v, want that the job is not there", s.Troubles)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

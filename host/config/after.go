@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// order checks which jobs of the file run after which.
+type order struct {
+	*builder
+	names []string
+	jobs  map[string]*job.Config
+	seen  map[string]bool // jobs that were visited
+	path  []string        // from the first visited job to the present one, each after the next
+	depth map[string]int  // of each job of the path, from 1
+}
+
+func (b *builder) order() {
+	o := order{builder: b, jobs: map[string]*job.Config{}, seen: map[string]bool{}, depth: map[string]int{}}
+	for i := range b.file.Jobs {
+		c := &b.file.Jobs[i]
+		o.names, o.jobs[c.Name] = append(o.names, c.Name), c
+	}
+	for _, name := range o.names {
+		o.visit(name)
+	}
+}
+
+func (o *order) visit(name string) {
+	if o.seen[name] {
+		return
+	}
+	o.seen[name] = true
+	o.path = append(o.path, name)
+	o.depth[name] = len(o.path)
+	after := o.jobs[name].After
+	after = after[:min(len(after), job.MaxAfter)] // Validate reports more
+	for i, before := range after {
+		if before == name || slices.Contains(after[:i], before) {
+			continue // Validate reports it
+		}
+		if why := o.fault(before); !why.None() {
+			o.builder.fault(joinKey("jobs", name), "after", "["+strconv.Itoa(i)+"]", why)
+		} else if o.jobs[before] != nil {
+			o.visit(before)
+		}
+	}
+	o.path = o.path[:len(o.path)-1]
+	delete(o.depth, name)
+}
+
+// fault is why the present job cannot run after another.
+func (o *order) fault(before string) reason.Reason {
+	table := joinKey("jobs", before)
+	switch c, k := o.jobs[before], o.depth[before]; {
+	case k > 0:
+		return reason.Of(reason.AfterCycle, strings.Join(append(slices.Clone(o.path[k-1:]), before), " after "))
+	case c == nil && o.broken: // it may stand in what could not be read
+	case c == nil:
+		return meantOr(before, o.names, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
+	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"):
+		return reason.Of(reason.AfterManual, strconv.Quote(before))
+	}
+	return reason.Reason{}
+}

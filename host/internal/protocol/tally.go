@@ -1,0 +1,164 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Jobs may run after a job: once for each of its instants at which every item has ended
+// well. For them, if there are any, records and assignment count how the newest instants
+// ended. Counts only grow and are kept by the transactions that end runs, so no death of a
+// member loses one, and all who read them decide alike.
+
+// MaxTallies is how many of the newest instants a record counts.
+const MaxTallies = 32
+
+// Tally counts the items whose scheduled run of an instant has ended: how many ended well,
+// of how many that the job had.
+type Tally struct {
+	Instant  int64
+	Well, Of int
+}
+
+// withTallies adds up two lists, ascending by instant. The given ones stay as they are.
+func withTallies(all, more []Tally) []Tally {
+	if len(more) == 0 {
+		return all
+	}
+	both := slices.Concat(all, more)
+	slices.SortStableFunc(both, func(a, b Tally) int { return cmp.Compare(a.Instant, b.Instant) })
+	sums := both[:0]
+	for _, t := range both {
+		if n := len(sums); n > 0 && sums[n-1].Instant == t.Instant {
+			sums[n-1].Well, sums[n-1].Of = sums[n-1].Well+t.Well, max(sums[n-1].Of, t.Of)
+			continue
+		}
+		sums = append(sums, t)
+	}
+	return sums[max(0, len(sums)-MaxTallies):]
+}
+
+// tally counts a row, if it ends a scheduled run. A run that had nothing to do ended well.
+func (s *State) tally(d *RunsData, r *Row) {
+	if !s.view.Fires.Followed || r.Trigger != "" || r.Gap {
+		return
+	}
+	idle := r.State == Skipped && r.Begun != 0
+	if !final(r) && !idle {
+		return
+	}
+	t := Tally{Instant: r.Instant, Of: s.view.Assignment.Total}
+	if idle || r.State == Succeeded {
+		t.Well = 1
+	}
+	d.Tallies = withTallies(d.Tallies, []Tally{t})
+}
+
+// Ending is what became of an instant.
+type Ending struct {
+	Tally
+	Open bool // some item may still end well
+}
+
+// Good reports whether every item has ended well.
+func (e Ending) Good() bool { return e.Of > 0 && e.Well >= e.Of }
+
+// Endings are the newest instants of which runs have ended, ascending. A record that is
+// full has forgotten older ones, so these are left out.
+func (v *View) Endings() []Ending {
+	var sums []Tally
+	from := int64(0)
+	read := func(all []Tally) {
+		if sums = withTallies(sums, all); len(all) == MaxTallies {
+			from = max(from, all[0].Instant)
+		}
+	}
+	read(v.Assignment.Tallies)
+	for k := range v.Runs {
+		read(v.Runs[k].Tallies)
+	}
+	var ends []Ending
+	for _, t := range sums {
+		if t.Instant >= from {
+			e := Ending{Tally: t}
+			e.Open = !e.Good() && !v.over(t.Instant)
+			ends = append(ends, e)
+		}
+	}
+	return ends
+}
+
+// over: every item is accounted for at the instant, and no scheduled run of it, or of one
+// before it, goes on or waits.
+func (v *View) over(at int64) bool {
+	for i := range v.total() {
+		if v.last(i) < at {
+			return false
+		}
+	}
+	return v.ended(at)
+}
+
+// ended: no scheduled run of the instant, or of one before it, is open, pending, or
+// waits for a retry.
+func (v *View) ended(at int64) bool {
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].unfinished() {
+			if e.Trigger == "" && e.Instant <= at {
+				return false
+			}
+		}
+	}
+	for _, p := range v.Pending {
+		if !p.Foreign && p.Entry.Trigger == "" && p.Entry.Instant <= at {
+			return false
+		}
+	}
+	return true
+}
+
+// GoodIn are the instants at which every item of every one of the jobs has ended well,
+// ascending; none without jobs.
+func GoodIn(jobs []*View) []int64 {
+	var all []int64
+	for k, v := range jobs {
+		var good []int64
+		for _, e := range v.Endings() {
+			if e.Good() && (k == 0 || slices.Contains(all, e.Instant)) {
+				good = append(good, e.Instant)
+			}
+		}
+		all = good
+	}
+	return all
+}
+
+// Hinders is why jobs that run after this one do not run, or did not for its newest instant
+// that is over; none if they do.
+func (v *View) Hinders(name string) (why reason.Reason) {
+	switch {
+	case v.Config == nil:
+		return reason.Of(reason.AfterGone, strconv.Quote(name))
+	case v.Shared():
+		return reason.Of(reason.AfterShared, strconv.Quote(name))
+	}
+	for _, e := range v.Endings() {
+		switch {
+		case e.Good():
+			why = reason.Reason{}
+		case !e.Open:
+			why = NotWell(name, e)
+		}
+	}
+	return why
+}
+
+// NotWell says that a job has ended, and not well.
+func NotWell(name string, e Ending) reason.Reason {
+	at := time.UnixMilli(e.Instant).UTC().Format(time.RFC3339)
+	return reason.Of(reason.AfterFailed, strconv.Quote(name), at, strconv.Itoa(e.Well), strconv.Itoa(e.Of))
+}

@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Precedence is what the jobs before this one say of it.
+type Precedence struct {
+	Instants []int64         // at which all of them have ended well, ascending
+	Why      []reason.Reason // what is wrong with them, or with how they ended
+}
+
+// precedence follows the jobs before this one, for a member.
+type precedence struct {
+	names []string
+	end   context.CancelFunc // nil: there are no such jobs
+}
+
+// followBefore follows the jobs of the configuration in force.
+func (m *member) followBefore() {
+	names := m.effective.job.After
+	if slices.Equal(names, m.before.names) || m.Precede == nil {
+		return
+	}
+	if m.before.end != nil {
+		m.before.end()
+		m.troubles.clear(troubleAfter)
+		m.step(protocol.Preceded{Off: true})
+	}
+	m.before = &precedence{names: names}
+	if len(names) == 0 {
+		return
+	}
+	ctx, end := context.WithCancel(m.life.ctx)
+	before := m.before
+	before.end = end
+	m.step(protocol.Preceded{})
+	m.life.start(func() {
+		m.Precede(ctx, names, func(p Precedence) { m.inbox.put(precededMessage{before, p}) })
+	})
+}
+
+// preceded passes on what the jobs before this one say, unless others have taken their
+// place.
+func (m *member) preceded(msg precededMessage) {
+	if msg.by != m.before {
+		return
+	}
+	for _, why := range msg.Why {
+		if !slices.ContainsFunc(m.troubles.of(troubleAfter), func(r reason.Reason) bool { return r.Key() == why.Key() && r.String() == why.String() }) {
+			m.Log.Warn("the job waits for one before it", "reason", why.String(), "reason_code", why.Code)
+		}
+	}
+	m.troubles.because(troubleAfter, msg.Why)
+	m.step(protocol.Preceded{Instants: msg.Instants})
+}
