@@ -34,6 +34,7 @@ type listedJob struct {
 	State       string   `json:"state"`
 	Cron        string   `json:"cron,omitempty"`
 	CatchUp     string   `json:"catch_up,omitempty"`
+	After       []string `json:"after,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Shards      int      `json:"shards"`
 	Running     int      `json:"running"`
@@ -177,6 +178,7 @@ func jobOf(r *operator.JobReport) listedJob {
 	j.Pause = pausedOf(r)
 	if r.Config != nil {
 		j.Cron, j.Description, j.Shards, j.CatchUp = r.Config.Cron, r.Config.Description, r.Config.Shards, string(r.Config.CatchUp)
+		j.After = r.Config.After
 	}
 	for _, s := range r.Servers {
 		if s.Disabled {
@@ -294,7 +296,11 @@ func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error 
 		line("description", plain(j.Description))
 	}
 	if r.Config != nil {
-		line("cron", cmp.Or(plain(j.Cron), "manual"))
+		if len(j.After) > 0 {
+			line("after", plain(strings.Join(j.After, ", ")))
+		} else {
+			line("cron", cmp.Or(plain(j.Cron), "manual"))
+		}
 		if next := nextOf(r); next != "" {
 			line("next", next)
 		}

@@ -34,6 +34,7 @@ type configDocument struct {
 	TimeZone    string      `json:"timezone,omitempty"`
 	Except      []string    `json:"except,omitempty"`
 	Jitter      string      `json:"jitter,omitempty"`
+	After       []string    `json:"after,omitempty"` // jobs after which it runs
 	CatchUp     job.CatchUp `json:"catch_up,omitempty"`
 	Shards      int         `json:"shards"`
 	Description string      `json:"description,omitempty"`
@@ -49,7 +50,7 @@ func documentOf(r *operator.JobReport) jobDocument {
 		if c.Jitter > 0 {
 			jitter = c.Jitter.String()
 		}
-		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Except, jitter, c.CatchUp, c.Shards, c.Description, c.Strategy, c.StrategyModule}
+		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Except, jitter, c.After, c.CatchUp, c.Shards, c.Description, c.Strategy, c.StrategyModule}
 	}
 	d.Faults = orEmpty(d.Faults)
 	d.Blockers = orEmpty(d.Blockers)
@@ -73,7 +74,7 @@ func (d *jobDocument) report() *operator.JobReport {
 	if c := d.Config; c != nil {
 		jitter, _ := time.ParseDuration(c.Jitter) // none, if a server sends what is no time
 		r.Config = &job.Config{
-			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Except: c.Except, Jitter: jitter, CatchUp: c.CatchUp, Shards: c.Shards,
+			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Except: c.Except, Jitter: jitter, After: c.After, CatchUp: c.CatchUp, Shards: c.Shards,
 			Description: c.Description, Strategy: c.Strategy, StrategyModule: c.StrategyModule,
 		}
 	}

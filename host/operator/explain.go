@@ -87,8 +87,16 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	for k, it := range status.Items(v) {
 		f.items[k].Last = moment(it.Last) // instant or not, nothing before it is looked for any more
 	}
+	views, wrong, err := o.before(ctx, f.job)
+	if err != nil {
+		return nil, err
+	}
 	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: append(append([]reason.Reason{}, f.job.Faults...), f.job.Blockers...)}
+	e.Now = append(e.Now, wrong...)
 	f.plan(e)
+	if len(views) > 0 {
+		f.follow(e, views)
+	}
 	for _, kept := range keptRows(l, q.Job, v) {
 		f.rows[kept.Item] = append(f.rows[kept.Item], kept.Row)
 	}
@@ -138,7 +146,8 @@ type facts struct {
 	rows  map[int][]trace.Row // by item
 	deeds []AuditRow          // the newest first
 
-	excepted bool // the schedule lacks the instant only because of its day
+	excepted bool          // the schedule lacks the instant only because of its day
+	awaits   reason.Reason // why these have not ended well at the instant; none if they have, or there are none
 }
 
 // plan puts the instants of the schedule into an explanation.
@@ -197,7 +206,7 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 		x.Verdict, x.Until = Waits, it.Retry
 	case row != nil:
 	case !e.Due:
-		x.Verdict = NotDue
+		x.Verdict, x.Why = NotDue, f.awaits
 		if f.excepted {
 			x.Why = reason.Of(reason.DayExcepted)
 		}

@@ -285,7 +285,10 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.wholeReport(l, name, v), nil
+	r := o.wholeReport(l, name, v)
+	_, wrong, err := o.before(ctx, r)
+	r.Faults = append(r.Faults, wrong...)
+	return r, err
 }
 
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {

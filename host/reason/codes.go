@@ -114,6 +114,7 @@ const (
 	AfterShared                Code = "after_shared"
 	AfterUnread                Code = "after_unread"
 	AfterFailed                Code = "after_failed"
+	AfterAwaited               Code = "after_awaited"
 	ClockUnusable              Code = "clock_unusable"
 	ClockEarly                 Code = "clock_early"
 	ClockBehind                Code = "clock_behind"

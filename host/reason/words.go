@@ -108,6 +108,7 @@ var table = map[Code]entry{
 	AfterGone:                  {"this job runs after the job {job}, which is not in the registry; nothing begins until it is there", []string{"job"}},
 	AfterShared:                {"this job runs after the job {job}, which members of ElasticJob share: they do not record how its items end, so nothing begins until the last of them has gone", []string{"job"}},
 	AfterUnread:                {"this job runs after the job {job}, which cannot be read: {error}", []string{"job", "error"}},
+	AfterAwaited:               {"the job {job} has not ended well at this instant", []string{"job"}},
 	AfterFailed:                {"this job did not run for {instant}: of the job {job}, {well} of {items} items ended well then", []string{"job", "instant", "well", "items"}},
 	ForeignZoneless:            {words: "a member of ElasticJob shares this job, and the job names no time zone: ElasticJob fires in the zone of its process; no run begins here until timezone names that zone"},
 	ClockUnusable:              {"the server's clock differed from the registry's: it showed {server}, the registry's {registry}, and they may differ by {tolerance}; nothing begins here", []string{"server", "registry", "tolerance"}},
