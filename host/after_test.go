@@ -160,3 +160,31 @@ func TestJobsRunAfterOthersThatAreNotThere(t *testing.T) {
 		}
 	})
 }
+
+// What a job runs after can be changed while it runs.
+func TestJobsRunAfterOthersFromNowOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &chained{}
+		alone := second
+		alone.After, alone.Overwrite = nil, true
+		h, stop := start(t, Options{Registry: embedded.Memory(), Jobs: []job.Config{first, alone}, Runner: c})
+		<-h.Ready()
+		after := alone
+		after.After = second.After
+		one := minute(1)
+		for n, now := range []job.Config{after, alone} {
+			if err := h.Put(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute + 30*time.Second)
+			synctest.Wait()
+			if got, want := c.of("second"), []string{"second/0 " + one, "second/1 " + one}; !slices.Equal(got, want) {
+				t.Errorf("after %d changes the job has run %q, want %q", n+1, got, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
