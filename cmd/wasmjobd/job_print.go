@@ -137,30 +137,6 @@ type shownItem struct {
 	EndedMs   int64  `json:"last_end_unix_ms,omitempty"`
 }
 
-type listedServers struct {
-	Version int            `json:"version"`
-	Servers []listedServer `json:"servers"`
-}
-
-type listedServer struct {
-	Server   string `json:"server"`
-	State    string `json:"state"`
-	Jobs     int    `json:"jobs"`
-	Disabled int    `json:"disabled_jobs"`
-	Leads    int    `json:"leads"`
-	Items    int    `json:"items"`
-	Running  int    `json:"running"`
-	Drain    *drain `json:"drain,omitempty"`
-}
-
-// drain is what an operator said of a drained server.
-type drain struct {
-	By      string `json:"by,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Since   string `json:"since"`
-	SinceMs int64  `json:"since_unix_ms"`
-}
-
 func jobsOf(reports []operator.JobReport) listedJobs {
 	out := listedJobs{Version: 1, Jobs: []listedJob{}}
 	for i := range reports {
@@ -223,34 +199,6 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-func serversOf(servers []operator.ServerReport) listedServers {
-	out := listedServers{Version: 1, Servers: []listedServer{}}
-	for _, s := range servers {
-		one := listedServer{Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running}
-		if d := s.Drain; d != nil {
-			one.Drain = &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
-		}
-		out.Servers = append(out.Servers, one)
-	}
-	return out
-}
-
-func serverState(s operator.ServerReport) string {
-	switch {
-	case s.Members == 0 && s.Running > 0:
-		return "leaving"
-	case s.Members == 0:
-		return "down"
-	case s.Drain != nil && s.Running > 0:
-		return "draining"
-	case s.Drain != nil:
-		return "drained"
-	case s.Disabled >= s.Members:
-		return "disabled"
-	}
-	return "up"
-}
-
 func table(term *terminal, head string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, head)
@@ -269,14 +217,6 @@ func printJobs(term *terminal, jobs []operator.JobReport) error {
 	for i := range jobs {
 		j := jobOf(&jobs[i])
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\n", plain(j.Job), j.stateOf(), orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults), j.short())
-	}
-	return flush(w)
-}
-
-func printServers(term *terminal, all []operator.ServerReport) error {
-	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
-	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
 	}
 	return flush(w)
 }

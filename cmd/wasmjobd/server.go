@@ -170,3 +170,63 @@ func (r *reloader) reportDrain(d *operator.Drain) {
 		r.drained.Store(&text)
 	}
 }
+
+type listedServers struct {
+	Version int            `json:"version"`
+	Servers []listedServer `json:"servers"`
+}
+
+type listedServer struct {
+	Server   string `json:"server"`
+	State    string `json:"state"`
+	Jobs     int    `json:"jobs"`
+	Disabled int    `json:"disabled_jobs"`
+	Leads    int    `json:"leads"`
+	Items    int    `json:"items"`
+	Running  int    `json:"running"`
+	Drain    *drain `json:"drain,omitempty"`
+}
+
+// drain is what an operator said of a drained server.
+type drain struct {
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Since   string `json:"since"`
+	SinceMs int64  `json:"since_unix_ms"`
+}
+
+func serversOf(servers []operator.ServerReport) listedServers {
+	out := listedServers{Version: 1, Servers: []listedServer{}}
+	for _, s := range servers {
+		one := listedServer{Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running}
+		if d := s.Drain; d != nil {
+			one.Drain = &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
+		}
+		out.Servers = append(out.Servers, one)
+	}
+	return out
+}
+
+func serverState(s operator.ServerReport) string {
+	switch {
+	case s.Members == 0 && s.Running > 0:
+		return "leaving"
+	case s.Members == 0:
+		return "down"
+	case s.Drain != nil && s.Running > 0:
+		return "draining"
+	case s.Drain != nil:
+		return "drained"
+	case s.Disabled >= s.Members:
+		return "disabled"
+	}
+	return "up"
+}
+
+func printServers(term *terminal, all []operator.ServerReport) error {
+	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
+	for _, s := range all {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
+	}
+	return flush(w)
+}
