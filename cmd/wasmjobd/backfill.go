@@ -28,9 +28,10 @@ func backfillCommand(term *terminal) *cobra.Command {
 			"its instant, is told that instant, and has the cause backfill. They wait in the registry, whoever\n" +
 			"leads, owns the item or dies; also while the job is paused or the item disabled. A run of it that\n" +
 			"fails is tried again as the job says, until the item's next instant. Rows are looked up in the\n" +
-			"history of the server that is asked: the newest 1,000 of each item before --to. At most 1,000\n" +
-			"instants and 10,000 runs are one request. It is refused beside members of ElasticJob. --cancel gives\n" +
-			"up what waits; what runs goes on.",
+			"histories of all servers with --address, else in that of the configuration: the newest 1,000 of each\n" +
+			"item before --to. If one cannot be read, it is refused, as that may say that an instant has run;\n" +
+			"--force goes on without. At most 1,000 instants and 10,000 runs are one request. It is refused beside\n" +
+			"members of ElasticJob. --cancel gives up what waits; what runs goes on.",
 		Example: "  wasmjobd backfill report --from 2026-01-31T00:00:00Z --to 2026-02-01T00:00:00Z --dry-run\n  wasmjobd backfill report --cancel",
 	}
 	o.files = configFlag(c)
@@ -39,9 +40,10 @@ func backfillCommand(term *terminal) *cobra.Command {
 	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, as in 1,3")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "tell what would run, and why the rest would not, and ask for nothing")
 	c.Flags().StringVar(&r.Key, "key", "", "ask once for this idempotency `key` within a day, however often this is said")
+	c.Flags().BoolVar(&r.Force, "force", false, "also if the history of a server cannot be read")
 	c.Flags().BoolVar(&cancel, "cancel", false, "give up what waits")
 	c.MarkFlagsOneRequired("from", "cancel")
-	for _, flag := range []string{"from", "to", "dry-run", "key"} {
+	for _, flag := range []string{"from", "to", "dry-run", "key", "force"} {
 		c.MarkFlagsMutuallyExclusive("cancel", flag)
 	}
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")

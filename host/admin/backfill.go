@@ -18,6 +18,7 @@ type backfillBody struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 	Items []int     `json:"items"`
+	Force bool      `json:"force"`
 }
 
 // backfillDocument says what waits to begin late, or would.
@@ -32,7 +33,7 @@ func backfillRoutes(job string) []route {
 		{
 			method: http.MethodPost, path: job + ":backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
 			does: action{takes: reflect.TypeFor[backfillBody](), gives: reflect.TypeFor[backfillDocument](), status: http.StatusOK, reports: true, do: backfillJob},
-			says: "lets instants begin late that lie in [\"from\", \"to\") and were missed, as `backfill`: of all items, or of \"items\"; without \"to\", until now. It goes by the history of this server. " +
+			says: "lets instants begin late that lie in [\"from\", \"to\") and were missed, as `backfill`: of all items, or of \"items\"; without \"to\", until now. It goes by the histories of all servers, and is refused if one cannot be read, unless \"force\" is true. " +
 				"With \"dry_run\" the answer tells what would begin, and nothing does. With the same header `" + keyHeader + "` within a day nothing is asked for again, and the answer has \"again\"",
 			header: []parameter{keyParameter},
 		},
@@ -60,7 +61,8 @@ func backfillJob(r *request) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.op.Backfill(r.Context(), name, operator.BackfillRange{From: body.From, To: body.To, Items: body.Items, Key: key, DryRun: r.dry()})
+	r.recallAll()
+	b, err := r.op.Backfill(r.Context(), name, operator.BackfillRange{From: body.From, To: body.To, Items: body.Items, Key: key, DryRun: r.dry(), Force: body.Force})
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (c *Client) Backfill(ctx context.Context, name string, r operator.BackfillR
 	if err != nil {
 		return operator.Backfill{}, err
 	}
-	sent := map[string]any{"from": r.From, "to": r.To}
+	sent := map[string]any{"from": r.From, "to": r.To, "force": r.Force}
 	if len(r.Items) > 0 {
 		sent["items"] = r.Items
 	}

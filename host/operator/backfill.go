@@ -29,6 +29,8 @@ type BackfillRange struct {
 	Items    []int  // none: all
 	Key      string // an idempotency key, as of TriggerOnce; "": none
 	DryRun   bool   // only tell
+	// Force goes by the histories that can be read. Another one may say that an instant ran.
+	Force bool
 }
 
 // Backfill is what waits to begin late, or would.
@@ -178,7 +180,7 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	kept := keptRows(l, name, v)
 	runs := 0
 	for _, i := range items {
-		rows, err := o.rowsOf(ctx, name, i, r.To, kept)
+		rows, err := o.rowsOf(ctx, name, i, r, kept)
 		if err != nil {
 			return err
 		}
@@ -197,14 +199,14 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 }
 
 // rowsOf are the rows of an item, of the history and of the registry.
-func (o *Operator) rowsOf(ctx context.Context, name string, item int, upTo time.Time, kept []KeptRow) (rows []trace.Row, err error) {
+func (o *Operator) rowsOf(ctx context.Context, name string, item int, r BackfillRange, kept []KeptRow) (rows []trace.Row, err error) {
 	if o.history != nil {
 		var unread []string
-		if rows, unread, err = o.history(ctx, name, &item, upTo); err != nil {
+		if rows, unread, err = o.history(ctx, name, &item, r.To); err != nil {
 			return nil, failf(host.CodeOf(err), err, "%s job %s: read the history", verbBackfill.words, name)
 		}
-		if len(unread) > 0 { // one of them may have a row that the instant did run
-			return nil, failf(host.Unavailable, nil, "%s job %s: the history of %s cannot be read, and may say that something ran; try again, or when it is back", verbBackfill.words, name, strings.Join(unread, ", "))
+		if len(unread) > 0 && !r.Force {
+			return nil, failf(host.Unavailable, nil, "%s job %s: the history of %s cannot be read, and may say that something has run; try again when it can, or use --force", verbBackfill.words, name, strings.Join(unread, ", "))
 		}
 	}
 	for k := range kept {

@@ -172,6 +172,26 @@ func TestBackfillIsCancelled(t *testing.T) {
 	})
 }
 
+// A server that does not answer may have run an instant. Without its history nothing begins,
+// unless the operator says so.
+func TestBackfillWithoutAHistory(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		b.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
+			rows, _, err := b.rows.history(ctx, name, item, upTo)
+			return rows, []string{"10.0.0.9"}, err
+		})
+		r := BackfillRange{From: b.from, To: b.from.Add(2 * time.Minute), Items: []int{0}}
+		if _, err := b.Backfill(t.Context(), "j", r); !isCode(err, host.Unavailable) || !strings.Contains(err.Error(), "10.0.0.9") {
+			t.Errorf("a server is silent: %v", err)
+		}
+		r.Force = true
+		if plan, err := b.Backfill(t.Context(), "j", r); err != nil || len(plan.Items) != 1 {
+			t.Errorf("it does not matter: %+v, %v", plan, err)
+		}
+	})
+}
+
 func TestBackfillThatCannotBe(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
