@@ -103,7 +103,7 @@ func sent(t testing.TB, h http.Handler, method, path, from string, headers ...st
 	return w
 }
 
-var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{token}", "ci", "{digest}", strings.Repeat("0a", 32))
+var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{token}", "ci", "{digest}", strings.Repeat("0a", 32), "{version}", "report@1.4.0")
 
 // Without a token not even the absence of a path is told.
 func TestNobodyLearnsWithoutAToken(t *testing.T) {
