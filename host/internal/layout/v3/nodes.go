@@ -74,17 +74,22 @@ func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []regi
 	case asked && in.Request != 0:
 		return d.Unasked(j, in)
 	case asked:
-		return []registry.Op{{Kind: registry.Create, Path: request(j, in.ID), Data: []byte{}}}
+		return []registry.Op{
+			{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version},
+			{Kind: registry.Create, Path: request(j, in.ID), Data: []byte{}},
+		}
 	}
 	return []registry.Op{{Kind: registry.Delete, Path: request(j, in.ID), Version: registry.AnyVersion}}
 }
 
-// Unasked checks the request that was seen, or that there is none.
+// Unasked checks the request that was seen, or that there is none. The node of a request
+// outlives its instance, so that is checked, too.
 func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
+	ops := []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
 	if in.Request != 0 {
-		return []registry.Op{{Kind: registry.Check, Path: request(j, in.ID), Version: registry.AnyVersion}}
+		return append(ops, registry.Op{Kind: registry.Check, Path: request(j, in.ID), Version: registry.AnyVersion})
 	}
-	return []registry.Op{{Kind: registry.Absent, Path: request(j, in.ID)}}
+	return append(ops, registry.Op{Kind: registry.Absent, Path: request(j, in.ID)})
 }
 
 // Running marks with the id of the member. With failover the mark outlives the session,
