@@ -172,7 +172,7 @@ func (s *sweep) end(t *testing.T) {
 // covers checks that enough seeds have committed every mutation.
 func (s *sweep) covers(t *testing.T) {
 	t.Helper()
-	if s.at-s.begun < enoughSeeds {
+	if s.at-s.begun < enoughSeeds || *spelled != "" { // in other layouts there are neither foreign members nor definitions
 		return
 	}
 	if s.total.Exact == 0 {
