@@ -2,17 +2,20 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 )
 
 // maxListed is the limit of nodes that the error for a missing namespace lists.
 const maxListed = 10
 
 // Namespace returns an error of the code NotFound if the namespace is not in the
-// registry. The error lists the children of the deepest node of the path that exists.
+// registry. The error lists the children of the deepest node of the path that exists, but
+// those that hold the state of a cluster.
 func (o *Operator) Namespace(ctx context.Context) error {
 	there, siblings := "/", []string(nil)
 	for _, path := range append([]string{"/"}, layout.NewJob(o.namespace, "").Namespace()...) {
@@ -23,7 +26,7 @@ func (o *Operator) Namespace(ctx context.Context) error {
 		case !n.Exists:
 			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, listChildren(there, siblings))
 		}
-		there, siblings = path, n.Children
+		there, siblings = path, slices.DeleteFunc(slices.Clone(n.Children), func(name string) bool { return strings.HasSuffix(name, clustertree.Suffix) })
 	}
 	return nil
 }

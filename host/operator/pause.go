@@ -46,6 +46,9 @@ func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p pr
 	if t.For < 0 || t.For != 0 && !t.Until.IsZero() {
 		return p, failf(host.Invalid, nil, "%s: write a time from now, or when it ends", what)
 	}
+	if err := o.Namespace(ctx); err != nil { // it may be mistyped
+		return p, err
+	}
 	now, err := o.surelyNow(ctx)
 	if err != nil {
 		return p, readError(err, "%s: ask the registry for its time", what)
@@ -64,7 +67,8 @@ func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p pr
 	return p, nil
 }
 
-// surelyNow asks the registry for its time, again if there is no answer: asking changes nothing.
+// surelyNow asks the registry for its time, again if there is no answer: asking changes nothing,
+// but makes the root of the cluster's state.
 func (o *Operator) surelyNow(ctx context.Context) (now time.Time, err error) {
 	for try := 1; ; try++ {
 		if err = o.makeTree(ctx); err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -76,6 +77,9 @@ func TestListsSeePausesEnd(t *testing.T) {
 func TestPauseTermsAreBounded(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
+	if _, err := o.session.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/jobs"}); err != nil {
+		t.Fatal(err)
+	}
 	now := time.Now()
 	for what, terms := range map[string]PauseTerms{
 		"an end that has passed":   {Until: now},
