@@ -58,7 +58,7 @@ func rareMutants() []mutant {
 		{"begin: failover ignored", "an item that has a failover mark does not begin, also if no record shows its run", in("protocol.beginning.blocked", `it.Failover != ""`, "false"), script("take_begin_blocked")},
 		{"begin: marked, unmonitored", "an item that another session has marked does not begin, also while runs get no marks", in("protocol.beginning.blocked", "it.Marked()", "b.m.Monitor && it.Marked()"), script("begin_unmonitored_marked")},
 		{"take: marked, unmonitored", "nor is its pending run taken", in("protocol.facts.taking", "it.Marked()", "m.Monitor && it.Marked()"), script("take_unmonitored_marked")},
-		{"take: no failover mark", "a taken item is marked, so that a foreign owner does not begin it", without("jobtree.transaction.takeOver", "t.ephemeral(t.Item(_, MarkFailover), _)"), script("failover")},
+		{"take: no failover mark", "a taken item is marked, so that a foreign owner does not begin it", without("jobtree.transaction.taken", "t.ephemeral(t.Item(_, MarkFailover), _)"), script("failover")},
 		{"take: open elsewhere", "a pending run is not taken beside another run of its item that has no mark", in("protocol.facts.taking", "s.openElsewhere(_)", "false"), script("take_open_elsewhere")},
 		{"clocks: passed early", "what a schedule names as passed by a clock that is ahead begins when it has come", without("protocol.State.seePassed", "s.arrive(_)"), script("clock_ahead_changed")},
 		{"clocks: of the schedule before", "what waits for the registry's clock is forgotten with its schedule", without("protocol.State.followSchedule", "s.clock.early, s.clock.dropped = _, _"), script("clock_ahead_changed")},
