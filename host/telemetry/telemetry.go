@@ -104,7 +104,7 @@ func (s *Spans) Count(e *host.Event) {
 	if e.Kind != host.EventEnd {
 		return
 	}
-	ctx := context.WithValue(context.Background(), idsKey{}, s.idsOf(e))
+	ctx := context.WithValue(context.Background(), idsKey{}, s.idsOf(e)) //nolint:forbidigo // it has the ids and nothing else: nothing is waited for
 	_, span := s.tracer.Start(ctx, e.Config.Name, oteltrace.WithTimestamp(e.At.Add(-e.Outcome.Took)), oteltrace.WithSpanKind(oteltrace.SpanKindInternal), oteltrace.WithAttributes(
 		text("wasmjobd.namespace", s.o.Namespace), text("wasmjobd.job", e.Config.Name), attribute.Int("wasmjobd.item", e.Item),
 		text("wasmjobd.run", e.Run), attribute.Int("wasmjobd.attempt", e.Attempt), text("wasmjobd.cause", string(e.Cause)),
