@@ -20,7 +20,8 @@ import (
 // preceding follows the jobs after which one job runs. It only reads, but for the mark that
 // has their members count how instants end.
 type preceding struct {
-	notify func(runner.Precedence)
+	namespace string
+	notify    func(runner.Precedence)
 
 	mu    sync.Mutex // guards what follows
 	jobs  []*predecessor
@@ -30,9 +31,12 @@ type preceding struct {
 
 // predecessor is one of these jobs.
 type predecessor struct {
-	of     *preceding
-	name   string
-	layout layout.Layout
+	of   *preceding
+	name string
+	// named returns the layout that a file of this server names for the job; nil if none
+	// does. Then the job's tree shows it.
+	named  func() layout.Layout
+	layout layout.Layout // in which it is read at present
 	inbox  *session.Inbox
 	view   *protocol.View // guarded by the mu of preceding, as is why
 	why    reason.Reason  // why there is no view
@@ -42,9 +46,9 @@ type predecessor struct {
 // precede follows jobs until ctx ends. It calls notify when something has changed, from one
 // goroutine at a time.
 func (h *Host) precede(ctx context.Context, names []string, notify func(runner.Precedence)) {
-	p := &preceding{notify: notify}
+	p := &preceding{namespace: h.o.Namespace, notify: notify}
 	for _, name := range names {
-		p.jobs = append(p.jobs, &predecessor{of: p, name: name, layout: h.layoutOf(name), inbox: session.NewInbox()})
+		p.jobs = append(p.jobs, &predecessor{of: p, name: name, named: func() layout.Layout { return h.layoutNamed(name) }, layout: layout.NewJob(h.o.Namespace, name), inbox: session.NewInbox()})
 	}
 	var all sync.WaitGroup
 	for _, j := range p.jobs {
@@ -53,17 +57,17 @@ func (h *Host) precede(ctx context.Context, names []string, notify func(runner.P
 	all.Wait()
 }
 
-// layoutOf is the layout that the files of this server name for a job; they have every job
-// that another one runs after.
-func (h *Host) layoutOf(name string) layout.Layout {
+// layoutNamed is the layout that a file of this server names for a job; nil if none does, as
+// for jobs that were found in the registry.
+func (h *Host) layoutNamed(name string) layout.Layout {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, j := range h.jobs {
+	for _, j := range h.jobs[:h.owned()] {
 		if j.config.Name == name {
 			return layout.New(j.config.Layout, h.o.Namespace, name)
 		}
 	}
-	return layout.NewJob(h.o.Namespace, name)
+	return nil
 }
 
 // Event implements session.Listener.
@@ -89,18 +93,46 @@ func (j *predecessor) run(ctx context.Context, sessions *session.Server) {
 	}
 }
 
-// follow shows each view of the job until ctx or the session ends.
+// follow shows each view of the job until ctx or the session ends. It begins anew when the
+// job's tree shows another layout.
 func (j *predecessor) follow(ctx context.Context, s *session.Job) {
+	pauses := new(backoff.Backoff)
+	for ctx.Err() == nil && !j.ended {
+		l, err := j.choose(ctx, s)
+		if err != nil {
+			j.show(nil, err)
+			session.Sleep(ctx, pauses.Next())
+			continue
+		}
+		j.layout = l
+		j.followIn(ctx, s, pauses)
+	}
+}
+
+// choose returns the layout in which the job is to be read.
+func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout, error) {
+	if l := j.named(); l != nil {
+		return l, nil
+	}
+	return layout.Found(j.of.namespace, j.name, func(paths []string) ([]registry.Node, error) { return readEach(ctx, s, paths) })
+}
+
+// followIn shows each view of the job in its layout, until another one is to be chosen.
+func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *backoff.Backoff) {
 	w := follow.NewWatch(j.layout, j.layout.Endings())
 	w.Events = j.events
 	w.Read = func(paths []string) ([]registry.Node, error) { return readEach(ctx, s, paths) }
-	pauses := new(backoff.Backoff)
 	for ctx.Err() == nil && !j.ended {
 		v, again, err := w.Turn()
 		if v != nil {
-			pauses = new(backoff.Backoff)
+			*pauses = backoff.Backoff{}
 			j.show(v, nil)
 			err = j.mark(ctx, s, v)
+		}
+		if v != nil && v.Config == nil && err == nil {
+			if l, err := j.choose(ctx, s); err != nil || l != j.layout {
+				return
+			}
 		}
 		switch {
 		case ctx.Err() != nil || j.ended || again && err == nil:

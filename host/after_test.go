@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -187,4 +188,47 @@ func TestJobsRunAfterOthersFromNowOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A server that finds a job in the registry knows nothing of the one before it but what that
+// one's tree shows: it may have another layout, or a definition that this release cannot read.
+func TestJobsRunAfterOthersThatAreFound(t *testing.T) {
+	t.Parallel()
+	other := first
+	other.Layout = job.Layout3
+	for what, before := range map[string]job.Config{"layout 2.1": first, "layout 3": other} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, c := embedded.Memory(), &chained{}
+				_, stop := start(t, Options{Registry: reg, Instance: "10.0.0.1@-@1", Jobs: []job.Config{before, second}, Runner: c})
+				time.Sleep(10 * time.Second)
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				_, stop = start(t, Options{Registry: reg, Instance: "10.0.0.2@-@1", Discover: true, Runner: c})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := c.of("second"); len(got) != second.Shards {
+					t.Errorf("the job has run %q", got)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				o := newTool(t, reg)
+				_, module, _ := layout.NewJob(defaultNamespace, "first").Nodes()
+				o.set(module, `{"v":1,"newer":1}`)
+				o.close()
+				h, stop := start(t, Options{Registry: reg, Instance: "10.0.0.3@-@1", Discover: true, Runner: c})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := c.of("second"); len(h.Jobs()) == 0 || len(got) != second.Shards {
+					t.Errorf("the job has run %q, of %d jobs", got, len(h.Jobs()))
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
