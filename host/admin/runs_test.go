@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -99,5 +102,33 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 	w := answered(t, NewHandler(Options{Operate: onMemory}), http.MethodGet, "/api/v1/runs/report/0/1000", "", "")
 	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), codeNoRoute) {
 		t.Errorf("without a history: %d %s", w.Code, w.Body)
+	}
+}
+
+// A row goes from server to server whole: what one of them decides by it depends on all of
+// it, as a backfill does on the schedule of a gap.
+func TestRowsAreSentWhole(t *testing.T) {
+	t.Parallel()
+	row := trace.Row{
+		Job: "report", Item: 3, Run: "gap-60000", Attempt: 1, Instant: 60_000, Last: 120_000, Count: 2, Schedule: "0 * * * * ?",
+		Cause: trace.Schedule, State: trace.Missed, Reason: reason.Of(reason.JobPaused, "ann", "", "deploy"),
+		Instance: "10.0.0.1@-@1", TaskID: "report@-@3@-@READY@-@10.0.0.1@-@1", Start: 1, End: 2, Result: "r", Error: "e", Code: 4, HasCode: true,
+		Digest: "0a", Fence: 5, Fuel: 6, Succeeded: 7, Failed: 8, Metrics: `{"m":1}`, Log: "l", HasLog: true,
+	}
+	for i := range reflect.ValueOf(row).NumField() {
+		if reflect.ValueOf(row).Field(i).IsZero() {
+			t.Errorf("%s is not tried", reflect.TypeFor[trace.Row]().Field(i).Name)
+		}
+	}
+	text, err := json.Marshal(runOf(&row))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got runDocument
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(row, got.row(), cmp.AllowUnexported(reason.Reason{})); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -324,6 +324,14 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 	if !from.Before(to) {
 		return nil
 	}
+	if r.Schedule == "" { // of an older release
+		for _, t := range p.due {
+			if at := time.UnixMilli(t); !at.Before(from) && at.Before(to) {
+				why[t] = "its row does not say from which schedule it comes"
+			}
+		}
+		return nil
+	}
 	all, err := p.between(r.Schedule, from, to)
 	for _, t := range all {
 		if r.State == trace.Missed {
