@@ -48,7 +48,7 @@ func (b *beginning) after() {
 		t := s.oldestGood(i)
 		switch {
 		case t == 0:
-		case s.paused():
+		case s.paused(), s.view.cameInPause(t):
 			b.skip(i, t, s.view.Pause.Reason())
 		case s.view.item(i).Disabled:
 			b.skip(i, t, reason.Of(reason.ItemDisabled))
