@@ -73,13 +73,17 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 	if err == nil && len(r.Items) > 0 {
 		r.Items, err = askedItems(verbBackfill, name, r.Items)
 	}
+	var planned int32
 	if err == nil {
-		err = o.planBackfill(ctx, name, r, &b)
+		planned, err = o.planBackfill(ctx, name, r, &b)
 	}
 	if err != nil || r.DryRun {
 		return b, err
 	}
 	err = o.askBy(ctx, request{verb: verbBackfill, job: name, single: true, once: use, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+		if v.Assignment.Version != planned { // each request for a backfill changes it
+			return nil, deed{}, failf(host.Unavailable, nil, "%s job %s: another backfill was asked for, or items have moved, while the histories were read; ask again", verbBackfill.words, name)
+		}
 		queues, runs := o.queues(b.Items)
 		items := r.Items
 		if len(items) == 0 {
@@ -151,51 +155,51 @@ func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
 
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// planBackfill decides what of a range can run.
-func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRange, b *Backfill) error {
+// planBackfill decides what of a range can run, as long as the assignment has the version.
+func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRange, b *Backfill) (version int32, err error) {
 	if !r.From.Before(r.To) || r.From.Unix() < 0 || r.To.After(time.Now().Add(farAhead)) {
-		return failf(host.Invalid, nil, "%s job %s: nothing lies between %s and %s", verbBackfill.words, name, stampOf(r.From), stampOf(r.To))
+		return 0, failf(host.Invalid, nil, "%s job %s: nothing lies between %s and %s", verbBackfill.words, name, stampOf(r.From), stampOf(r.To))
 	}
 	v, l, err := o.editableView(ctx, verbBackfill.words, name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	items := r.Items
 	if len(items) == 0 {
 		items = indexes(min(v.Config.Total, len(v.Items)))
 	}
 	if len(items) > maxAsked {
-		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request; say which", verbBackfill.words, name, len(items), maxAsked)
+		return 0, failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request; say which", verbBackfill.words, name, len(items), maxAsked)
 	}
 	if why := whyNotByItem(v, r.Items, time.Now().UnixMilli()); r.DryRun && why != "" {
-		return failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
+		return 0, failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
 	}
 	p := &backfillPlan{name: name, r: r, view: v}
 	if c := o.report(l, name, v).Config; c != nil {
 		p.config = *c
 	}
 	if err := p.schedule(); err != nil {
-		return err
+		return 0, err
 	}
 	kept := keptRows(l, name, v)
 	runs := 0
 	for _, i := range items {
 		rows, err := o.rowsOf(ctx, name, i, r, kept)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		it, err := p.item(i, rows, b)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(it.Instants) > 0 {
 			b.Items = append(b.Items, it)
 		}
 		if runs += len(it.Instants); runs > maxBackfillRuns {
-			return failf(host.Invalid, nil, "%s job %s: these are more than the %d runs of one request; choose fewer items, or a shorter range", verbBackfill.words, name, maxBackfillRuns)
+			return 0, failf(host.Invalid, nil, "%s job %s: these are more than the %d runs of one request; choose fewer items, or a shorter range", verbBackfill.words, name, maxBackfillRuns)
 		}
 	}
-	return nil
+	return v.Assignment.Version, nil
 }
 
 // rowsOf are the rows of an item, of the history and of the registry.

@@ -192,6 +192,33 @@ func TestBackfillWithoutAHistory(t *testing.T) {
 	})
 }
 
+// Two operators plan the same at once, and it runs once.
+func TestBackfillIsPlannedAnew(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		r := BackfillRange{From: b.from, To: b.from.Add(2 * time.Minute), Items: []int{0}}
+		other, plan := false, 0
+		b.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
+			rows, _, err := b.rows.history(ctx, name, item, upTo)
+			if !other { // whoever reads first is overtaken
+				other = true
+				done, err := b.Backfill(ctx, name, r)
+				if plan = len(done.Items); err != nil {
+					t.Error(err)
+				}
+				b.wait(10 * time.Second)
+			}
+			return rows, nil, err
+		})
+		if _, err := b.Backfill(t.Context(), "j", r); plan != 1 || !isCode(err, host.Unavailable) {
+			t.Errorf("the one is answered %v, the other has %d items", err, plan)
+		}
+		if seen := b.seen(); len(seen) != 2 {
+			t.Errorf("there were %q", seen)
+		}
+	})
+}
+
 func TestBackfillThatCannotBe(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
