@@ -71,8 +71,12 @@ func askError(what, name string, err error) error {
 	return failf(CodeOf(err), err, "%s job %s", what, name)
 }
 
-// CodeOf returns the code of an error of a registry, or of the loop of a job.
+// CodeOf returns the code of an error: its own, or that of an error of a registry, or of the
+// loop of a job.
 func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
 	var refusal *runner.Refusal
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, registry.ErrConflict), errors.Is(err, registry.ErrTooLarge):
