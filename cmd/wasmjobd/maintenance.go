@@ -95,6 +95,9 @@ func (o *operatorVerb) maintenance(ctx context.Context, do func(context.Context,
 		if len(m.Paused) > 0 {
 			o.term.printf("paused: %s\n", plainUpTo(sentenceLimit, strings.Join(m.Paused, ", ")))
 		}
+		if len(m.NotPaused) > 0 {
+			o.term.printf("not paused, as no server of ours has run them, or they are gone: %s\n", plainUpTo(sentenceLimit, strings.Join(m.NotPaused, ", ")))
+		}
 		return nil
 	})
 }

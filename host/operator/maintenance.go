@@ -20,6 +20,9 @@ type Maintenance struct {
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	Paused []string  `json:"paused"` // jobs, by name
+	// NotPaused are jobs that it was to pause, and that no server of ours has run, or that are
+	// gone.
+	NotPaused []string `json:"not_paused,omitempty"`
 }
 
 // MaintenanceTerms are what is said of a maintenance.
@@ -90,12 +93,20 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	if err != nil {
 		return nil, err
 	}
+	begun := maintenanceOf(&m)
+	begun.Paused = []string{}
 	for _, name := range m.Paused {
-		if err := o.ask(ctx, verbStart, name, protocol.AskPause{Paused: true, Pause: p}); err != nil {
+		err := o.ask(ctx, verbStart, name, protocol.AskPause{Paused: true, Pause: p})
+		switch {
+		case err == nil:
+			begun.Paused = append(begun.Paused, name)
+		case isCode(err, host.NotFound) || isCode(err, host.Refused):
+			begun.NotPaused = append(begun.NotPaused, name)
+		default:
 			return nil, failf(host.CodeOf(err), err, "the maintenance goes on, but not all its jobs are paused: end it, and start it again")
 		}
 	}
-	return maintenanceOf(&m), nil
+	return begun, nil
 }
 
 // maintained are the jobs that a maintenance pauses: those that are not paused already.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -99,4 +100,30 @@ func TestMaintenanceSilencesAll(t *testing.T) {
 	if !all.Silenced("j", 1) || all.Silenced("j", 2) {
 		t.Error("it is not silent until its end")
 	}
+}
+
+// A job that no server of ours has run cannot be paused. The others are all the same.
+func TestMaintenanceOfAllJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		jobs := []job.Config{{Name: "zz", Cron: "0 * * * * ?", Shards: 1}}
+		o := operate(t, reg)
+		javatest.Write(t, o.session, javatest.Config(nil))
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Jobs: jobs, Runner: host.Func(fine)})
+		<-h.Ready()
+		m, err := o.StartMaintenance(t.Context(), MaintenanceTerms{For: time.Hour, All: true})
+		if err != nil || !slices.Equal(m.Paused, []string{"zz"}) || !slices.Equal(m.NotPaused, []string{javatest.Name}) {
+			t.Errorf("%v: %+v", err, m)
+		}
+		if m, err = o.EndMaintenance(t.Context()); err != nil {
+			t.Errorf("%v: %+v", err, m)
+		}
+		if r, err := o.Job(t.Context(), "zz"); err != nil || r.Paused {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
