@@ -114,18 +114,30 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// awaitDrained waits until nothing runs on the servers at an address, and they have no items.
+// idleLooks is how often in a row nothing runs before it counts that items are left.
+const idleLooks = 10
+
+// awaitDrained waits until nothing runs on the servers at an address, and nothing can begin: they
+// have no items, or none began for a while. Where no other server can have the items, they stay.
 func awaitDrained(ctx context.Context, op cluster, ip string) error {
 	again := time.NewTicker(followPause)
 	defer again.Stop()
-	for {
+	for idle := 0; ; {
 		all, err := op.Servers(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		k := slices.IndexFunc(all, func(s operator.ServerReport) bool { return s.IP == ip })
-		if err == nil && (k < 0 || all[k].Running == 0) {
+		switch {
+		case err != nil: // ctx has ended
+		case k < 0 || all[k].Running == 0 && all[k].Items == 0:
 			return nil
+		case all[k].Running > 0:
+			idle = 0
+		default:
+			if idle++; idle == idleLooks {
+				return nil
+			}
 		}
 		select {
 		case <-again.C:
