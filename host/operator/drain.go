@@ -98,29 +98,35 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 }
 
 // Undrain gives the servers at an address items again, of all jobs but those for which they were
-// disabled before the drain.
+// disabled before the drain. If it is interrupted, it goes on when it is said again.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
 	var kept []string
 	what, sent := "undrain server "+ip, false
-	err = o.changeDrains(ctx, what, deed{verb: "server undrain", detail: "server=" + ip, before: "drained"}, func(all *clustertree.Drains) error {
-		d := all.Find(ip)
-		if d == nil && !sent {
+	d := deed{verb: "server undrain", detail: "server=" + ip, before: "drained"}
+	err = o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
+		is := all.Find(ip)
+		if is == nil && !sent {
 			return failf(host.NotFound, nil, "server %s is not drained", ip)
 		}
-		if d != nil {
-			kept = d.Kept
+		if is != nil {
+			kept, is.Ending = is.Kept, true
 		}
-		sent = true // a try without an answer may have ended it
-		all.Remove(ip)
+		sent = true // after a try without an answer somebody else may have ended it
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	if set, unread, err = o.switchServers(ctx, ip, false, kept); err != nil {
-		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: say server enable", ip)
+		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: undrain it again", ip)
 	}
-	return set, unread, nil
+	d.unaudited = true // the row is there
+	return set, unread, o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
+		if is := all.Find(ip); is != nil && is.Ending {
+			all.Remove(ip)
+		}
+		return nil
+	})
 }
 
 // jobsNow lists the jobs as the registry has them by now.
@@ -245,6 +251,9 @@ func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(
 			return err
 		}
 		d := all.Find(ip)
+		if d != nil && d.Ending {
+			d = nil
+		}
 		report(drainOf(d))
 		joined := again.C
 		if d == nil {

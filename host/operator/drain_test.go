@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -64,6 +65,13 @@ func TestDrain(t *testing.T) {
 			t.Errorf("%v: the later job is %+v", err, r)
 		}
 
+		// An undrain is interrupted after its first word, and said again.
+		if err := o.changeDrains(t.Context(), "test", deed{verb: "test"}, func(all *clustertree.Drains) error {
+			all.Find(ip).Ending = true
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
 		set, _, err := o.Undrain(t.Context(), ip)
 		if err != nil || !slices.Equal(set, []string{"a", "c"}) {
 			t.Errorf("undrained for %v: %v", set, err)

@@ -29,6 +29,8 @@ type Drain struct {
 	Since  int64  `json:"since"`
 	// Kept are the jobs for which the server was disabled before, and stays so after.
 	Kept []string `json:"kept,omitempty"`
+	// Ending: the server is being enabled again. When it is for all other jobs, the drain goes.
+	Ending bool `json:"ending,omitempty"`
 }
 
 // DecodeDrains reads the value of the node; no value is none.

@@ -246,6 +246,7 @@ var valueKeys = []struct {
 		{"drains", "at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
 		{"server", "address"},
 		{"kept", "jobs for which the server was disabled before, and stays so after"},
+		{"ending", "the server is being enabled again"},
 	}},
 	{"`" + clustertree.NodeVersions + "`", [][2]string{
 		{"versions", "at most " + strconv.Itoa(clustertree.MaxVersions) + ", ascending by `name` and `version`"},
