@@ -24,13 +24,14 @@ func namedMutants() []mutant {
 // with the name of a script have one in rare_mutants_test.go of overlay.
 func unnoticed() map[string]string {
 	return map[string]string{
-		"clear-processing": "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
-		"join-round":       "no simulated job has foreign listeners; guarantee.txt",
-		"take/records":     "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
-		"begin/records":    "as take/records",
-		"begin/joins":      "a new member has to take the run and end it besides; begin_joined.txt",
-		"adopt/joins":      "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
-		"record-taken":     "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
+		"clear-processing":     "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
+		"join-round":           "no simulated job has foreign listeners; guarantee.txt",
+		"take/records":         "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
+		"begin/records":        "as take/records",
+		"begin/joins":          "a new member has to take the run and end it besides; begin_joined.txt",
+		"adopt/joins":          "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
+		"request-trigger/gone": "requests have nodes of their own in layout 3 alone, which plays no mutants; TestRequestsOfTheirOwn",
+		"record-taken":         "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "every other writer of the assignment also sets a record or deletes the seal; both are checked",
 		"reclaim-foreign/epoch":   "every other writer of the assignment also sets a record that is checked",

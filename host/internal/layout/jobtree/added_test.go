@@ -131,10 +131,13 @@ func TestRequestsOfTheirOwn(t *testing.T) {
 		t.Errorf("who joins with that id does %+v", op)
 	}
 	ops := j.Encode(protocol.RequestTrigger{To: []job.InstanceID{alive}}, v)
-	if op := ops[0]; op.Kind != registry.Delete || op.Path != "/n/j/trigger/"+gone {
-		t.Errorf("it begins with %+v", op)
+	if op := ops[0]; op.Kind != registry.Absent || op.Path != "/n/j/instances/"+gone {
+		t.Errorf("it begins with %+v: who has come back may have been asked since", op)
 	}
-	if op := ops[1]; op.Kind != registry.Create || op.Path != "/n/j/trigger" {
+	if op := ops[1]; op.Kind != registry.Delete || op.Path != "/n/j/trigger/"+gone {
+		t.Errorf("it goes on with %+v", op)
+	}
+	if op := ops[2]; op.Kind != registry.Create || op.Path != "/n/j/trigger" {
 		t.Errorf("it goes on with %+v", op)
 	}
 	d.Apply("/n/j/trigger/"+alive, registry.Node{})

@@ -50,6 +50,7 @@ func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 // requestAll asks instances to begin. Requests to members that are gone go.
 func (t *transaction) requestAll(to []job.InstanceID) {
 	for _, id := range t.v.Unanswered {
+		t.fenced("request-trigger/gone", registry.Op{Kind: registry.Absent, Path: t.Instance(id)}) // or it has come back, and was asked since
 		t.delete(t.at(NodeTrigger)+"/"+string(id), registry.AnyVersion)
 	}
 	if t.added != nil && t.added.Trigger {
