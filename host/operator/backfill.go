@@ -77,9 +77,6 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 		return b, err
 	}
 	err = o.askBy(ctx, request{verb: verbBackfill, job: name, single: true, once: use, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
-		if v.Assignment.Version != planned { // each request for a backfill changes it
-			return nil, deed{}, failf(host.Unavailable, nil, "%s job %s: another backfill was asked for, or items have moved, while the histories were read; ask again", verbBackfill.words, name)
-		}
 		queues, runs := o.queues(b.Items)
 		items := r.Items
 		if len(items) == 0 {
@@ -89,6 +86,9 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 		}
 		if why := whyNotBackfilled(v, items, &b); why != "" {
 			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
+		}
+		if v.Assignment.Version != planned { // each request for a backfill changes it
+			return nil, deed{}, failf(host.Unavailable, nil, "%s job %s: another backfill was asked for, or items have moved, while the histories were read; ask again", verbBackfill.words, name)
 		}
 		detail := fmt.Sprintf("from=%s to=%s runs=%d items=%s", stampOf(r.From), stampOf(r.To), runs, itemsText(items))
 		return protocol.AskBackfill{Queues: queues}, deed{detail: detail}, nil
