@@ -42,7 +42,7 @@ func rareMutants() []mutant {
 		{"backfill: asked for twice", "what waits for an item is not replaced", in("protocol.AskBackfill.put", "v.backfill(_) != nil", "false"), script("ask_backfill")},
 		{"after: retry overtaken", "a run that is to be tried again comes before the next instant of the jobs before it", in("protocol.beginning.after", "s.retrying(_)", "false"), script("after_retry")},
 		{"after: pending overtaken", "so does one that waits for a taker", in("protocol.beginning.after", "s.view.pending(_) != nil", "false"), script("after_taken")},
-		{"after: paused", "a paused job does not begin what the jobs before it have ended", in("protocol.beginning.after", "s.paused()", "false"), script("after_paused")},
+		{"after: paused", "a paused job does not begin what the jobs before it have ended", in("protocol.beginning.after", "s.paused()", "false"), script("after_pause_over")},
 		{"after: pause that is over", "nor what came during a pause that is over", in("protocol.beginning.after", "s.view.cameInPause(_)", "false"), script("after_pause_over")},
 		{"after: disabled item", "nor does a disabled item", in("protocol.beginning.after", "s.view.item(_).Disabled", "false"), script("after_paused")},
 		{"after: beside foreign members", "beside foreign members a job does not run after others", in("protocol.beginning.after", "!s.company.ours()", "false"), script("after_foreign")},
