@@ -49,6 +49,10 @@ func (s *State) seeSchedule() {
 	if c == nil {
 		return
 	}
+	since := s.now
+	if len(s.schedule.known) == 0 { // it may have changed while no server was there
+		since = min(s.now, s.view.ConfigModifiedAt)
+	}
 	s.schedule.known = joined(s.schedule.known, s.view.Assignment.Schedules)
 	for k := range s.view.Runs {
 		s.schedule.known = joined(s.schedule.known, s.view.Runs[k].Schedules)
@@ -57,7 +61,7 @@ func (s *State) seeSchedule() {
 	case n == 0:
 		s.schedule.known = []Schedule{{s.view.ConfigModified, s.now, cron}}
 	case s.schedule.known[n-1].Cron != cron:
-		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), s.now, cron}})
+		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), since, cron}})
 	}
 }
 

@@ -26,9 +26,11 @@ type View struct {
 	// begins then.
 	ConfigFault   string
 	ConfigVersion Version
-	// ConfigModified is the revision of its last set, ConfigSets how many there were.
-	ConfigModified int64
-	ConfigSets     int32
+	// ConfigModified is the revision of its last set, ConfigModifiedAt the time by the
+	// registry's clock, in ms, and ConfigSets how many there were.
+	ConfigModified   int64
+	ConfigModifiedAt int64
+	ConfigSets       int32
 	// HasModule: the module's node is there, so a server of ours has defined the job.
 	HasModule     bool
 	ModuleVersion Version

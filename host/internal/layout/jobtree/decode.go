@@ -163,7 +163,8 @@ func (d *Decoder) configured(n registry.Node) {
 	if d.own != nil {
 		d.own.config, root = n, d.own.root
 	}
-	v.ConfigVersion, v.ConfigModified, v.ConfigSets = d.j.dialect.Version(root, n), n.Stat.Modified, n.Stat.Version
+	v.ConfigVersion = d.j.dialect.Version(root, n)
+	v.ConfigModified, v.ConfigModifiedAt, v.ConfigSets = n.Stat.Modified, n.Stat.ModifiedAt.UnixMilli(), n.Stat.Version
 	v.Definition.Config = spelling.Spelled(d.j.dialect.Text(root, n))
 	c, err := d.j.decodeConfig(root, n)
 	d.faults.set(NodeConfig, err)
