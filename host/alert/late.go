@@ -75,7 +75,7 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 // late returns the items that have not ended what began at an instant or before, and
 // whether the job is late by that. What an operator has stopped is not.
 func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
-	if r.Paused || r.State == "disabled" {
+	if r.Paused || r.EndedPause.Has(instant) || r.State == "disabled" {
 		return nil, false
 	}
 	for i := range r.Items {

@@ -261,16 +261,18 @@ func TestLateItems(t *testing.T) {
 		r    operator.JobReport
 		late bool
 	}{
-		"ended":         {with(func(*operator.ItemReport) {}), false},
-		"not begun":     {with(func(x *operator.ItemReport) { x.Last = before }), true},
-		"running":       {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
-		"the next one":  {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
-		"a trigger":     {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
-		"to be retried": {with(func(x *operator.ItemReport) { x.Retry = after }), true},
-		"disabled item": {with(func(x *operator.ItemReport) { x.Last, x.Disabled = before, true }), false},
-		"no item":       {operator.JobReport{}, true},
-		"paused":        {operator.JobReport{Paused: true}, false},
-		"disabled":      {operator.JobReport{State: "disabled"}, false},
+		"ended":                        {with(func(*operator.ItemReport) {}), false},
+		"not begun":                    {with(func(x *operator.ItemReport) { x.Last = before }), true},
+		"running":                      {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
+		"the next one":                 {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
+		"a trigger":                    {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
+		"to be retried":                {with(func(x *operator.ItemReport) { x.Retry = after }), true},
+		"disabled item":                {with(func(x *operator.ItemReport) { x.Last, x.Disabled = before, true }), false},
+		"no item":                      {operator.JobReport{}, true},
+		"paused":                       {operator.JobReport{Paused: true}, false},
+		"disabled":                     {operator.JobReport{State: "disabled"}, false},
+		"came in a pause that is over": {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: after}}, false},
+		"came as a pause ended":        {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: at}}, true},
 	} {
 		if _, is := late(&tt.r, at); is != tt.late {
 			t.Errorf("%s: %v", name, is)

@@ -216,7 +216,7 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 		x.Verdict, x.Server = NoRow, it.Owner
 	default:
 		x.Verdict = NotBegun
-		f.obstacle(it, &x)
+		f.obstacle(e.At, it, &x)
 	}
 	return x
 }
@@ -248,8 +248,8 @@ func (x *Explained) ofRow(r *trace.Row) {
 	}
 }
 
-// obstacle says what keeps an item from beginning now.
-func (f *facts) obstacle(it *ItemReport, x *Explained) {
+// obstacle says what keeps an item from beginning now, or kept it when the instant came.
+func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 	j := f.job
 	switch {
 	case j.Config == nil && len(j.Faults) > 0:
@@ -262,6 +262,9 @@ func (f *facts) obstacle(it *ItemReport, x *Explained) {
 		if p.Since.IsZero() { // a release that did not write it
 			x.Since = f.since("job pause", "")
 		}
+	case j.EndedPause.Has(at):
+		p := j.EndedPause
+		x.Why, x.Since, x.Until = p.reason(), p.Since, p.Until
 	case it == nil:
 		x.Why = reason.Of(reason.ReshardAwaited)
 	case it.Disabled:

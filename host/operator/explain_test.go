@@ -51,6 +51,12 @@ func TestExplain(t *testing.T) {
 		{name: "paused", change: func(j *JobReport, _ *ItemReport) { j.Paused = true }, deeds: []AuditRow{
 			{Verb: "job resume", At: at}, {Verb: "job pause", At: before}, {Verb: "job pause", At: before.Add(-time.Hour)},
 		}, verdict: NotBegun, why: reason.JobPaused, since: before},
+		{name: "in a pause that is over", change: func(j *JobReport, _ *ItemReport) {
+			j.EndedPause = PauseReport{Since: before, Until: at.Add(time.Minute)}
+		}, verdict: NotBegun, why: reason.JobPaused, since: before},
+		{name: "when a pause ended", change: func(j *JobReport, _ *ItemReport) {
+			j.EndedPause = PauseReport{Since: before, Until: at}
+		}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
 		{name: "disabled item", change: func(_ *JobReport, it *ItemReport) { it.Disabled = true }, deeds: []AuditRow{
 			{Verb: "job disable", Detail: "item=1", At: at}, {Verb: "job disable", Detail: "item=0", At: before},
 		}, verdict: NotBegun, why: reason.ItemDisabled, since: before},

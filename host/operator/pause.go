@@ -99,6 +99,11 @@ func pauseReport(p protocol.Pause) PauseReport {
 	return PauseReport{By: p.By, Why: p.Why, Since: moment(p.Since), Until: moment(p.Until)}
 }
 
+// Has reports whether an instant came during the pause. None did if there is no pause.
+func (p *PauseReport) Has(at time.Time) bool {
+	return at.Before(p.Until) && !at.Before(p.Since)
+}
+
 // reason is why nothing begins meanwhile.
 func (p *PauseReport) reason() reason.Reason {
 	q := protocol.Pause{By: p.By, Why: p.Why}

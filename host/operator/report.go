@@ -38,9 +38,11 @@ type JobReport struct {
 	// Blockers are the reasons why servers of ours do not run it.
 	Blockers []reason.Reason `json:"blockers"`
 
-	Leader     job.InstanceID `json:"leader,omitempty"` // "": no leader
-	Paused     bool           `json:"paused"`
-	Pause      PauseReport    `json:"pause,omitzero"`
+	Leader job.InstanceID `json:"leader,omitempty"` // "": no leader
+	Paused bool           `json:"paused"`
+	Pause  PauseReport    `json:"pause,omitzero"`
+	// EndedPause is the newest pause if it is over by itself and nobody has resumed the job since.
+	EndedPause PauseReport    `json:"ended_pause,omitzero"`
 	Resharding bool           `json:"resharding"` // a reshard is pending
 	Members    []MemberReport `json:"members"`
 	// Leaving are servers that were told to end the job and whose runs have not ended.
@@ -295,8 +297,11 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	now := status.Of(v, time.Now().UnixMilli())
 	config, module := l.Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
-	if now.Paused {
+	switch {
+	case now.Paused:
 		r.Pause = pauseReport(v.Pause)
+	case v.Paused:
+		r.EndedPause = pauseReport(v.Pause)
 	}
 	r.Config = definition.JobOf(name, config, module)
 	for _, s := range v.Servers {
