@@ -90,7 +90,7 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.h.fail(w, r, refuse(http.StatusMisdirectedRequest, codeWrongHost, fmt.Sprintf("%.128q is not the name of this server; use 127.0.0.1 or localhost", r.Host)))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), timeFor(r))
 	defer cancel()
 	places := b.places
 	if isOpen(r.URL.Path) {
@@ -105,4 +105,13 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.h.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// timeFor is the limit for the work for a request. An upload has to come first, and is
+// examined.
+func timeFor(r *http.Request) time.Duration {
+	if r.Method == http.MethodPost && r.URL.Path == modulesPath {
+		return uploadTimeout + examiningTimeout
+	}
+	return workTimeout
 }

@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// An upload on a slow line, of a module that takes long to compile, is answered, although the
+// work for other requests has ended by then.
+func TestUploadTakesItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		h := NewHandler(Options{
+			Operate: onMemory, Keep: func(io.Reader, string, host.Signing) error { return nil },
+			Push: &operator.Push{Examine: func(ctx context.Context, _ []byte) (found guest.Examination, err error) {
+				time.Sleep(2 * workTimeout)
+				found.Runs = true
+				return found, ctx.Err()
+			}},
+		})
+		ended := make(chan error, 1)
+		go func() { ended <- Serve(ctx, p, h) }()
+		c, begun := p.call(), time.Now()
+		send := func(text string) {
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send("POST " + modulesPath + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/wasm\r\nContent-Length: 2\r\n\r\na")
+		time.Sleep(2 * workTimeout)
+		send("b")
+		text, err := io.ReadAll(c)
+		if took := time.Since(begun); err != nil || took != 4*workTimeout || !bytes.HasPrefix(text, []byte("HTTP/1.1 200 ")) {
+			t.Errorf("after %s: %s, %v", took, text, err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
