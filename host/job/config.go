@@ -80,7 +80,7 @@ type Config struct {
 	OnRegistryLoss OnRegistryLoss
 	// MaxClockSkew is how much the clock of a server may differ from the registry's, as
 	// ElasticJob's maxTimeDiffSeconds. Negative is no check, which is the default of
-	// jobs.toml. 0, as where it is left out, is a bound as well: clocks have to agree.
+	// jobs.toml. 0, as where it is left out, is a bound as well: less than one second.
 	MaxClockSkew   time.Duration
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none

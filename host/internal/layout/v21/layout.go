@@ -62,12 +62,8 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	if cron == ManualCron {
 		cron = ""
 	}
-	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
-	if c.MaxTimeDiffSeconds == 0 {
-		skew = 1 // the strictest
-	}
 	return protocol.Config{
-		MaxSkew: skew,
+		MaxSkew: spelling.MaxSkew(c.MaxTimeDiffSeconds),
 		Total:   int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
 		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,

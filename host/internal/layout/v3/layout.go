@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -96,12 +97,8 @@ func (dialect) Update(text []byte, of definition.Config) ([]byte, error) {
 
 func (dialect) Rules(read definition.Config) protocol.Config {
 	c := read.(Config)
-	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
-	if c.MaxTimeDiffSeconds == 0 {
-		skew = 1 // the strictest
-	}
 	return protocol.Config{
-		MaxSkew: skew,
+		MaxSkew: spelling.MaxSkew(c.MaxTimeDiffSeconds),
 		Total:   int(c.ShardingTotalCount), Cron: c.Cron, Strategy: c.JobShardingStrategyType,
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
 		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
