@@ -208,6 +208,7 @@ const (
 	LeaderChanged          Code = "leader_changed"
 	OperatorPaused         Code = "operator_paused"
 	OperatorResumed        Code = "operator_resumed"
+	PauseOver              Code = "pause_over"
 	OperatorDisabledItem   Code = "operator_disabled_item"
 	OperatorEnabledItem    Code = "operator_enabled_item"
 	OperatorDisabledServer Code = "operator_disabled_server"

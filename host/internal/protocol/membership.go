@@ -35,6 +35,7 @@ func (s *State) observe(p *Plan) {
 	s.seeSchedule()
 	s.seeTotal()
 	s.followSchedule(p)
+	s.reportPauseOver(p)
 	if c := v.Config; c != nil && c.ReconcileEvery > 0 && s.self != "" && s.now >= s.timers.reread+c.ReconcileEvery {
 		s.timers.reread = s.now
 		p.add(Reread{})

@@ -34,11 +34,27 @@ func (s *State) pauseOver() int64 {
 	return s.view.Pause.Until + s.clock.skew
 }
 
+// reportPauseOver reports that a pause which this member has seen has ended by itself.
+func (s *State) reportPauseOver(p *Plan) {
+	if over := s.pauseOver(); over != 0 {
+		s.schedule.ends = s.view.Pause.Until
+		return
+	}
+	if s.schedule.ends != 0 && s.view.Paused && s.view.Pause.Until == s.schedule.ends {
+		p.add(Note{Why: reason.Of(reason.PauseOver)})
+	}
+	s.schedule.ends = 0
+}
+
 // Reason is why something does not begin during the pause.
 func (p Pause) Reason() reason.Reason {
-	until := ""
-	if p.Until != 0 {
-		until = time.UnixMilli(p.Until).UTC().Format(time.RFC3339)
+	return reason.Of(reason.JobPaused, p.By, p.End(), p.Why)
+}
+
+// End is when the pause ends, as text; "" if it has no end.
+func (p Pause) End() string {
+	if p.Until == 0 {
+		return ""
 	}
-	return reason.Of(reason.JobPaused, p.By, until, p.Why)
+	return time.UnixMilli(p.Until).UTC().Format(time.RFC3339)
 }

@@ -27,6 +27,7 @@ type schedule struct {
 	latest  Tick    // the newest instant that came due
 	dated   bool    // the schedule has said which instant is the newest; it may have none
 	paused  int64   // the newest instant that came during a pause
+	ends    int64   // when the pause that this member has seen ends; 0: it has none, or has been told as over
 	follows bool    // the job runs after others
 	good    []int64 // instants at which these have ended well, ascending
 

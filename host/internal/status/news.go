@@ -49,7 +49,12 @@ func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...
 			report(no, args...)
 		}
 	}
-	choose(is.Paused, was.Paused, reason.OperatorPaused, reason.OperatorResumed)
+	switch {
+	case is.Paused && (!was.Paused || is.Pause != was.Pause):
+		report(reason.OperatorPaused, is.Pause.End(), is.Pause.Why)
+	case was.Paused && !is.Paused:
+		report(reason.OperatorResumed)
+	}
 	for i := range min(len(was.Items), len(is.Items)) {
 		if was.Items[i].Exists && is.Items[i].Exists {
 			choose(is.Items[i].Disabled, was.Items[i].Disabled, reason.OperatorDisabledItem, reason.OperatorEnabledItem, strconv.Itoa(i))

@@ -47,7 +47,9 @@ func TestBetween(t *testing.T) {
 		{"one of ElasticJob goes", func(v *protocol.View) { v.Instances = v.Instances[:2] }, []News{{Why: reason.Of(reason.ForeignGone, string(java))}}},
 		{"nobody leads for a moment", func(v *protocol.View) { v.Leader = "" }, nil},
 		{"this server leads", func(v *protocol.View) { v.Leader = me }, []News{{Why: reason.Of(reason.LeaderChanged, string(me))}}},
-		{"an operator pauses", func(v *protocol.View) { v.Paused = true }, []News{{Why: reason.Of(reason.OperatorPaused)}}},
+		{"an operator pauses", func(v *protocol.View) { v.Paused, v.Pause = true, protocol.Pause{Until: 1000, Why: "deploy"} }, []News{
+			{Why: reason.Of(reason.OperatorPaused, "1970-01-01T00:00:01Z", "deploy")},
+		}},
 		{"an item is disabled", func(v *protocol.View) { v.Items[1].Disabled = true }, []News{{Why: reason.Of(reason.OperatorDisabledItem, "1")}}},
 		{"an item comes, disabled", func(v *protocol.View) { v.Items = append(v.Items, protocol.Item{Exists: true, Disabled: true}) }, nil},
 		{"a server is disabled", func(v *protocol.View) { v.Servers[1].Disabled = true }, []News{{Why: reason.Of(reason.OperatorDisabledServer, "10.0.0.2")}}},
@@ -73,6 +75,21 @@ func TestWhatIsTakenBack(t *testing.T) {
 	want := []News{{Why: reason.Of(reason.OperatorResumed)}, {Why: reason.Of(reason.OperatorEnabledItem, "0")}, {Why: reason.Of(reason.OperatorEnabledServer, "10.0.0.1")}}
 	if diff := cmp.Diff(want, Between(was, whole(), me)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Another word about a pause is told, also when the one before has ended by itself.
+func TestPauseSaidAnew(t *testing.T) {
+	t.Parallel()
+	was, is := whole(), whole()
+	was.Paused, was.Pause = true, protocol.Pause{Until: 1000}
+	is.Paused = true
+	want := []News{{Why: reason.Of(reason.OperatorPaused, "", "")}}
+	if diff := cmp.Diff(want, Between(was, is, me)); diff != "" {
+		t.Error(diff)
+	}
+	if all := Between(was, was, me); len(all) > 0 {
+		t.Error(all)
 	}
 }
 
