@@ -137,6 +137,7 @@ type ItemReport struct {
 	Misfired bool           `json:"misfired"`           // an instant came while it ran; the item runs once more for it
 	Pending  bool           `json:"pending"`            // a pending run waits for a member
 	Retry    time.Time      `json:"retry,omitzero"`     // earliest time of the next attempt of a failed run; zero: no retry
+	Waits    []string       `json:"waits,omitempty"`    // requests of which a run waits to begin, or for its next attempt
 	Backfill int            `json:"backfill,omitempty"` // instants that wait to begin late
 	Runner   job.InstanceID `json:"runs_on,omitempty"`  // the member that runs it; "": none is known
 	Run      RunReport      `json:"run,omitzero"`       // the open or pending run
@@ -165,6 +166,7 @@ type RunReport struct {
 	Begun   time.Time `json:"begun,omitzero"`   // zero: not known
 	Cause   string    `json:"cause"`
 	Attempt int       `json:"attempt"`
+	Request string    `json:"request,omitempty"` // by which it was asked for; "": it is scheduled
 }
 
 // Jobs reports on every job of the namespace without its items, sorted by name. A job
@@ -362,7 +364,7 @@ func itemReports(v *protocol.View) []ItemReport {
 	for _, it := range status.Items(v) {
 		items = append(items, ItemReport{
 			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
-			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
+			Retry: moment(it.Retry), Waits: it.Waits, Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
 			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item), Backfill: v.Backfilled(it.Item),
 		})
 	}
@@ -370,7 +372,7 @@ func itemReports(v *protocol.View) []ItemReport {
 }
 
 func runReport(e protocol.Entry) RunReport {
-	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt}
+	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt, Request: e.Trigger}
 }
 
 // instantOf converts an instant of a schedule, which is a whole second. An item that has had

@@ -38,7 +38,7 @@ var table = map[Code]entry{
 	RegistryLostAnotherRun:   {words: "the server lost the registry; another run of the item waits or runs"},
 	LaterRunBegan:            {words: "a later run of the item had begun"},
 	NextInstantBeforeTake:    {words: "the next instant came before it was taken over"},
-	NextInstantBeforeRetry:   {words: "the next instant came before it was tried again"},
+	NextInstantBeforeRetry:   {words: "the next instant came before this attempt could begin"},
 	FailoverOff:              {words: "failover was switched off"},
 	AnotherRunWaits:          {words: "another run of the item waits already"},
 	RetryWithForeign:         {words: "its item or its server went, and beside members of ElasticJob what waits to be tried again stays behind"},

@@ -15,6 +15,7 @@ type Item struct {
 	Runner   protocol.ID    // the member that runs it; "": none is known
 	Run      protocol.Entry // the open or pending run
 	Retry    int64          // earliest time of the next attempt of a failed run; 0: no retry
+	Waits    []string       // requests of which a run waits to begin, or for its next attempt
 	Last     int64          // the newest instant that began or has a row; 0 in a manual job
 	// LastBegin is when the newest run began, LastEnd when one ended last.
 	LastBegin, LastEnd int64
@@ -66,17 +67,27 @@ func runs(v *protocol.View, items []Item) {
 		for _, e := range v.Runs[k].Retries {
 			if x := at[e.Item]; x != nil {
 				x.Retry = e.After
+				x.waits(e.Entry)
 			}
 		}
 	}
 	for k := range v.Pending {
-		switch x := at[v.Pending[k].Item]; {
-		case x == nil:
-		case v.Pending[k].After != 0:
+		x := at[v.Pending[k].Item]
+		if x == nil {
+			continue
+		}
+		x.waits(v.Pending[k].Entry)
+		if v.Pending[k].After != 0 {
 			x.Retry = v.Pending[k].After
-		default:
+		} else {
 			x.Pending, x.Run = true, v.Pending[k].Entry
 		}
+	}
+}
+
+func (x *Item) waits(e protocol.Entry) {
+	if e.Trigger != "" {
+		x.Waits = append(x.Waits, e.Trigger)
 	}
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const (
+	// followPause is the time between two looks at a job.
+	followPause = 200 * time.Millisecond
+	// looksForRun is how many may pass until a run that was asked for is seen.
+	looksForRun = 50
+)
+
+// followedRun is the JSON of job run --follow. Scripts read it: add fields, change none.
+type followedRun struct {
+	Version int         `json:"version"`
+	Job     string      `json:"job"`
+	Run     string      `json:"run"`
+	Items   []endedItem `json:"items"` // as they ended
+}
+
+type endedItem struct {
+	Item     int       `json:"item"`
+	Failed   bool      `json:"failed"`
+	NotBegun bool      `json:"not_begun,omitempty"` // it was given up before
+	Ended    time.Time `json:"ended"`               // of one that was given up, when that was seen
+}
+
+// follow waits until the items of a run have ended, and says how.
+func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.JobReport, asked operator.Asked) error {
+	if !o.term.json() {
+		o.term.printf("%s: run %s\n", plain(before.Name), plain(asked.Run))
+	}
+	open := map[int]*followedItem{}
+	for _, i := range before.Items {
+		if slices.Contains(asked.Items, i.Item) {
+			open[i.Item] = &followedItem{run: asked.Run, before: i}
+		}
+	}
+	seen := followedRun{Version: 1, Job: before.Name, Run: asked.Run}
+	failed, notBegun := 0, 0
+	again := time.NewTicker(followPause)
+	defer again.Stop()
+	for len(open) > 0 {
+		r, err := op.Job(ctx, before.Name)
+		switch {
+		case err == nil:
+			for _, one := range endedOf(r, open) {
+				seen.Items = append(seen.Items, one)
+				switch {
+				case one.NotBegun:
+					notBegun++
+				case one.Failed:
+					failed++
+				}
+				o.printEnded(one)
+			}
+		case ctx.Err() == nil:
+			return err
+		}
+		if len(open) == 0 {
+			break
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("follow run %s of job %s: %s of %s has not ended; it goes on", asked.Run, before.Name, count(len(open), "item"), count(len(asked.Items), "item")), Err: context.Cause(ctx)}
+		}
+	}
+	if o.term.json() {
+		if err := o.term.printJSON(seen); err != nil {
+			return err
+		}
+	}
+	of, history := count(len(asked.Items), "item"), "see history list --job "+plain(before.Name)
+	switch {
+	case notBegun > 0:
+		return exitf(exitRunFailed, "%d of %s did not begin, %d failed; %s", notBegun, of, failed, history)
+	case failed > 0:
+		return exitf(exitRunFailed, "%d of %s failed; %s", failed, of, history)
+	}
+	return nil
+}
+
+// endedOf takes those that have ended out of the open items, and returns them.
+func endedOf(r *operator.JobReport, open map[int]*followedItem) []endedItem {
+	var all []endedItem
+	for k := range r.Items {
+		i := &r.Items[k]
+		f := open[i.Item]
+		if f == nil || !f.over(i) {
+			continue
+		}
+		delete(open, i.Item)
+		one := endedItem{Item: i.Item, Failed: f.began && i.Failures > 0, NotBegun: !f.began, Ended: i.LastEnd.UTC()}
+		if one.NotBegun {
+			one.Ended = time.Now().UTC()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (o *operatorVerb) printEnded(one endedItem) {
+	if o.term.json() {
+		return
+	}
+	how := "ended well"
+	switch {
+	case one.NotBegun:
+		how = "did not begin: it was given up"
+	case one.Failed:
+		how = "failed"
+	}
+	o.term.printf("item %d %s\n", one.Item, how)
+}
+
+// followedItem is what is known of an item whose run is followed.
+type followedItem struct {
+	run    string
+	before operator.ItemReport // as it was when the run had not begun
+	waited bool                // the registry had the run, or has had the time to show it
+	looks  int
+	began  bool
+}
+
+// over reports whether the run waits no more and is not open. Only those that wait or are open
+// have a name in the registry: of one that came and went between two looks the times of the
+// item tell whether it began. Runs of the schedule go on meanwhile.
+func (f *followedItem) over(i *operator.ItemReport) bool {
+	if f.looks++; f.looks > looksForRun {
+		f.waited = true
+	}
+	switch {
+	case i.Run.Request == f.run:
+		f.waited, f.began = true, true
+		return false
+	case slices.Contains(i.Waits, f.run):
+		if f.waited = true; !f.began {
+			f.before = *i
+		}
+		return false
+	case f.began:
+		return true
+	}
+	another := !i.Run.Begun.IsZero() && i.Run.Begun.Equal(i.LastBegin) // it began last
+	switch {
+	case f.before.LastBegin.Equal(i.LastBegin) && (f.before.Runner != "" || f.before.LastEnd.Equal(i.LastEnd)):
+		return f.waited
+	case f.before.Runner != "" && another:
+		return f.waited
+	case i.Runner != "" || i.Pending:
+		return false // what began since is seen when that is over
+	}
+	f.began = true
+	return true
+}
