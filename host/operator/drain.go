@@ -129,6 +129,22 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	})
 }
 
+// notDrained refuses to enable the servers at an address that is drained: they would start
+// something, and disable themselves again.
+func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) error {
+	if disabled {
+		return nil
+	}
+	drains, _, err := o.readDrains(ctx, "enable server "+ip)
+	if err != nil {
+		return err
+	}
+	if d := drains.Find(ip); d != nil && !d.Ending {
+		return failf(host.Refused, nil, "enable server %s: %s has drained it since %s; use server undrain", ip, d.By, time.UnixMilli(d.Since).UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
 // jobsNow lists the jobs as the registry has them by now.
 func (o *Operator) jobsNow(ctx context.Context) ([]JobReport, error) {
 	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
@@ -153,7 +169,7 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 		if slices.Contains(but, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
-		err := o.SetServer(ctx, j.Name, ip, disabled)
+		err := o.setServer(ctx, j.Name, ip, disabled)
 		_, other := errors.AsType[*layout.OtherError](err)
 		switch {
 		case other:

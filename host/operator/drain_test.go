@@ -44,6 +44,9 @@ func TestDrain(t *testing.T) {
 		if _, _, err := o.Drain(t.Context(), ip, ""); err != nil { // again
 			t.Error(err)
 		}
+		wantCode(t, "enabled while it is drained", second(o.SetServers(t.Context(), ip, false)), host.Refused)
+		wantCode(t, "enabled for a job", o.SetServer(t.Context(), "a", ip, false), host.Refused)
+		wantCode(t, "a job of which every server is drained", o.SetJob(t.Context(), "a", false), host.Refused)
 		time.Sleep(2 * time.Minute)
 		if n := rows.count("a", trace.Succeeded); n != 0 {
 			t.Errorf("%d runs on a drained server", n)

@@ -88,6 +88,13 @@ func (o *Operator) SetItem(ctx context.Context, name string, item int, disabled 
 // SetServer disables the servers at an address for the job, or enables them again. A
 // disabled server owns no items of the job.
 func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool) error {
+	if err := o.notDrained(ctx, ip, disabled); err != nil {
+		return err
+	}
+	return o.setServer(ctx, name, ip, disabled)
+}
+
+func (o *Operator) setServer(ctx context.Context, name, ip string, disabled bool) error {
 	what := verb{verbOf(disabled) + " a server of", "job " + verbOf(disabled)}
 	return o.askBy(ctx, request{verb: what, job: name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
@@ -108,17 +115,28 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	if len(v.Servers) == 0 {
 		return failf(host.Refused, nil, "%s job %s: no server is known to it", verbOf(disabled), name)
 	}
+	drained := 0
 	for _, s := range v.Servers {
-		if err := o.SetServer(ctx, name, s.IP, disabled); err != nil {
+		if err = o.notDrained(ctx, s.IP, disabled); err != nil {
+			drained++
+			continue // it stays as it is, for the others are free to go on
+		}
+		if err := o.setServer(ctx, name, s.IP, disabled); err != nil {
 			return err
 		}
 	}
-	return nil
+	if drained < len(v.Servers) {
+		return nil
+	}
+	return err
 }
 
 // SetServers calls SetServer for every job that knows the address. It returns the names
 // of those jobs, and of the jobs that it could not read and did not change.
 func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
+	if err := o.notDrained(ctx, ip, disabled); err != nil {
+		return nil, nil, err
+	}
 	set, unread, err = o.switchServers(ctx, ip, disabled, nil)
 	if err != nil {
 		return set, unread, err
