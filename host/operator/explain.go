@@ -256,7 +256,7 @@ func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 		x.Why = j.Faults[0]
 	case len(j.Members) == 0:
 		x.Why = reason.Of(reason.NoServer)
-	case j.Paused:
+	case j.Paused && !at.Before(j.Pause.Since):
 		p := j.Pause
 		x.Why, x.Since, x.Until = p.reason(), p.Since, p.Until
 		if p.Since.IsZero() { // a release that did not write it
@@ -269,7 +269,7 @@ func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 		x.Why = reason.Of(reason.ReshardAwaited)
 	case it.Disabled:
 		x.Why, x.Since = reason.Of(reason.ItemDisabled), f.since("job disable", "item="+strconv.Itoa(it.Item))
-	case it.Runner != "":
+	case it.Runner != "" && !it.Run.Begun.After(at):
 		x.Why, x.Server, x.Since = reason.Of(reason.StillRunning), it.Runner, it.Run.Begun
 	case it.Pending:
 		x.Why, x.Server = reason.Of(reason.TakeoverAwaited), it.Owner

@@ -57,6 +57,12 @@ func TestExplain(t *testing.T) {
 		{name: "when a pause ended", change: func(j *JobReport, _ *ItemReport) {
 			j.EndedPause = PauseReport{Since: before, Until: at}
 		}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
+		{name: "before a pause that goes on", change: func(j *JobReport, _ *ItemReport) {
+			j.Paused, j.Pause = true, PauseReport{Since: at.Add(time.Minute)}
+		}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
+		{name: "before a run that goes on", change: func(_ *JobReport, it *ItemReport) {
+			it.Runner, it.Run = "a@-@1", RunReport{Instant: at.Add(time.Minute), Begun: at.Add(time.Minute)}
+		}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
 		{name: "disabled item", change: func(_ *JobReport, it *ItemReport) { it.Disabled = true }, deeds: []AuditRow{
 			{Verb: "job disable", Detail: "item=1", At: at}, {Verb: "job disable", Detail: "item=0", At: before},
 		}, verdict: NotBegun, why: reason.ItemDisabled, since: before},
