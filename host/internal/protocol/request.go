@@ -82,6 +82,19 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 	return nil, ""
 }
 
+// RefusedIfOld reports whether the transaction of a request is refused if the view lacks a
+// change that matters to the request. Then the request can be decided on this view, even
+// if the view is old. A trigger has to reach each owner of items, and its transaction
+// checks that nobody has assigned items since.
+func RefusedIfOld(v *View, a Ask) bool {
+	if _, ok := a.(AskTrigger); !ok || !v.Assignment.Exists || !v.Sealed && (v.Leader == "" || v.foreignLeads()) {
+		return false
+	}
+	requested := func(in Instance) bool { return in.Request != 0 }
+	away := func(id ID) bool { return v.instance(id) == nil }
+	return !slices.ContainsFunc(v.Instances, requested) && !slices.ContainsFunc(v.Assignment.Members, away)
+}
+
 // askOf is the request that a mutation of operate fulfils.
 func (s *State) askOf(m Mutation) int64 {
 	if len(s.commits.asks) == 0 {

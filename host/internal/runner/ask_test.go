@@ -99,6 +99,30 @@ func TestAskWhileNothingIsWritten(t *testing.T) {
 	})
 }
 
+// A trigger waits for no sync, as its transaction is refused if the view lacks an owner.
+func TestTriggerWaitsForNoSync(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		var broken atomic.Bool
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return stuckSync{s, &broken} }}
+		s := serveThrough(t, d, rows, "10.0.0.1", func(o *Options) { o.Config.Cron = "" })
+		<-s.Joined()
+		synctest.Wait()
+		broken.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		must(t, s.Ask(ctx, protocol.AskTrigger{}))
+		time.Sleep(5 * time.Second)
+		if rows.states()[trace.Succeeded] == 0 {
+			t.Error("nothing was run")
+		}
+		broken.Store(false)
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
 // An ask that waits for a sync is answered when its member ends, and holds nothing up.
 func TestAskThatWaitsIsAnsweredAtTheEnd(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,8 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 // which may be older than a change that another server has just made: it would find an
 // item enabled that was disabled there a moment ago, and an ask to enable it would do
 // nothing. So the member syncs the session after the ask came, and passes the ask to the
-// core with a view that has what the sync brought. maxAsks bounds each list.
+// core with a view that has what the sync brought. That takes a transaction; a request
+// whose own would be refused then does without. maxAsks bounds each list.
 type freshAsks struct {
 	syncing bool             // for asks that came before; the message has them
 	came    []protocol.Asked // since
@@ -15,6 +16,10 @@ type freshAsks struct {
 
 // handleAsk handles an ask that came.
 func (m *member) handleAsk(a protocol.Asked) {
+	if m.loop.Current() && protocol.RefusedIfOld(m.loop.View(), a.Ask) {
+		m.step(a)
+		return
+	}
 	m.asks.came = append(m.requests.waiting(m.asks.came), a)
 	m.syncAsks()
 }

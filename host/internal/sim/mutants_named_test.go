@@ -51,6 +51,9 @@ func unnoticed() map[string]string {
 		"begin/request":           "a request written over a waiting one is answered with it",
 		"disable-server/server":   "an operator's setting replaces the one before, whatever that was",
 		"reclaim/dead":            "a dead member writes nothing; any other reclaim of it sets the assignment, which reclaim/epoch checks",
+		"request-trigger/epoch":   "the ledger does not ask whether a trigger reached each owner; ask_trigger_race.txt",
+		"request-trigger/lead":    "as request-trigger/epoch; ask_trigger_lead.txt",
+		"request-trigger/seal":    "as request-trigger/epoch; ask_trigger_seal.txt",
 		"put-backfill/epoch":      "the simulated operator asks for a backfill with the newest view; ask_backfill_race.txt",
 		"leave/record":            "no seed has seen it: a set of the record without answer would have to be applied after the view on which the member leaves",
 	}

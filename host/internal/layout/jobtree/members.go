@@ -47,8 +47,15 @@ func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	}
 }
 
-// requestAll asks instances to begin. Requests to members that are gone go.
+// requestAll asks instances to begin. Requests to members that are gone go. It is refused
+// if items may have been assigned to others since, who would not be asked.
 func (t *transaction) requestAll(to []job.InstanceID) {
+	if t.v.Assignment.Exists {
+		t.checkAssignment("request-trigger/epoch")
+	}
+	if sealed := t.checkSeal("request-trigger/seal"); !sealed && t.v.Leader != "" {
+		t.checkLead("request-trigger/lead")
+	}
 	for _, id := range t.v.Unanswered {
 		t.fenced("request-trigger/gone", registry.Op{Kind: registry.Absent, Path: t.Instance(id)}) // or it has come back, and was asked since
 		t.delete(t.at(NodeTrigger)+"/"+string(id), registry.AnyVersion)
