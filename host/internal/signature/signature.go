@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -118,10 +119,16 @@ func (k Keys) byID(text []byte) (s minisign.Signature, err error) {
 	return s, nil
 }
 
-// Check returns who signed the bytes. The error is ErrUnsigned unless text is a signature of
-// them by one of the keys, and its trusted comment is signed, too. Without keys a text that
-// is empty or can be read is enough.
+// Check is CheckFrom of bytes.
 func (k Keys) Check(wasm, text []byte) (Signed, error) {
+	return k.CheckFrom(bytes.NewReader(wasm), text)
+}
+
+// CheckFrom returns who signed the bytes of wasm. The error is ErrUnsigned unless text is a
+// signature of them by one of the keys, and its trusted comment is signed, too. Without keys a
+// text that is empty or can be read is enough, and no byte is read. Only for a signature of the
+// bytes themselves, and not of their hash, are they in memory at once.
+func (k Keys) CheckFrom(wasm io.Reader, text []byte) (Signed, error) {
 	switch {
 	case len(k) == 0 && len(text) == 0:
 		return Signed{}, nil
@@ -132,12 +139,27 @@ func (k Keys) Check(wasm, text []byte) (Signed, error) {
 	if err != nil {
 		return Signed{}, err
 	}
+	verify, err := verifier(wasm, s.Algorithm)
+	if err != nil {
+		return Signed{}, fmt.Errorf("read what is signed: %w", err)
+	}
 	for _, one := range k { // ids are no secret, so two keys may have the same
-		if minisign.Verify(one, wasm, text) {
+		if verify(one, text) {
 			return Signed{id(s.KeyID), s.TrustedComment, true}, nil
 		}
 	}
 	return Signed{}, k.unsigned("the signature by key " + id(s.KeyID) + " is of other bytes or another comment, or forged")
+}
+
+// verifier reads the bytes, and returns what says whether a text is their signature.
+func verifier(wasm io.Reader, algorithm uint16) (func(minisign.PublicKey, []byte) bool, error) {
+	if algorithm == minisign.HashEdDSA { // the library does not look at that itself
+		hashed := minisign.NewReader(wasm)
+		_, err := io.Copy(io.Discard, hashed)
+		return hashed.Verify, err
+	}
+	all, err := io.ReadAll(wasm)
+	return func(key minisign.PublicKey, text []byte) bool { return minisign.Verify(key, all, text) }, err
 }
 
 func (k Keys) unsigned(why string) error {

@@ -2,13 +2,19 @@ package signature
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"aead.dev/minisign"
 )
 
 // Keys of the files in testdata, which the program minisign 0.11 has made.
@@ -182,4 +188,41 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a forged signature counts: %q", text)
 		}
 	})
+}
+
+// Bytes whose hash is signed are not in memory at once. The test counts what is allocated.
+func TestSignatureOfAStream(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	const size, most = 16 << 20, 1 << 20
+	public, private, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := minisign.NewReader(io.LimitReader(zeros{}, size))
+	if _, err := io.Copy(io.Discard, signed); err != nil {
+		t.Fatal(err)
+	}
+	text := signed.SignWithComments(private, "zeros", "for tests")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := Keys{public}.CheckFrom(io.LimitReader(zeros{}, size), text)
+	runtime.ReadMemStats(&after)
+	if err != nil || !got.Valid {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > most {
+		t.Errorf("%d bytes allocate %d", size, took)
+	}
+	if _, err := (Keys{public}).CheckFrom(io.LimitReader(zeros{}, size-1), text); !errors.Is(err, ErrUnsigned) {
+		t.Errorf("one byte less: %v", err)
+	}
+	if _, err := (Keys{public}).CheckFrom(iotest.ErrReader(errors.New("torn")), text); err == nil || !strings.Contains(err.Error(), "torn") {
+		t.Errorf("torn: %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
