@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -86,7 +87,7 @@ func inspect(term *terminal, path string, wasm []byte, s host.Signing) error {
 	}
 	out := inspected{Checked: found}
 	var unsigned error
-	if out.Signature, unsigned = operator.SignatureOf(wasm, s); unsigned != nil {
+	if out.Signature, unsigned = operator.SignatureOf(bytes.NewReader(wasm), s); unsigned != nil {
 		out.Signature.State = "refused"
 	}
 	if term.json() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, na
 }
 
 func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, m broughtModule) error {
-	if _, err := operator.SignatureOf(m.wasm, host.Signing{Keys: f.Host.ModuleKeys, Signature: m.sign}); err != nil {
+	if _, err := operator.SignatureOf(bytes.NewReader(m.wasm), host.Signing{Keys: f.Host.ModuleKeys, Signature: m.sign}); err != nil {
 		return err
 	}
 	token, err := f.PeerToken(o.term.env)

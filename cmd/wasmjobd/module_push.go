@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -64,9 +66,10 @@ func modulePush(o *operatorVerb) *cobra.Command {
 				if p.Token, err = f.PeerToken(o.term.env); err != nil {
 					return exitf(exitInvalid, "secrets are not there:\n%w", err)
 				}
-				p.Examine, p.Keys = guest.Examine, f.Host.ModuleKeys
+				p.Keys = f.Host.ModuleKeys
+				p.Examine = func(ctx context.Context, _ io.Reader) (guest.Examination, error) { return guest.Examine(ctx, wasm) }
 			}
-			report, err := op.PushModule(ctx, wasm, p)
+			report, err := op.PushModule(ctx, bytes.NewReader(wasm), p)
 			if err != nil {
 				return withNearest(ctx, op, p.Job, err)
 			}

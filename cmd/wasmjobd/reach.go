@@ -60,7 +60,7 @@ type cluster interface {
 
 	Modules(context.Context, operator.Held) (operator.ModuleList, error)
 	PruneModules(context.Context, operator.Prune) (operator.PruneReport, error)
-	PushModule(ctx context.Context, wasm []byte, p operator.Push) (operator.PushReport, error)
+	PushModule(ctx context.Context, wasm operator.Wasm, p operator.Push) (operator.PushReport, error)
 	NextModule(context.Context, string, operator.ModuleRef) error
 	Resolve(ctx context.Context, text string) (digest string, err error)
 	UnnameModule(ctx context.Context, text string) error

@@ -211,8 +211,8 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		},
 		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, again.file(), p) },
 		Doctor: func() (host.Options, error) { return visitorOptions(again.file(), again.term.env) },
-		Keep: func(r io.Reader, digest string, s host.Signing) error {
-			return host.KeepModule(f.Server.DataDir, r, digest, s)
+		Receive: func(r io.Reader) (*host.ReceivedModule, error) {
+			return host.ReceiveModule(f.Server.DataDir, r, f.Host.ModuleKeys)
 		},
 		ModuleKeys: f.Host.ModuleKeys, // a restart applies others
 		Held:       func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },

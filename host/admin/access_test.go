@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -49,8 +48,10 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 		asked.Add(1)
 		return operate(ctx)
 	}
-	o.Keep = func(io.Reader, string, host.Signing) error { return nil }
-	o.Push = &operator.Push{Examine: guest.Examine}
+	o.Receive = func(io.Reader) (*host.ReceivedModule, error) {
+		return nil, &host.Error{Code: host.Invalid, Msg: "no module is taken"}
+	}
+	o.Push = &operator.Push{}
 	o.Runs, o.Nodes = ledger, true
 	if o.Authenticate == nil {
 		o.Authenticate = known

@@ -22,7 +22,7 @@ const pollInterval = 100 * time.Millisecond
 // KeepModule uploads a module to the server, with the text of its signature; nil: it has none.
 // No job runs it until NextModule names it.
 func (c *Client) KeepModule(ctx context.Context, wasm, sign []byte, digest string) error {
-	answer, err := c.sendModule(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), wasm, sign)
+	answer, err := c.sendModule(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), bytes.NewReader(wasm), sign)
 	if err != nil {
 		return err
 	}
@@ -31,11 +31,12 @@ func (c *Client) KeepModule(ctx context.Context, wasm, sign []byte, digest strin
 }
 
 // sendModule sends a module with the text of its signature; nil: it has none.
-func (c *Client) sendModule(ctx context.Context, method, path string, wasm, sign []byte) (*http.Response, error) {
-	r, err := c.newRequest(ctx, method, path, wasmType, bytes.NewReader(wasm))
+func (c *Client) sendModule(ctx context.Context, method, path string, wasm operator.Wasm, sign []byte) (*http.Response, error) {
+	r, err := c.newRequest(ctx, method, path, wasmType, io.NewSectionReader(wasm, 0, wasm.Size()))
 	if err != nil {
 		return nil, err
 	}
+	r.ContentLength = wasm.Size()
 	if len(sign) > 0 {
 		r.Header.Set(signatureHeader, base64.StdEncoding.EncodeToString(sign))
 	}
@@ -44,7 +45,7 @@ func (c *Client) sendModule(ctx context.Context, method, path string, wasm, sign
 
 // PushModule is operator.Operator.PushModule on the server, which says itself how it
 // examines the module.
-func (c *Client) PushModule(ctx context.Context, wasm []byte, p operator.Push) (d operator.PushReport, err error) {
+func (c *Client) PushModule(ctx context.Context, wasm operator.Wasm, p operator.Push) (d operator.PushReport, err error) {
 	query := url.Values{"dry_run": {strconv.FormatBool(p.DryRun)}}
 	for key, value := range map[string]string{"job": p.Job, "name": p.Name} {
 		if value != "" {

@@ -39,13 +39,15 @@ func (s countedSession) Commit(ctx context.Context, ops ...registry.Op) (registr
 
 // drily is a handler for the jobs of a server whose dry runs may write nothing.
 func drily(t *testing.T, s *server) (h *Handler, reg *counted) {
-	reg = &counted{Registry: s.registry}
+	reg, dir := &counted{Registry: s.registry}, t.TempDir()
+	t.Cleanup(func() {
+		if all := kept(t, dir); len(all) > 0 {
+			t.Errorf("a dry run keeps %q", all)
+		}
+	})
 	return NewHandler(Options{
 		Operate: func(ctx context.Context) (*operator.Operator, error) { return operator.Open(ctx, reg, "wasmjobd") },
-		Keep: func(io.Reader, string, host.Signing) error {
-			t.Error("a dry run keeps a module")
-			return nil
-		},
+		Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(dir, r, nil) },
 		Reload: func(_ context.Context, dry bool) (Reloaded, error) {
 			if !dry {
 				t.Error("a dry run applies the files")

@@ -31,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	s := start(f, "report")
-	h := NewHandler(Options{Operate: s.operate, Keep: func(r io.Reader, digest string, by host.Signing) error { return host.KeepModule(s.data, r, digest, by) }})
+	h := NewHandler(Options{Operate: s.operate, Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(s.data, r, nil) }})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {

@@ -24,9 +24,9 @@ import (
 type Options struct {
 	// Operate opens an Operator for one request, which closes it.
 	Operate func(context.Context) (*operator.Operator, error)
-	// Keep stores a module where the jobs of the servers find it; nil: uploads are
-	// refused.
-	Keep func(r io.Reader, digest string, s host.Signing) error
+	// Receive takes a module that is to be stored where the jobs of the server find it; nil:
+	// uploads are refused.
+	Receive func(io.Reader) (*host.ReceivedModule, error)
 	// ModuleKeys may sign what is uploaded, see host.Signing.
 	ModuleKeys []string
 	// Push says how an upload with a report is examined, and which servers get it, too;
@@ -93,7 +93,7 @@ type Handler struct {
 	signIns   *rates // of the bearers of tokens
 	nonces    nonces // of requests from other servers
 	streams   streams
-	uploads   chan struct{} // a slot for each that is in memory
+	uploads   chan struct{} // a slot for each that is on its way
 }
 
 // request is one request while it is served.

@@ -2,10 +2,8 @@ package admin
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -62,36 +60,28 @@ func keepAction() action {
 }
 
 func keepModule(r *request) error {
-	if r.h.o.Keep == nil {
+	if r.h.o.Receive == nil {
 		return noRoute(r.Request)
 	}
-	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
-		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
-	}
-	// An upload gets more time than other requests. Without support for deadlines the
-	// server's general ones stay.
-	c := http.NewResponseController(r.w)
-	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
-	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + shutdownTimeout))
 	s, err := r.signing()
 	if err != nil {
 		return err
 	}
-	keep := r.h.o.Keep
-	if r.dry() {
-		keep = host.CheckModule
-	}
-	switch err := keep(r.Body, r.PathValue("digest"), s); {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return tooSlow()
-	case err != nil:
-		return err
-	}
-	if err := r.note("module upload", "digest="+r.PathValue("digest")); err != nil {
-		return err
-	}
-	r.w.WriteHeader(http.StatusNoContent)
-	return nil
+	digest := r.PathValue("digest")
+	return r.receive(shutdownTimeout, func(m *host.ReceivedModule) error {
+		keep := m.Keep
+		if r.dry() {
+			keep = m.Check
+		}
+		if err := keep(digest, s.Signature); err != nil {
+			return err
+		}
+		if err := r.note("module upload", "digest="+digest); err != nil {
+			return err
+		}
+		r.w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
 }
 
 type setModuleBody struct {

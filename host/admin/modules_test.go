@@ -28,7 +28,7 @@ func digestOf(text string) string {
 
 // keeping returns a handler that stores modules in a data directory.
 func keeping(dir string) *Handler {
-	return NewHandler(Options{Operate: onMemory, Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) }})
+	return NewHandler(Options{Operate: onMemory, Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(dir, r, nil) }})
 }
 
 func TestModulesAreKeptByTheirDigest(t *testing.T) {
@@ -70,14 +70,14 @@ func TestModulesAreKeptByTheirDigest(t *testing.T) {
 // longer than other requests may.
 func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 	t.Parallel()
-	r := embedded.Memory()
+	r, dir := embedded.Memory(), t.TempDir()
 	operate := func(ctx context.Context) (*operator.Operator, error) { return operator.Open(ctx, r, "wasmjobd") }
 	var leave func()
 	h := NewHandler(Options{
 		Operate: operate,
-		Keep: func(io.Reader, string, host.Signing) error {
-			leave()
-			return nil
+		Receive: func(r io.Reader) (*host.ReceivedModule, error) {
+			defer leave()
+			return host.ReceiveModule(dir, r, nil)
 		},
 		Reload: func(context.Context, bool) (Reloaded, error) {
 			leave()
@@ -85,7 +85,7 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 		},
 	})
 	for _, one := range []*http.Request{
-		httptest.NewRequestWithContext(t.Context(), http.MethodPut, modulesPath+"/"+digestOf("hello"), nil),
+		httptest.NewRequestWithContext(t.Context(), http.MethodPut, modulesPath+"/"+digestOf("hello"), strings.NewReader("hello")),
 		httptest.NewRequestWithContext(t.Context(), http.MethodPost, reloadPath, nil),
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -110,30 +110,44 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 	}
 }
 
-// An incomplete upload stores nothing.
+// An incomplete upload is on the disk while it lasts, and leaves nothing there.
 func TestModuleThatStops(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- Serve(ctx, p, keeping(dir)) }()
-		c, begun := p.call(), time.Now()
-		if _, err := io.WriteString(c, "PUT "+modulesPath+"/"+digestOf("hello")+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\nContent-Length: 5\r\n\r\nhell"); err != nil {
-			t.Fatal(err)
+	for _, at := range []string{"PUT " + modulesPath + "/" + digestOf("hello"), "POST " + modulesPath} {
+		for _, cut := range []bool{true, false} {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPipes()
+				ctx, cancel := context.WithCancel(context.Background())
+				ended := make(chan error, 1)
+				go func() { ended <- Serve(ctx, p, pushing(dir)) }()
+				c, begun := p.call(), time.Now()
+				if _, err := io.WriteString(c, at+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\nContent-Length: 5\r\n\r\nhell"); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if half := kept(t, dir); len(half) != 1 || strings.HasSuffix(half[0], ".wasm") {
+					t.Errorf("%s: on the disk are %q", at, half)
+				}
+				if cut {
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				} else {
+					text, err := io.ReadAll(c)
+					if took := time.Since(begun); err != nil || took != uploadTimeout || !bytes.Contains(text, []byte(`"code":"timeout"`)) {
+						t.Errorf("%s: after %s: %s, %v", at, took, text, err)
+					}
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+			if all := kept(t, dir); len(all) > 0 {
+				t.Errorf("%s: kept %q", at, all)
+			}
 		}
-		text, err := io.ReadAll(c)
-		if took := time.Since(begun); err != nil || took != uploadTimeout || !bytes.Contains(text, []byte(`"code":"timeout"`)) {
-			t.Errorf("after %s: %s, %v", took, text, err)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	if kept, err := filepath.Glob(filepath.Join(dir, "*", "*")); err != nil || len(kept) > 0 {
-		t.Errorf("kept: %q, %v", kept, err)
 	}
 }
 

@@ -63,11 +63,11 @@ func TestUploadsAreSigned(t *testing.T) {
 		for _, dry := range []string{"?dry_run=true", ""} {
 			dir, ran := t.TempDir(), false
 			h := NewHandler(Options{
-				Operate: onMemory, ModuleKeys: tt.keys, Push: &operator.Push{Examine: func(ctx context.Context, wasm []byte) (guest.Examination, error) {
+				Operate: onMemory, ModuleKeys: tt.keys, Push: &operator.Push{Examine: func(ctx context.Context, _ io.Reader) (guest.Examination, error) {
 					ran = true
 					return guest.Examine(ctx, wasm)
 				}},
-				Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) },
+				Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(dir, r, tt.keys) },
 			})
 			w := uploadSigned(t, h, "POST", modulesPath+dry, wasm, tt.value)
 			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.says) || ran != (tt.status == 200) {

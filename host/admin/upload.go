@@ -9,12 +9,13 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// uploadsAtOnce is how many modules a server has in memory for their reports.
-const uploadsAtOnce = 2
+// uploadsAtOnce is how many modules a server takes at a time. Each is on its disk meanwhile.
+const uploadsAtOnce = 4
 
 // examiningTimeout is the limit for the report on a module and for its copies.
 const examiningTimeout = 4 * time.Minute
@@ -30,23 +31,14 @@ func uploadRoute() route {
 			{name: "name", says: "a name for it, as orders@1.4.0, which stays its name"},
 		},
 		header: []parameter{signatureParameter()},
-		served: func(o *Options) bool { return o.Keep != nil && o.Push != nil },
+		served: func(o *Options) bool { return o.Receive != nil && o.Push != nil },
 	}
 }
 
 func uploadModule(r *request) error {
-	select {
-	case r.h.uploads <- struct{}{}:
-		defer func() { <-r.h.uploads }()
-	default:
-		return refuse(http.StatusServiceUnavailable, codeBusy, "the server takes other uploads; try again")
-	}
-	wasm, err := r.readModule()
-	if err != nil {
-		return err
-	}
 	p := *r.h.o.Push
-	p.Job, p.Name, p.DryRun, p.Keep = r.query.Get("job"), r.query.Get("name"), r.dry(), r.h.o.Keep
+	p.Job, p.Name, p.DryRun = r.query.Get("job"), r.query.Get("name"), r.dry()
+	var err error
 	if p.Signing, err = r.signing(); err != nil {
 		return err
 	}
@@ -55,29 +47,71 @@ func uploadModule(r *request) error {
 			return err
 		}
 	}
-	report, err := r.op.PushModule(r.Context(), wasm, p)
-	if err != nil {
-		return err
-	}
-	return r.answer(report)
+	return r.receive(examiningTimeout, func(m *host.ReceivedModule) error {
+		p.Keep = m.Keep
+		report, err := r.op.PushModule(r.Context(), m, p)
+		if err != nil {
+			return err
+		}
+		return r.answer(report)
+	})
 }
 
-// readModule reads the body, as long as it may be.
-func (r *request) readModule() ([]byte, error) {
+// receive has a module of the request on the disk while do works with it. Afterwards nothing is
+// left of what do did not keep. do may take as long as more says.
+func (r *request) receive(more time.Duration, do func(*host.ReceivedModule) error) (err error) {
 	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
-		return nil, refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
+		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
 	}
+	if r.ContentLength > guest.MaxModule {
+		return tooLarge()
+	}
+	select {
+	case r.h.uploads <- struct{}{}:
+		defer func() { <-r.h.uploads }()
+	default:
+		return refuse(http.StatusServiceUnavailable, codeBusy, "the server takes other uploads; try again")
+	}
+	// An upload gets more time than other requests. Without support for deadlines the
+	// server's general ones stay.
 	c := http.NewResponseController(r.w)
-	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout)) // without support the server's general ones stay
-	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + examiningTimeout))
-	wasm, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, guest.MaxModule))
+	_ = c.SetReadDeadline(time.Now().Add(uploadTimeout))
+	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + more))
+	body := &sender{from: http.MaxBytesReader(r.w, r.Body, guest.MaxModule)}
+	m, err := r.h.o.Receive(body)
 	switch {
-	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the module has more than %d bytes", guest.MaxModule))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, tooSlow()
+	case errors.As(body.err, new(*http.MaxBytesError)):
+		return tooLarge()
+	case errors.Is(body.err, os.ErrDeadlineExceeded):
+		return tooSlow()
+	case body.err != nil:
+		return refuse(http.StatusBadRequest, codeBadRequest, "the module cannot be read: "+body.err.Error())
 	case err != nil:
-		return nil, refuse(http.StatusBadRequest, codeBadRequest, "the module cannot be read: "+err.Error())
+		return err
 	}
-	return wasm, nil
+	defer func() {
+		if closeErr := m.Close(); closeErr != nil {
+			r.h.o.Log.Warn("an upload is left on the disk, and removed later", "error", closeErr)
+		}
+	}()
+	return do(m)
+}
+
+func tooLarge() *problem {
+	return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the module has more than %d bytes", guest.MaxModule))
+}
+
+// sender tells the faults of a sender from those of the disk.
+type sender struct {
+	from io.Reader
+	err  error // its own
+}
+
+// Read implements io.Reader.
+func (s *sender) Read(b []byte) (int, error) {
+	n, err := s.from.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
 }

@@ -2,11 +2,15 @@ package admin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -17,9 +21,18 @@ import (
 
 func pushing(dir string) *Handler {
 	return NewHandler(Options{
-		Operate: onMemory, Push: &operator.Push{Examine: guest.Examine, Given: func(key string) bool { return key == "clock" }},
-		Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) },
+		Operate: onMemory, Push: &operator.Push{Examine: examined, Given: func(key string) bool { return key == "clock" }},
+		Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(dir, r, nil) },
 	})
+}
+
+// examined examines in this process.
+func examined(ctx context.Context, r io.Reader) (guest.Examination, error) {
+	wasm, err := io.ReadAll(r)
+	if err != nil {
+		return guest.Examination{}, err
+	}
+	return guest.Examine(ctx, wasm)
 }
 
 func kept(t *testing.T, dir string) []string {
@@ -62,11 +75,71 @@ func TestUploadWithAReport(t *testing.T) {
 	}
 }
 
+// unknown is a body whose length nobody is told: n bytes.
+func unknown(n int64) io.Reader { return io.LimitReader(zeros{}, n) }
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// A module goes through the server, and is never in its memory. The test counts what is
+// allocated by then, so nothing may run beside it.
+func TestUploadIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	const size, most = 32 << 20, 2 << 20
+	sum := sha256.New()
+	if _, err := io.Copy(sum, unknown(size)); err != nil {
+		t.Fatal(err)
+	}
+	digest, dir := hex.EncodeToString(sum.Sum(nil)), t.TempDir()
+	h := pushing(dir)
+	h.o.Push.Examine = func(_ context.Context, r io.Reader) (guest.Examination, error) {
+		n, err := io.Copy(io.Discard, r)
+		if n != size {
+			t.Errorf("%d bytes are examined", n)
+		}
+		return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digest}, Runs: true}}, err
+	}
+	for _, at := range []struct{ method, path string }{
+		{http.MethodPost, modulesPath}, {http.MethodPut, modulesPath + "/" + digest}, // the second finds it
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), at.method, at.path, unknown(size))
+		r.Header.Set("Content-Type", wasmType)
+		w := httptest.NewRecorder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		h.ServeHTTP(w, r)
+		runtime.ReadMemStats(&after)
+		if w.Code >= http.StatusMultipleChoices {
+			t.Fatalf("%s is answered %d %s", at.method, w.Code, w.Body)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s of %d bytes allocates %d", at.method, size, took)
+		}
+	}
+	if all := kept(t, dir); len(all) != 1 || filepath.Base(all[0]) != digest+".wasm" {
+		t.Errorf("kept %q", all)
+	}
+}
+
 // What cannot be run, or comes in another form, leaves nothing.
 func TestUploadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := pushing(dir)
+	for _, r := range []*http.Request{
+		httptest.NewRequestWithContext(t.Context(), http.MethodPost, modulesPath, unknown(guest.MaxModule+1)),
+		httptest.NewRequestWithContext(t.Context(), http.MethodPut, modulesPath+"/"+digestOf("a"), unknown(guest.MaxModule+1)),
+	} {
+		r.Header.Set("Content-Type", wasmType)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if p := problemIn(t, w); w.Code != http.StatusRequestEntityTooLarge || p.Code != codeTooLarge {
+			t.Errorf("%s of unknown length: answered %d %s (%s)", r.Method, w.Code, p.Code, p.Detail)
+		}
+	}
 	for _, tt := range []struct {
 		name, query, body, mediaType string
 		status                       int
@@ -96,17 +169,16 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A server has few modules in memory for their reports; who comes meanwhile is to try again.
+// A server takes few modules at a time; who comes meanwhile is to try again.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	examined, goOn := make(chan struct{}), make(chan struct{})
-	h := NewHandler(Options{Operate: onMemory, Keep: func(io.Reader, string, host.Signing) error { return nil }, Push: &operator.Push{
-		Examine: func(context.Context, []byte) (guest.Examination, error) {
-			examined <- struct{}{}
-			<-goOn
-			return guest.Examination{Checked: guest.Checked{Runs: true}}, nil
-		},
-	}})
+	h := pushing(t.TempDir())
+	h.o.Push.Examine = func(context.Context, io.Reader) (guest.Examination, error) {
+		examined <- struct{}{}
+		<-goOn
+		return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digestOf("a")}, Runs: true}}, nil
+	}
 	ended := make(chan int, uploadsAtOnce)
 	for range uploadsAtOnce {
 		go func() { ended <- answered(t, h, "POST", modulesPath, "a", wasmType).Code }()

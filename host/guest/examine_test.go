@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -39,7 +40,7 @@ func TestExaminations(t *testing.T) {
 		kind    string
 		verdict job.Verdict
 	}{"ok.wasm": {"simple", job.OK}, "result.wasm": {"simple", job.OK}, "deal.wasm": {"strategy", job.OK}} {
-		found, err := x.Examine(t.Context(), kitModule(t, name))
+		found, err := x.Examine(t.Context(), bytes.NewReader(kitModule(t, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestExaminations(t *testing.T) {
 // A module that this host would not run is compiled by nobody, and the report says why.
 func TestExaminationOfARefusedModule(t *testing.T) {
 	t.Parallel()
-	found, err := subprocess(t, examineMode).Examine(t.Context(), []byte("no module"))
+	found, err := subprocess(t, examineMode).Examine(t.Context(), strings.NewReader("no module"))
 	if err != nil || found.Runs || found.Refused == "" || found.Problem == "" || found.Trial != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -61,7 +62,7 @@ func TestExaminationOfARefusedModule(t *testing.T) {
 // A module that ends the process which examines it is refused with what that said.
 func TestExaminationThatDies(t *testing.T) {
 	t.Parallel()
-	_, err := subprocess(t, dieMode).Examine(t.Context(), kitModule(t, "ok.wasm"))
+	_, err := subprocess(t, dieMode).Examine(t.Context(), bytes.NewReader(kitModule(t, "ok.wasm")))
 	if codeOf(err) != host.Invalid || !strings.Contains(err.Error(), "no memory is left") {
 		t.Error(err)
 	}

@@ -38,9 +38,9 @@ func NewExaminer(program []string) *Examiner {
 	return &Examiner{program: program, busy: make(chan struct{}, 1)}
 }
 
-// Examine is the function Examine in a subprocess. While another module is examined, it
+// Examine is the function Examine in a subprocess, which alone has the module in memory. While another module is examined, it
 // waits. A module that ends the subprocess, or takes too long, is Invalid.
-func (x *Examiner) Examine(ctx context.Context, wasm []byte) (found Examination, err error) {
+func (x *Examiner) Examine(ctx context.Context, wasm io.Reader) (found Examination, err error) {
 	const what = "examine a module"
 	if len(x.program) == 0 {
 		return found, &host.Error{Code: host.Unavailable, Msg: what + ": this program has no command for it"}
@@ -60,7 +60,7 @@ func (x *Examiner) Examine(ctx context.Context, wasm []byte) (found Examination,
 	defer done()
 	var out, said firstBytes
 	out.most, said.most = maxExamination, trialText
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(wasm), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = wasm, &out, &said
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:

@@ -30,18 +30,18 @@ type ModuleCopy struct {
 	err error
 }
 
-// SpreadModule uploads a module, with its signature if it has one, to servers of the
-// cluster, except the one whose member is self, and reports which of them have it now. self
-// is "" if no server is excepted. token is the peer token of the servers.
-func (o *Operator) SpreadModule(ctx context.Context, wasm, sign []byte, token string, self job.InstanceID) ([]ModuleCopy, error) {
-	if len(wasm) > module.MaxSize {
-		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
+// spread uploads a module to servers of the cluster, except the one whose member is self, and
+// reports which of them have it now. self is "" if no server is excepted. token is the peer
+// token of the servers.
+func (o *Operator) spread(ctx context.Context, m peer.Module, token string, self job.InstanceID) ([]ModuleCopy, error) {
+	if m.Size > module.MaxSize {
+		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", m.Size, module.MaxSize)
 	}
 	addresses, err := o.peerAddresses(ctx, self)
 	if err != nil {
 		return nil, err
 	}
-	return uploadTo(ctx, wasm, sign, addresses[:min(len(addresses), maxCopies)], token), nil
+	return uploadTo(ctx, m, addresses[:min(len(addresses), maxCopies)], token), nil
 }
 
 // peerAddresses returns the addresses at which the servers of the cluster accept modules.
@@ -91,7 +91,7 @@ func isSelf(id string, self job.InstanceID) bool {
 }
 
 // uploadTo sends the bytes of a module to servers.
-func uploadTo(ctx context.Context, wasm, sign []byte, addresses []string, token string) []ModuleCopy {
+func uploadTo(ctx context.Context, m peer.Module, addresses []string, token string) []ModuleCopy {
 	c := peer.NewClient(peer.ClientOptions{Token: token})
 	defer c.Close()
 	copies := make([]ModuleCopy, len(addresses))
@@ -99,7 +99,7 @@ func uploadTo(ctx context.Context, wasm, sign []byte, addresses []string, token 
 	all.SetLimit(uploadsAtOnce)
 	for i, a := range addresses {
 		all.Go(func() error {
-			copies[i] = ModuleCopy{Address: a, err: c.Upload(ctx, wasm, sign, a)}
+			copies[i] = ModuleCopy{Address: a, err: c.Upload(ctx, m, a)}
 			if err := copies[i].err; err != nil {
 				copies[i].Fault = err.Error()
 			}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -67,7 +69,8 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []by
 	case len(addresses) == 0:
 		return nil, failf(host.Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
 	}
-	for _, c := range uploadTo(ctx, wasm, sign, addresses, token) {
+	m := peer.Module{Digest: module.Digest(wasm), Bytes: bytes.NewReader(wasm), Size: int64(len(wasm)), Signature: sign}
+	for _, c := range uploadTo(ctx, m, addresses, token) {
 		if c.err != nil {
 			faults = append(faults, fmt.Errorf("server %.256q: %w", c.Address, c.err))
 		}

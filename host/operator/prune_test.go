@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +22,7 @@ func aged(t *testing.T, dir string, texts ...string) (digests []string) {
 			t.Fatal(err)
 		}
 		digest := digestOf(t, path)
-		if err := host.KeepModule(dir, strings.NewReader(text), digest, host.Signing{}); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, dir, digest, text)
 		digests = append(digests, digest)
 		old := time.Now().Add(-2 * unusedFor)
 		if err := os.Chtimes(filepath.Join(dir, "modules", digest+".wasm"), old, old); err != nil {
@@ -31,6 +30,18 @@ func aged(t *testing.T, dir string, texts ...string) (digests []string) {
 		}
 	}
 	return digests
+}
+
+// keep stores a module on the disk of a server.
+func keep(t *testing.T, dir, digest, text string) {
+	t.Helper()
+	m, err := host.ReceiveModule(dir, strings.NewReader(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Keep(digest, nil), m.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func pruneIn(dir string) Prune {

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -21,20 +21,27 @@ const MaxSignature = 2 << 10
 // notePatience bounds the row of the audit for a module that is kept already.
 const notePatience = 10 * time.Second
 
+// Wasm is a module on its way: a file on the server that got it, or bytes in memory.
+type Wasm interface {
+	io.ReaderAt
+	Size() int64
+}
+
 // Push says how a module is examined, and where it goes.
 type Push struct {
 	Job    string // a job that is to run it; "": none yet
 	Name   string // NAME@VERSION, which the module is to have; "": none
 	DryRun bool   // only report
 
-	// Examine inspects a module, compiles it and runs it once.
-	Examine func(context.Context, []byte) (guest.Examination, error)
+	// Examine inspects the module that it reads, compiles it and runs it once.
+	Examine func(context.Context, io.Reader) (guest.Examination, error)
 	// Given returns whether jobs may have a grant, by its key in their allow table; nil: it
 	// is not known.
 	Given func(key string) bool
 	host.Signing
-	// Keep stores the module on the server that was asked; nil: none was.
-	Keep func(r io.Reader, digest string, s host.Signing) error
+	// Keep stores the module on the server that was asked, with the text of its signature;
+	// nil: none was.
+	Keep func(digest string, sign []byte) error
 	// Token is the peer token of the servers, Self the member that the asked server is.
 	// Without Token no other server gets the bytes.
 	Token string
@@ -63,12 +70,12 @@ type ModuleSignature struct {
 
 // SignatureOf returns how a module is signed. If keys say who has to have signed it, and they
 // have not, that is an error.
-func SignatureOf(wasm []byte, s host.Signing) (ModuleSignature, error) {
+func SignatureOf(wasm io.Reader, s host.Signing) (ModuleSignature, error) {
 	keys, err := signature.ParseKeys(s.Keys)
 	if err != nil {
 		return ModuleSignature{}, failf(host.Invalid, err, "keys of modules")
 	}
-	signed, err := keys.Check(wasm, s.Signature)
+	signed, err := keys.CheckFrom(wasm, s.Signature)
 	found := ModuleSignature{State: "none", Key: signed.Key, Comment: signed.Comment}
 	switch {
 	case err != nil:
@@ -90,7 +97,7 @@ type AskedGrant struct {
 // PushModule examines a module and uploads it to the servers of the cluster. No job runs it
 // yet. It saves nothing if no job could run the module, or the job of p cannot; the report is
 // complete in both cases. It succeeds when one server has the module, and reports the others.
-func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushReport, error) {
+func (o *Operator) PushModule(ctx context.Context, wasm Wasm, p Push) (PushReport, error) {
 	const what = "push a module"
 	report := PushReport{Version: 1, Asked: []AskedGrant{}, Other: []ModuleCopy{}}
 	var c *job.Config
@@ -104,10 +111,10 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 		}
 	}
 	var err error
-	if report.Signature, err = SignatureOf(wasm, p.Signing); err != nil { // before anything of it runs
+	if report.Signature, err = SignatureOf(bytesOf(wasm), p.Signing); err != nil { // before anything of it runs
 		return report, err
 	}
-	if report.Examination, err = p.Examine(ctx, wasm); err != nil {
+	if report.Examination, err = p.Examine(ctx, bytesOf(wasm)); err != nil {
 		return report, err
 	}
 	report.Report = report.Listed()
@@ -142,16 +149,18 @@ func (o *Operator) PushModule(ctx context.Context, wasm []byte, p Push) (PushRep
 	return report, o.NameModule(after, p.Name, report.Digest)
 }
 
+func bytesOf(wasm Wasm) io.Reader { return io.NewSectionReader(wasm, 0, wasm.Size()) }
+
 // save stores a module on the server that was asked, and on the others.
-func (o *Operator) save(ctx context.Context, wasm []byte, p Push, report *PushReport) error {
+func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushReport) error {
 	if p.Keep != nil {
-		if err := p.Keep(bytes.NewReader(wasm), report.Digest, p.Signing); err != nil {
+		if err := p.Keep(report.Digest, p.Signature); err != nil {
 			return err
 		}
 		report.Held = 1
 	}
 	if p.Token != "" {
-		copies, err := o.SpreadModule(ctx, wasm, p.Signature, p.Token, p.Self)
+		copies, err := o.spread(ctx, peer.Module{Digest: report.Digest, Bytes: wasm, Size: wasm.Size(), Signature: p.Signature}, p.Token, p.Self)
 		if err != nil && report.Held == 0 {
 			return err
 		}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -132,28 +133,32 @@ func TestPushNamesTheModule(t *testing.T) {
 	t.Parallel()
 	op, _ := using(t)
 	dir := t.TempDir()
-	p := Push{Name: "orders@1", Examine: guest.Examine, Keep: func(r io.Reader, digest string, s host.Signing) error { return host.KeepModule(dir, r, digest, s) }}
-	ok, err := os.ReadFile(kit("number")["number"].Path)
-	if err != nil {
-		t.Fatal(err)
+	push := func(module string, dry bool) (PushReport, error) {
+		wasm, err := os.ReadFile(kit(module)[module].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := host.ReceiveModule(dir, bytes.NewReader(wasm), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		return op.PushModule(t.Context(), m, Push{
+			Name: "orders@1", DryRun: dry, Keep: m.Keep,
+			Examine: func(ctx context.Context, _ io.Reader) (guest.Examination, error) { return guest.Examine(ctx, wasm) },
+		})
 	}
-	result, err := os.ReadFile(kit("result")["result"].Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.DryRun = true
-	if r, err := op.PushModule(t.Context(), ok, p); err != nil || r.Name != "orders@1" {
+	if r, err := push("number", true); err != nil || r.Name != "orders@1" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if all, err := op.Named(t.Context()); err != nil || len(all) > 0 {
 		t.Errorf("a dry run names %v, %v", all, err)
 	}
-	p.DryRun = false
-	first, err := op.PushModule(t.Context(), ok, p)
+	first, err := push("number", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = op.PushModule(t.Context(), result, p)
+	_, err = push("result", false)
 	wantCode(t, "the name is taken", err, host.Refused)
 	wantKept(t, dir, first.Digest)
 	list, err := op.Modules(t.Context(), func() ([]host.HeldModule, error) { return host.HeldModules(dir) })

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,10 +38,10 @@ func readSignature(path string) ([]byte, error) {
 }
 
 // Verify returns an error if the stored signature of a module is not by one of the keys.
-func (s *Store) Verify(digest string, wasm []byte, keys signature.Keys) error {
+func (s *Store) Verify(digest string, wasm io.Reader, keys signature.Keys) error {
 	text, err := s.Signature(digest)
 	if err == nil {
-		_, err = keys.Check(wasm, text)
+		_, err = keys.CheckFrom(wasm, text)
 	}
 	if err != nil {
 		return fmt.Errorf("module %s: %w", digest, err)
@@ -48,27 +49,20 @@ func (s *Store) Verify(digest string, wasm []byte, keys signature.Keys) error {
 	return nil
 }
 
-// putSignature stores the signature of the bytes in a file. It refuses one that does not
-// count, so that it never takes the place of one that does. Without a text the stored
-// signature has to do.
-func (s *Store) putSignature(digest, file string, text []byte) error {
-	if len(s.keys) > 0 {
-		wasm, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if len(text) == 0 {
-			return s.Verify(digest, wasm, s.keys)
-		}
-		if _, err := s.keys.Check(wasm, text); err != nil {
-			return err
-		}
+// checkSignature refuses a signature that does not count, so that it never takes the place of
+// one that does. Without a text the stored signature has to do.
+func (t *Staged) checkSignature(text []byte) error {
+	if keys := t.store.keys; len(keys) > 0 && len(text) == 0 {
+		return t.store.Verify(t.digest, t.bytes(), keys)
 	}
+	_, err := t.store.keys.CheckFrom(t.bytes(), text)
+	return err
+}
+
+// putSignature stores the signature of a module; an empty text is none.
+func (s *Store) putSignature(digest string, text []byte) error {
 	if len(text) == 0 {
 		return nil
-	}
-	if _, err := signature.Parse(text); err != nil {
-		return err
 	}
 	f, err := s.create()
 	if err != nil {

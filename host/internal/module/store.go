@@ -9,11 +9,13 @@
 // A signature travels with the bytes of its module, and is kept beside them. If the store
 // has Keys, it takes and gives only modules that are signed by one of them.
 //
-// Flow: LoadSource or Put → files <digest>.minisig and <digest>.wasm in the store's
+// Flow: LoadSource or Put → Stage, a file without a name → Keep, files <digest>.minisig and <digest>.wasm in the store's
 // directory → Get, which verifies digest and signature before it returns the bytes.
 package module
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -100,36 +102,12 @@ func (s *Store) PutAs(r io.Reader, digest string, sign []byte, limit int64) erro
 
 // put stores the bytes of r. A pin other than "" is the digest that they must have.
 func (s *Store) put(r io.Reader, pin string, sign []byte, limit int64) (digest string, err error) {
-	f, err := s.create()
+	staged, err := s.Stage(r, limit)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, discard(f)) }()
-	hash := sha256.New()
-	// Reading one byte more than the limit shows that the module exceeds it.
-	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(r, limit+1))
-	if err != nil {
-		return "", fmt.Errorf("store module: %w", err)
-	}
-	if n > limit {
-		return "", fmt.Errorf("store module: %w: more than %d bytes", ErrTooBig, limit)
-	}
-	digest = hex.EncodeToString(hash.Sum(nil))
-	if pin != "" && digest != pin {
-		return "", fmt.Errorf("store module: %w: its sha256 is %s, want %s", ErrPin, digest, pin)
-	}
-	// The signature is there before the bytes: whoever finds these finds them signed.
-	if err := s.putSignature(digest, f.Name(), sign); err != nil {
-		return "", fmt.Errorf("store module: %w", err)
-	}
-	if _, err := s.Get(digest); err == nil {
-		// From now on it is a new one for Prune, unless that has just taken it away.
-		now := time.Now()
-		if os.Chtimes(s.path(digest), now, now) == nil {
-			return digest, nil
-		}
-	}
-	return digest, s.keep(f, s.path(digest))
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	return staged.Digest(), staged.Keep(cmp.Or(pin, staged.Digest()), sign)
 }
 
 // create makes a file that keep gives its name, or discard removes. It is in the same
@@ -222,7 +200,7 @@ func (s *Store) Get(digest string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s has the sha256 %s", ErrDamaged, s.path(digest), got)
 	}
 	if len(s.keys) > 0 {
-		if err := s.Verify(digest, b, s.keys); err != nil {
+		if err := s.Verify(digest, bytes.NewReader(b), s.keys); err != nil {
 			return nil, err
 		}
 	}

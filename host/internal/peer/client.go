@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -18,7 +17,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
@@ -115,27 +113,36 @@ func (c *Client) newRequest(ctx context.Context, method, address, digest string,
 	return r, nil
 }
 
+// Module is one to upload.
+type Module struct {
+	Digest    string
+	Bytes     io.ReaderAt // Size of them
+	Size      int64
+	Signature []byte // its text; nil: it has none
+}
+
 // Upload sends a module to the server at address, unless the server has it. It sends
 // a module only to a server that proves that it knows the token: an address in the
-// registry may be false, and the code of jobs is confidential. sign is the text of the
-// signature of the module; nil: it has none.
-func (c *Client) Upload(ctx context.Context, wasm, sign []byte, address string) error {
+// registry may be false, and the code of jobs is confidential.
+func (c *Client) Upload(ctx context.Context, m Module, address string) error {
 	if err := CheckAddress(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	digest := module.Digest(wasm)
-	has, signed, err := c.authenticate(ctx, digest, address)
-	if err != nil || has && (len(sign) == 0 || signed == encodeSignature(sign)) {
+	has, signed, err := c.authenticate(ctx, m.Digest, address)
+	if err != nil || has && (len(m.Signature) == 0 || signed == encodeSignature(m.Signature)) {
 		return err
 	}
-	r, err := c.newRequest(ctx, http.MethodPut, address, digest, bytes.NewReader(wasm))
+	body := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(m.Bytes, 0, m.Size)), nil }
+	first, _ := body()
+	r, err := c.newRequest(ctx, http.MethodPut, address, m.Digest, first)
 	if err != nil {
 		return err
 	}
+	r.ContentLength, r.GetBody = m.Size, body // so that it can be sent once more
 	r.Header.Set("Expect", "100-continue")
-	setSignature(r.Header, sign)
+	setSignature(r.Header, m.Signature)
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return fmt.Errorf("upload the module: %w", err)

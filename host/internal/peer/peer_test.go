@@ -253,6 +253,10 @@ func TestBadPeersAreFailedAttempts(t *testing.T) {
 	})
 }
 
+func moduleOf(wasm, sign []byte) Module {
+	return Module{Digest: module.Digest(wasm), Bytes: bytes.NewReader(wasm), Size: int64(len(wasm)), Signature: sign}
+}
+
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
@@ -273,7 +277,7 @@ func TestUpload(t *testing.T) {
 			t.Parallel()
 			store := newStore(t)
 			address := serve(t, ServerOptions{Token: tt.server, Modules: store, Store: store, Limit: limit})
-			err := newClient(t, tt.token, nil).Upload(t.Context(), tt.wasm, nil, address)
+			err := newClient(t, tt.token, nil).Upload(t.Context(), moduleOf(tt.wasm, nil), address)
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
 				t.Errorf("got %v, want %q", err, tt.refused)
 			}
@@ -293,7 +297,7 @@ func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 		w.Header().Set(proofHeader, proofOf("guess", r.Header.Get("Authorization")))
 		w.WriteHeader(http.StatusNotFound)
 	})
-	err := newClient(t, "open sesame", nil).Upload(t.Context(), []byte("hello"), nil, listener)
+	err := newClient(t, "open sesame", nil).Upload(t.Context(), moduleOf([]byte("hello"), nil), listener)
 	if err == nil || !strings.Contains(err.Error(), "without proof of the token") {
 		t.Error(err)
 	}

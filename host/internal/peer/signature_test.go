@@ -40,11 +40,11 @@ func TestSignatureGoesWithTheModule(t *testing.T) {
 	address := serve(t, ServerOptions{Token: shared, Modules: first, Store: first, Limit: limit})
 	c := newClient(t, shared, nil)
 	for range 2 {
-		if err := c.Upload(t.Context(), wasm, sign, address); err != nil {
+		if err := c.Upload(t.Context(), moduleOf(wasm, sign), address); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Upload(t.Context(), wasm, nil, address); err != nil { // it takes none away
+	if err := c.Upload(t.Context(), moduleOf(wasm, nil), address); err != nil { // it takes none away
 		t.Fatal(err)
 	}
 	second, keys := strictStore(t, ann)
@@ -111,11 +111,11 @@ func TestServerTakesWhatIsSigned(t *testing.T) {
 	for says, sign := range map[string][]byte{
 		"no signature": nil, "not accepted": signaturetest.New("bob").Sign(wasm), "of other bytes": ann.Sign([]byte("other")), "cannot be read": []byte("x"),
 	} {
-		if err := c.Upload(t.Context(), wasm, sign, address); err == nil || !strings.Contains(err.Error(), "422") {
+		if err := c.Upload(t.Context(), moduleOf(wasm, sign), address); err == nil || !strings.Contains(err.Error(), "422") {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if err := c.Upload(t.Context(), wasm, ann.Sign(wasm), address); err != nil {
+	if err := c.Upload(t.Context(), moduleOf(wasm, ann.Sign(wasm)), address); err != nil {
 		t.Error(err)
 	}
 }

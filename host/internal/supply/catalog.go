@@ -1,6 +1,7 @@
 package supply
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,7 +115,7 @@ func (c *Catalog) verify(name, digest string) error {
 	if err != nil {
 		return err
 	}
-	return c.disk.Verify(digest, wasm, keys)
+	return c.disk.Verify(digest, bytes.NewReader(wasm), keys)
 }
 
 // signers are the keys that may sign what a job runs, beside those of the server.

@@ -25,15 +25,14 @@ func (d Dir) open(keys signature.Keys) (*module.Store, error) {
 // cache is the directory of compiled modules.
 func (d Dir) cache() string { return filepath.Join(string(d), "cache") }
 
-// Keep stores the bytes of a module and their signature, which may be nil. It refuses bytes
-// with another digest, more bytes than a module may have, and what none of the keys has
-// signed.
-func (d Dir) Keep(r io.Reader, digest string, sign []byte, keys signature.Keys) error {
+// Stage takes the bytes of a module, at most as many as one may have, which it keeps if one of
+// the keys has signed them.
+func (d Dir) Stage(r io.Reader, keys signature.Keys) (*module.Staged, error) {
 	disk, err := d.open(keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return disk.PutAs(r, digest, sign, module.MaxSize)
+	return disk.Stage(r, module.MaxSize)
 }
 
 // Refused returns the modules that the server no longer compiles, because compiling

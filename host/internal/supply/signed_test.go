@@ -45,6 +45,15 @@ func kitModule(t *testing.T) []byte {
 	return wasm
 }
 
+// keep uploads a module.
+func keep(dir string, wasm, sign []byte, keys signature.Keys) error {
+	staged, err := Dir(dir).Stage(bytes.NewReader(wasm), keys)
+	if err != nil {
+		return err
+	}
+	return errors.Join(staged.Keep(module.Digest(wasm), sign), staged.Close())
+}
+
 // A module that is not signed as it has to be is not loaded, whichever way it came.
 func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 	t.Parallel()
@@ -58,9 +67,9 @@ func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 	}
 	_, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest("m")
 	refused("a file", err)
-	refused("an upload", Dir(s.o.DataDir).Keep(bytes.NewReader(wasm), digest, bob.Sign(wasm), s.o.Keys))
+	refused("an upload", keep(s.o.DataDir, wasm, bob.Sign(wasm), s.o.Keys))
 	// It was stored while nobody had to sign, or by somebody else.
-	if err := Dir(s.o.DataDir).Keep(bytes.NewReader(wasm), digest, nil, nil); err != nil {
+	if err := keep(s.o.DataDir, wasm, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Hold(t.Context(), digest)

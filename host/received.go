@@ -1,0 +1,78 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"syscall"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/signature"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
+)
+
+// Signing is by whom a module has to be signed, and how it is signed.
+type Signing struct {
+	Keys      []string // public keys in minisign's format, of which one has to have signed; none: nobody has to
+	Signature []byte   // the text of a signature in minisign's format; nil: there is none
+}
+
+// ReceivedModule is a module that a server has on its disk, and that no job finds before Keep.
+// Whoever received it closes it.
+type ReceivedModule struct {
+	staged *module.Staged
+	dir    string
+}
+
+// ReceiveModule writes the bytes of r into a file in the data directory dir of a server, which
+// may be running. After an error nothing of them is left. keys are those of Signing.
+func ReceiveModule(dir string, r io.Reader, keys []string) (*ReceivedModule, error) {
+	accepted, err := signature.ParseKeys(keys)
+	if err != nil {
+		return nil, failf(Invalid, err, "keys of modules")
+	}
+	staged, err := supply.Dir(dir).Stage(r, accepted)
+	if err != nil {
+		return nil, unkept(err, dir)
+	}
+	return &ReceivedModule{staged, dir}, nil
+}
+
+// Size returns the number of bytes.
+func (m *ReceivedModule) Size() int64 { return m.staged.Size() }
+
+// ReadAt implements io.ReaderAt, also after Keep.
+func (m *ReceivedModule) ReadAt(b []byte, at int64) (int, error) { return m.staged.ReadAt(b, at) }
+
+// Keep puts the module into the store of the server. No job runs it because of that. Bytes with
+// another digest and those that are not signed as they have to be are Invalid. sign is the text
+// of the signature; without one, what the server has already will do.
+func (m *ReceivedModule) Keep(digest string, sign []byte) error {
+	if err := module.CheckDigest(digest); err != nil {
+		return failf(Invalid, err, "keep a module")
+	}
+	return unkept(m.staged.Keep(digest, sign), m.dir)
+}
+
+// Check returns the error with which Keep would refuse the module.
+func (m *ReceivedModule) Check(digest string, sign []byte) error {
+	if err := module.CheckDigest(digest); err != nil {
+		return failf(Invalid, err, "keep a module")
+	}
+	return unkept(m.staged.Check(digest, sign), m.dir)
+}
+
+// Close removes what was not kept.
+func (m *ReceivedModule) Close() error { return unkept(m.staged.Close(), m.dir) }
+
+// unkept is why a module is not kept.
+func unkept(err error, dir string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText):
+		return failf(Invalid, err, "keep a module")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return failf(Unavailable, err, "keep a module: the disk with %s is full; make room there, for example with module prune", dir)
+	}
+	return failf(Internal, err, "keep a module in %s", dir)
+}
