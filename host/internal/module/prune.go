@@ -98,7 +98,7 @@ func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
 		switch {
 		case err == nil:
 			gone = append(gone, h)
-			if err := s.pruneSignature(h.Digest, before, dir); err != nil {
+			if err := errors.Join(s.pruneSignature(h.Digest, before, dir), s.pruneArtifacts(h.Digest)); err != nil {
 				return gone, err
 			}
 		case !errors.Is(err, fs.ErrNotExist): // another process has it back

@@ -172,3 +172,36 @@ func TestOpenGivesBackWhatWasSetAside(t *testing.T) {
 	}
 	wantHeld(t, s, "free")
 }
+
+// What is known of an artifact goes with its module, and a damaged note is none.
+func TestPruneForgetsArtifacts(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	manifest := "sha256:" + strings.Repeat("0a", 32)
+	gone, kept := put(t, s, "gone"), put(t, s, "kept")
+	for m, digest := range map[string]string{manifest: gone, strings.Repeat("0b", 32): kept} {
+		if err := s.Remember(m, digest); err != nil || s.Remembered(m) != digest {
+			t.Errorf("%s holds %q, %v", m, s.Remembered(m), err)
+		}
+	}
+	if _, err := s.Prune(time.Now().Add(time.Hour), func() (map[string]bool, error) { return map[string]bool{kept: true}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s.Remembered(manifest) != "" || s.Remembered(strings.Repeat("0b", 32)) != kept {
+		t.Error("another note is kept than that of the module that is left")
+	}
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
+		t.Errorf("on the disk are %v, %v", entries, err)
+	}
+	if err := os.WriteFile(s.artifactPath(strings.Repeat("0b", 32)), []byte("../../x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{strings.Repeat("0b", 32), "../x", ""} {
+		if got := s.Remembered(m); got != "" {
+			t.Errorf("%q holds %q", m, got)
+		}
+	}
+	if err := s.Remember("sha256:x", kept); err == nil {
+		t.Error("an artifact without a digest is remembered")
+	}
+}

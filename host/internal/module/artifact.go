@@ -1,0 +1,63 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// artifactSuffix ends the names of files that say which module an artifact holds.
+const artifactSuffix = ".artifact"
+
+// artifactPath is the file for an artifact, by the digest of its manifest in hex.
+func (s *Store) artifactPath(manifest string) string {
+	return filepath.Join(s.dir, manifest+artifactSuffix)
+}
+
+// Remember notes that the artifact with a manifest holds a module. That never changes, as the
+// digest of the manifest is that of its text. manifest is as sha256:HEX.
+func (s *Store) Remember(manifest, digest string) error {
+	manifest = strings.TrimPrefix(manifest, "sha256:")
+	if err := errors.Join(CheckDigest(manifest), CheckDigest(digest)); err != nil {
+		return err
+	}
+	f, err := s.create()
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteString(digest); err == nil {
+		err = s.keep(f, s.artifactPath(manifest))
+	}
+	return errors.Join(err, discard(f))
+}
+
+// Remembered returns the module that the artifact with a manifest holds; "": it is not known.
+func (s *Store) Remembered(manifest string) string {
+	manifest = strings.TrimPrefix(manifest, "sha256:")
+	if CheckDigest(manifest) != nil {
+		return ""
+	}
+	text, err := readFile(s.artifactPath(manifest), 64)
+	if err != nil || CheckDigest(string(text)) != nil {
+		return "" // whoever asks pulls the artifact, which mends it
+	}
+	return string(text)
+}
+
+// pruneArtifacts forgets the artifacts that hold a module which was removed.
+func (s *Store) pruneArtifacts(digest string) error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("prune modules: %w", err)
+	}
+	for _, e := range entries {
+		if manifest, ok := strings.CutSuffix(e.Name(), artifactSuffix); ok && s.Remembered(manifest) == digest {
+			if err := ignoreMissing(os.Remove(s.artifactPath(manifest))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
