@@ -412,7 +412,7 @@ func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
 	o.Jobs = []job.Config{{Name: "j", Module: "ok", Shards: 1}}
 	h, stop := start(t, o)
 	<-h.Ready()
-	if h.store.Digest("deal") == "" {
+	if h.store.Digest(t.Context(), "deal") == "" {
 		t.Fatal("it is not in the store")
 	}
 	transport := &http.Transport{}

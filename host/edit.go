@@ -117,7 +117,7 @@ func (e *edit) prepare(ctx context.Context) error {
 	if err := e.o.validate(); err != nil {
 		return err
 	}
-	e.readModules()
+	e.readModules(ctx)
 	var faults []error
 	for i := range e.o.Jobs {
 		c := &e.o.Jobs[i]
@@ -145,13 +145,13 @@ func (e *edit) prepare(ctx context.Context) error {
 
 // readModules reads the files of the modules that jobs name, and gives the jobs
 // their digests.
-func (e *edit) readModules() {
+func (e *edit) readModules(ctx context.Context) {
 	if e.files == nil {
 		return
 	}
 	for i := range e.o.Jobs {
 		c := &e.o.Jobs[i]
-		c.ModuleDigest, c.StrategyDigest = e.files.Expected(c.Module), e.files.Expected(c.StrategyModule)
+		c.ModuleDigest, c.StrategyDigest = e.files.Expected(ctx, c.Module), e.files.Expected(ctx, c.StrategyModule)
 	}
 }
 
@@ -163,7 +163,7 @@ func (e *edit) put(name string, m Module) {
 
 // load compiles a module and holds it until the end of the edit.
 func (e *edit) load(ctx context.Context, name string) error {
-	digest, err := e.files.Digest(name)
+	digest, err := e.files.Digest(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 		if e.files == nil || name == "" || digest != "" {
 			continue
 		}
-		if _, err := e.files.Digest(name); err != nil {
+		if _, err := e.files.Digest(ctx, name); err != nil {
 			return err
 		}
 	}

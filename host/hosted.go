@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -97,7 +98,7 @@ func (h *Host) define(c job.Config) definition.Definition {
 			continue
 		}
 		if f, ok := h.store.File(code.Name); ok && h.o.Runner == nil {
-			code.Reference = "file:" + f.Path
+			code.Reference = cmp.Or(f.Artifact, "file:"+f.Path)
 		}
 	}
 	return d

@@ -57,7 +57,7 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 // that the server refuses, because compiling it ended processes, is not compiled here
 // either.
 func (h *Host) checkCode(ctx context.Context, j *hosted, refused map[string]string) error {
-	c := h.setDigests(j)
+	c := h.setDigests(ctx, j)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if why := refused[digest]; why != "" {
 			return fmt.Errorf("module %s: %s", name, why)

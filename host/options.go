@@ -50,14 +50,22 @@ type Func func(ctx context.Context, c job.Call) job.Outcome
 // Run calls f.
 func (f Func) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }
 
-// Module is the file of a module for the sandbox.
+// Module is the file of a module for the sandbox, or an artifact that holds it.
 type Module struct {
-	Path   string
-	SHA256 string // the digest that the file must have, in hex; empty: any
+	Path     string
+	Artifact string // a reference for Options.Pull, instead of Path; "": there is none
+	SHA256   string // the digest that the module must have, in hex; empty: any
 	// Keys are public keys in minisign's format. With any, what runs under the name of the
 	// module has to be signed by one of them, wherever it came from. The signature of the file
 	// is beside it, with ".minisig" at the end of its name.
 	Keys []string
+}
+
+// Artifact is a module as a registry of artifacts gives it.
+type Artifact struct {
+	Wasm      []byte
+	Signature []byte // its text in minisign's format; nil: there is none
+	Manifest  string // the digest of the artifact, as sha256:HEX
 }
 
 // Event is the start or the end of a guest. Two kinds have no item: a strategy that
@@ -120,6 +128,9 @@ type Options struct {
 	// Runner runs the code of the jobs; nil: the sandbox, with Modules.
 	Runner  Runner
 	Modules map[string]Module // by the name that jobs use
+	// Pull fetches an artifact by its reference, for modules that are artifacts; nil: there are
+	// none. It takes no more bytes than a module may have.
+	Pull func(ctx context.Context, reference string) (Artifact, error)
 	// ModuleKeys are public keys in minisign's format. With any, the sandbox loads only
 	// modules that are signed by one of them, wherever they came from.
 	ModuleKeys []string

@@ -20,7 +20,7 @@ func (h *Host) openStore() (err error) {
 		return failf(Invalid, err, "keys of modules")
 	}
 	if h.store, err = supply.Open(supply.Options{
-		DataDir: o.DataDir, Files: filesOf(o.Modules), Keys: keys, Runner: o.Runner, Commands: o.commands,
+		DataDir: o.DataDir, Files: filesOf(o.Modules), Pull: o.pull(), Keys: keys, Runner: o.Runner, Commands: o.commands,
 		Namespace: o.Namespace, Secrets: o.Secrets, PrivateHosts: o.PrivateHosts,
 		Compiler: o.Compiler, Memory: o.Memory, Dirs: o.dirs(), Private: o.private(), Refused: o.refusedModule, Compiled: o.compiledModule,
 		Listen: o.Peers.Listen, Address: o.Peers.Address, IP: o.Instance.IP(), Token: o.Peers.Token,
@@ -29,6 +29,17 @@ func (h *Host) openStore() (err error) {
 		return failf(Internal, err, "data directory %s", o.DataDir)
 	}
 	return nil
+}
+
+// pull is how the store gets artifacts.
+func (o *Options) pull() supply.Pull {
+	if o.Pull == nil {
+		return nil
+	}
+	return func(ctx context.Context, reference string) (supply.Artifact, error) {
+		a, err := o.Pull(ctx, reference)
+		return supply.Artifact(a), err
+	}
 }
 
 // filesOf returns modules as the store has them.
@@ -76,9 +87,7 @@ func (h *Host) loadModules(ctx context.Context) error {
 	for _, j := range h.jobs {
 		h.loading.Go(func() {
 			defer close(j.loaded)
-			reads <- struct{}{}
-			c := h.setDigests(j)
-			<-reads
+			c := h.readBy(ctx, j, reads)
 			loaded <- h.loadCode(ctx, j, c)
 		})
 	}
@@ -101,15 +110,27 @@ func (h *Host) loadModules(ctx context.Context) error {
 	return failf(kind, all, "no job can run")
 }
 
+// readBy is setDigests, which holds a slot unless it may wait for a registry of artifacts.
+func (h *Host) readBy(ctx context.Context, j *hosted, slots chan struct{}) job.Config {
+	for _, name := range []string{j.config.Module, j.config.StrategyModule} {
+		if f, _ := h.store.File(name); f.Artifact != "" {
+			return h.setDigests(ctx, j)
+		}
+	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	return h.setDigests(ctx, j)
+}
+
 // setDigests reads the modules of a job and puts their digests into its configuration,
 // which it returns.
-func (h *Host) setDigests(j *hosted) job.Config {
+func (h *Host) setDigests(ctx context.Context, j *hosted) job.Config {
 	c := *j.config
 	if h.o.Runner == nil && c.Module != "" {
-		c.ModuleDigest = h.store.Digest(c.Module)
+		c.ModuleDigest = h.store.Digest(ctx, c.Module)
 	}
 	if h.o.Runner == nil && c.StrategyModule != "" {
-		c.StrategyDigest = h.store.Digest(c.StrategyModule)
+		c.StrategyDigest = h.store.Digest(ctx, c.StrategyModule)
 	}
 	h.mu.Lock()
 	*j.config = c

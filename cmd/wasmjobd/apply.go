@@ -70,7 +70,7 @@ func textsIn(path string) ([]operator.JobText, error) {
 	}
 	modules := map[string]string{}
 	for _, m := range f.Modules {
-		modules[m.Name] = cmp.Or(m.SHA256, m.Path)
+		modules[m.Name] = cmp.Or(m.SHA256, m.Artifact, m.Path)
 	}
 	var all []operator.JobText
 	for _, j := range f.Jobs {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/internal/oci"
@@ -54,6 +55,18 @@ func pullModule(ctx context.Context, term *terminal, text string) (wasm, sign []
 		term.note("wasmjobd: it is %s", at)
 	}
 	return m.Wasm, m.Signature, nil
+}
+
+// pullFor fetches the artifacts that a server's file names as modules.
+func pullFor(term *terminal) func(context.Context, string) (host.Artifact, error) {
+	return func(ctx context.Context, text string) (host.Artifact, error) {
+		ref, err := oci.Parse(text)
+		if err != nil {
+			return host.Artifact{}, err
+		}
+		m, at, err := artifacts(term).Pull(ctx, ref)
+		return host.Artifact{Wasm: m.Wasm, Signature: m.Signature, Manifest: at.Digest}, err
+	}
 }
 
 // pushedArtifact is the JSON of module push --to. Scripts read it: add fields, change none.

@@ -96,7 +96,7 @@ func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, err
 		}
 		for _, m := range all.Modules {
 			if m.Name == all.Jobs[i].Module {
-				module = cmp.Or(m.SHA256, m.Path)
+				module = cmp.Or(m.SHA256, m.Artifact, m.Path)
 			}
 		}
 	}

@@ -164,7 +164,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		again.metrics.Count(e)
 		again.alerts.Count(e)
 	}
-	o.Logs = again.logs
+	o.Logs, o.Pull = again.logs, pullFor(again.term)
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
@@ -269,7 +269,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 func modulesIn(f *config.File) map[string]host.Module {
 	modules := map[string]host.Module{}
 	for _, m := range f.Modules {
-		modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256, Keys: m.Keys}
+		modules[m.Name] = host.Module{Path: m.Path, Artifact: m.Artifact, SHA256: m.SHA256, Keys: m.Keys}
 	}
 	return modules
 }

@@ -91,7 +91,7 @@ func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *conf
 		return err
 	}
 	a := assigner{job: c, labels: now.labels}
-	if err := a.choose(term, file, r); err != nil {
+	if err := a.choose(ctx, term, file, r); err != nil {
 		return err
 	}
 	if now.owners == nil && !slices.Equal(now.instances, then) {
@@ -234,7 +234,7 @@ type assigner struct {
 }
 
 // choose finds the strategy. Beside members of ElasticJob no module assigns the items.
-func (a *assigner) choose(term *terminal, file *config.File, r *operator.JobReport) (err error) {
+func (a *assigner) choose(ctx context.Context, term *terminal, file *config.File, r *operator.JobReport) (err error) {
 	shared := r != nil && slices.ContainsFunc(r.Members, func(m operator.MemberReport) bool { return m.Foreign })
 	name := a.job.StrategyModule
 	if name == "" || shared {
@@ -248,7 +248,7 @@ func (a *assigner) choose(term *terminal, file *config.File, r *operator.JobRepo
 	if i < 0 {
 		return exitf(exitNotFound, "the strategy of the job is module %s, which the configuration does not have; name a built-in one with --strategy", plain(name))
 	}
-	wasm, err := readModule(term, file.Modules[i].Path)
+	wasm, _, err := readSigned(ctx, term, cmp.Or(file.Modules[i].Artifact, file.Modules[i].Path))
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 		return nil, err
 	}
 	o := options(f, nil, nil)
-	o.Secrets, o.Compiler, o.Supervisor = k.secrets, k.compiler, k.supervisor
+	o.Secrets, o.Compiler, o.Supervisor, o.Pull = k.secrets, k.compiler, k.supervisor, pullFor(term)
 	faults, err := host.Loads(ctx, o)
 	if err != nil {
 		return nil, coded(err)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 // Defaults of what the file does not say.
@@ -171,7 +173,13 @@ func (b *builder) module(path, name string) {
 	switch {
 	case !b.isSet(path + ".source"):
 		b.fault(path, "", "", reason.Of(reason.SourceMissing))
-	case !b.values[path+".source"].refused:
+	case b.values[path+".source"].refused:
+	case oci.Is(source):
+		m.Artifact = source
+		if _, err := oci.Parse(source); err != nil {
+			b.fault(path, "source", "", reason.Of(reason.SourceReference, fmt.Sprintf("%.100q", source)))
+		}
+	default:
 		m.Path = b.source(path, source)
 	}
 	if digest, err := hex.DecodeString(m.SHA256); b.isSet(path+".sha256") && !b.values[path+".sha256"].refused && (err != nil || len(digest) != 32) {
@@ -211,7 +219,7 @@ func (b *builder) keys(key string) []string {
 func (b *builder) source(module, source string) string {
 	rest, isFile := strings.CutPrefix(source, "file:")
 	if u, err := url.Parse(source); !isFile && err == nil && u.Scheme != "" {
-		if u.Scheme == "https" || u.Scheme == "oci" {
+		if u.Scheme == "https" {
 			b.fault(module, "source", "", reason.Of(reason.SourceNotServed, u.Scheme))
 		} else {
 			b.fault(module, "source", "", reason.Of(reason.SourceUnknown, strconv.Quote(u.Scheme)))

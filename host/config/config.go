@@ -92,10 +92,11 @@ type Host struct {
 
 // Module is one table [modules.<name>].
 type Module struct {
-	Name   string
-	Path   string   // of the file
-	SHA256 string   // the digest it must have, lower-case hex; "" for any
-	Keys   []string // of minisign, of which one has to have signed it; none: those of Host alone
+	Name     string
+	Path     string   // of the file
+	Artifact string   // a reference, as oci://registry.example/report:1.4.0, instead of Path
+	SHA256   string   // the digest it must have, lower-case hex; "" for any
+	Keys     []string // of minisign, of which one has to have signed it; none: those of Host alone
 }
 
 // Options are the sources of values other than the files.

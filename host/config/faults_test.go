@@ -210,8 +210,8 @@ func TestFaults(t *testing.T) {
 		}},
 		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n", []string{
 			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,
-			`t.toml:4:10: modules.b.source: oci is not in this release (write "file:path/to/module.wasm")`,
-			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm")`,
+			`t.toml:4:10: modules.b.source: "oci://x/y" is no reference of an artifact (write "oci://registry.example/report:1.4.0", with @sha256:… behind it or not)`,
+			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm", or "oci://registry.example/report:1.4.0")`,
 			`t.toml:8:10: modules.d.source: the path is empty (write "file:path/to/module.wasm")`,
 		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{

@@ -46,6 +46,9 @@ func (b *builder) private() []job.Private {
 	// whenever a directory is opened.
 	seen := map[string]bool{}
 	for _, m := range f.Modules {
+		if m.Path == "" { // an artifact
+			continue
+		}
 		folder := filepath.Dir(m.Path)
 		if info, err := os.Lstat(m.Path); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			folder = m.Path // which leads elsewhere

@@ -151,6 +151,7 @@ const (
 	SourceEmpty      Code = "source_empty"
 	SourceNotServed  Code = "source_not_served"
 	SourceUnknown    Code = "source_unknown"
+	SourceReference  Code = "source_reference"
 	DigestUnreadable Code = "digest_unreadable"
 	DigestInvalid    Code = "digest_invalid"
 	KeyUnreadable    Code = "key_unreadable"

@@ -2,21 +2,24 @@ package supply
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// File is a module in a file of the server.
+// File is a module in a file of the server, or in an artifact.
 type File struct {
-	Path   string
-	SHA256 string // the digest that it must have, in hex; empty: any
+	Path     string
+	Artifact string // a reference, as oci://registry.example/report:1.4.0, instead of Path; "": there is none
+	SHA256   string // the digest that it must have, in hex; empty: any
 	// Keys may sign what runs under the name of the module, in addition to Options.Keys.
 	// Empty: those alone count.
 	Keys []string
@@ -31,36 +34,45 @@ func (f File) pin() string {
 	return pin
 }
 
-// Catalog names the modules of the server's configuration. It reads the file of a
-// module once. Put and Remove must not run beside other methods.
+// Catalog names the modules of the server's configuration. It reads the file of a module, or
+// pulls its artifact, once. Put and Remove must not run beside other methods.
 type Catalog struct {
-	disk  *module.Store
-	files map[string]File
+	disk    *module.Store
+	files   map[string]File
+	pull    Pull          // nil: artifacts are not there
+	pulling chan struct{} // a pull holds its slot
 
-	mu   sync.Mutex      // guards read
-	read map[string]read // by name
+	mu   sync.Mutex       // guards read
+	read map[string]*read // by name
 }
 
-// read is the result of reading a file.
+// read is the result of reading a file, or of pulling an artifact.
 type read struct {
+	mu     sync.Mutex // whoever wants it meanwhile waits
+	done   bool       // the rest counts
 	digest string
 	err    error
+	at     time.Time
 }
 
-func newCatalog(disk *module.Store, files map[string]File) *Catalog {
-	return &Catalog{disk: disk, files: files, read: map[string]read{}}
+func newCatalog(disk *module.Store, files map[string]File, pull Pull) *Catalog {
+	return &Catalog{disk: disk, files: files, pull: pull, pulling: make(chan struct{}, pullsAtOnce), read: map[string]*read{}}
 }
 
 // clone returns a copy that reads again the files that could not be read.
 func (c *Catalog) clone() *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	to := newCatalog(c.disk, map[string]File{})
+	to := newCatalog(c.disk, map[string]File{}, c.pull)
 	maps.Copy(to.files, c.files)
 	for name, r := range c.read {
-		if r.err == nil {
-			to.read[name] = r
+		if !r.mu.TryLock() { // it is read just now; the copy does so itself
+			continue
 		}
+		if r.done && r.err == nil {
+			to.read[name] = &read{done: true, digest: r.digest}
+		}
+		r.mu.Unlock()
 	}
 	return to
 }
@@ -80,25 +92,42 @@ func (c *Catalog) Remove(name string) {
 // Files returns the modules by name. The caller must not change the map.
 func (c *Catalog) Files() map[string]File { return c.files }
 
-// Digest reads the file of a module, stores its bytes, and returns their digest.
-func (c *Catalog) Digest(name string) (digest string, err error) {
+// Digest reads the file of a module, or pulls its artifact, stores its bytes, and returns their
+// digest.
+func (c *Catalog) Digest(ctx context.Context, name string) (string, error) {
+	f, ok := c.files[name]
+	if !ok {
+		return "", fmt.Errorf("this server has no module %q", name)
+	}
 	c.mu.Lock()
-	r, known := c.read[name]
+	r := c.read[name]
+	if r == nil {
+		r = &read{}
+		c.read[name] = r
+	}
 	c.mu.Unlock()
-	if known {
-		return r.digest, r.err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.again(f) {
+		digest, err := c.take(ctx, f)
+		if err == nil {
+			err = c.verify(name, digest)
+		}
+		if err != nil {
+			err = fmt.Errorf("module %s: %w", name, err)
+		}
+		r.ended(ctx, digest, err)
 	}
-	if f, ok := c.files[name]; !ok {
-		r.err = fmt.Errorf("this server has no module %q", name)
-	} else if r.digest, _, r.err = c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); r.err != nil {
-		r.err = fmt.Errorf("module %s: %w", name, r.err)
-	} else if err := c.verify(name, r.digest); err != nil {
-		r.err = fmt.Errorf("module %s: %w", name, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read[name] = r
 	return r.digest, r.err
+}
+
+// take stores the bytes of a module.
+func (c *Catalog) take(ctx context.Context, f File) (digest string, err error) {
+	if f.Artifact != "" {
+		return c.pulled(ctx, f)
+	}
+	digest, _, err = c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize)
+	return digest, err
 }
 
 // verify returns an error if a stored module is not signed by one of the keys for its name.
@@ -128,21 +157,27 @@ func (c *Catalog) signers(j *job.Config) []string {
 
 // Expected returns the digest of a module. If the file cannot be read, it returns the
 // digest pinned in the configuration, or "" if there is none.
-func (c *Catalog) Expected(name string) string {
-	if digest, err := c.Digest(name); err == nil {
+func (c *Catalog) Expected(ctx context.Context, name string) string {
+	if digest, err := c.Digest(ctx, name); err == nil {
 		return digest
 	}
 	return c.files[name].pin()
 }
 
-// storeFrom stores the bytes of a module if one of the files has them, and reports
+// storeFrom stores the bytes of a module if one of the files or artifacts has them, and reports
 // whether one has.
-func (c *Catalog) storeFrom(digest string) bool {
+func (c *Catalog) storeFrom(ctx context.Context, digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		if f := c.files[name]; f.SHA256 == "" || f.SHA256 == digest {
-			if got, _, err := c.disk.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); err == nil && got == digest {
-				return true
-			}
+		f := c.files[name]
+		if f.SHA256 != "" && f.SHA256 != digest {
+			continue
+		}
+		// A registry that has just failed is not asked again at once.
+		if held, err := c.Digest(ctx, name); f.Artifact != "" && (err != nil || held != digest) {
+			continue
+		}
+		if got, err := c.take(ctx, f); err == nil && got == digest {
+			return true
 		}
 	}
 	return false

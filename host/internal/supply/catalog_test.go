@@ -22,36 +22,36 @@ func TestCatalogReadsAFileOnce(t *testing.T) {
 	pin := strings.Repeat("0", 64)
 	c := s.NewCatalog(map[string]File{"m": {Path: path}, "pinned": {Path: path, SHA256: "sha256:" + pin}})
 	for _, name := range []string{"m", "pinned"} {
-		if _, err := c.Digest(name); !errors.Is(err, module.ErrNotFound) {
+		if _, err := c.Digest(t.Context(), name); !errors.Is(err, module.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if c.Expected("m") != "" || c.Expected("pinned") != pin || c.Expected("other") != "" {
-		t.Errorf("without the file: %q, %q, %q", c.Expected("m"), c.Expected("pinned"), c.Expected("other"))
+	if c.Expected(t.Context(), "m") != "" || c.Expected(t.Context(), "pinned") != pin || c.Expected(t.Context(), "other") != "" {
+		t.Errorf("without the file: %q, %q, %q", c.Expected(t.Context(), "m"), c.Expected(t.Context(), "pinned"), c.Expected(t.Context(), "other"))
 	}
 	if err := os.WriteFile(path, wasm, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Digest("m"); err == nil {
+	if _, err := c.Digest(t.Context(), "m"); err == nil {
 		t.Error("the file was read twice")
 	}
 	copied := c.clone()
-	first, err := copied.Digest("m")
+	first, err := copied.Digest(t.Context(), "m")
 	if err != nil {
 		t.Fatal(err) // a copy reads again what could not be read
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := copied.clone().Digest("m"); err != nil || got != first {
+	if got, err := copied.clone().Digest(t.Context(), "m"); err != nil || got != first {
 		t.Errorf("a copy forgot what was read: %q, %v", got, err)
 	}
 	copied.Put("m", File{Path: path})
-	if _, err := copied.Digest("m"); err == nil {
+	if _, err := copied.Digest(t.Context(), "m"); err == nil {
 		t.Error("Put did not have the file read again")
 	}
 	copied.Remove("m")
-	if _, err := copied.Digest("m"); err == nil || len(copied.Files()) != 1 || len(c.Files()) != 2 {
+	if _, err := copied.Digest(t.Context(), "m"); err == nil || len(copied.Files()) != 1 || len(c.Files()) != 2 {
 		t.Errorf("removed: %v; %d and %d files", err, len(copied.Files()), len(c.Files()))
 	}
 	if err := s.Close(); err != nil {
@@ -63,7 +63,7 @@ func TestCatalogReadsAFileOnce(t *testing.T) {
 func TestHoldTakesAFileOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	digest, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest("m")
+	digest, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest(t.Context(), "m")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) e
 // it is the module of that name in the server's own file.
 func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *prepared) (m *sandbox.Module, err error) {
 	if digest == "" {
-		if digest, err = c.store.current().Digest(name); err != nil {
+		if digest, err = c.store.current().Digest(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -236,7 +236,7 @@ func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *pr
 	peers := c.peers
 	c.mu.Unlock()
 	if m, err = c.store.lease(ctx, digest, peers); err != nil {
-		if _, own := c.store.current().Digest(name); own != nil && ctx.Err() == nil {
+		if _, own := c.store.current().Digest(ctx, name); own != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%w; %w", own, err) // own: why the server's own file does not help
 		}
 		return nil, fmt.Errorf("module %s: %w", name, err)

@@ -123,7 +123,7 @@ func (s *Store) load(ctx context.Context, digest string, m *leased) (*sandbox.Mo
 	if !unsigned && !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
 		return compiled, err
 	}
-	if !s.current().storeFrom(digest) {
+	if !s.current().storeFrom(ctx, digest) {
 		if fault := s.fetch(ctx, digest, m); fault != nil && unsigned {
 			return nil, &FetchError{fmt.Errorf("%w; %w", err, fault)}
 		} else if fault != nil {

@@ -65,7 +65,7 @@ func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 			t.Errorf("%s: %v", way, err)
 		}
 	}
-	_, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest("m")
+	_, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest(t.Context(), "m")
 	refused("a file", err)
 	refused("an upload", keep(s.o.DataDir, wasm, bob.Sign(wasm), s.o.Keys))
 	// It was stored while nobody had to sign, or by somebody else.
@@ -129,10 +129,10 @@ func TestKeysOfAName(t *testing.T) {
 		}
 	}
 	named := func(keys ...string) *Catalog { return s.NewCatalog(map[string]File{"m": {Path: path, Keys: keys}}) }
-	if _, err := named(ann.Public).Digest("m"); !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), "module m: ") {
+	if _, err := named(ann.Public).Digest(t.Context(), "m"); !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), "module m: ") {
 		t.Errorf("the file: %v", err)
 	}
-	if _, err := named(ann.Public, bob.Public).Digest("m"); err != nil {
+	if _, err := named(ann.Public, bob.Public).Digest(t.Context(), "m"); err != nil {
 		t.Errorf("the file with a key more: %v", err)
 	}
 	c := s.NewCode(nil)

@@ -24,6 +24,8 @@ type Options struct {
 	DataDir string
 	// Files are the modules of the server's configuration, by the name that jobs use.
 	Files map[string]File
+	// Pull fetches those that are artifacts; nil: there are none.
+	Pull Pull
 	// Keys may sign modules. With any, a module that none of them has signed is not loaded.
 	Keys signature.Keys
 	// Runner runs the code of all jobs. Nil: jobs are modules and native commands.
@@ -74,7 +76,7 @@ type Store struct {
 
 // Open opens the store of a server. The caller must close it.
 func Open(o Options) (*Store, error) {
-	s := &Store{o: o, modules: map[string]*leased{}, catalog: newCatalog(nil, o.Files)}
+	s := &Store{o: o, modules: map[string]*leased{}, catalog: newCatalog(nil, o.Files, nil)}
 	if o.Runner != nil || o.DataDir == "" {
 		return s, nil
 	}
@@ -89,7 +91,7 @@ func Open(o Options) (*Store, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	s.catalog = newCatalog(s.disk, o.Files)
+	s.catalog = newCatalog(s.disk, o.Files, o.Pull)
 	s.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: s.disk, Limit: module.MaxSize, Keys: o.Keys, Log: o.Log})
 	return s, nil
 }
@@ -125,7 +127,9 @@ func (s *Store) GuestMemory() (used, limit uint64) {
 func (s *Store) Catalog() *Catalog { return s.current().clone() }
 
 // NewCatalog returns a catalog of other files, none of which was read yet.
-func (s *Store) NewCatalog(files map[string]File) *Catalog { return newCatalog(s.disk, files) }
+func (s *Store) NewCatalog(files map[string]File) *Catalog {
+	return newCatalog(s.disk, files, s.o.Pull)
+}
 
 // SetCatalog replaces the catalog. The caller must not change c afterwards.
 func (s *Store) SetCatalog(c *Catalog) {
@@ -141,7 +145,9 @@ func (s *Store) current() *Catalog {
 }
 
 // Digest is Expected of the current catalog.
-func (s *Store) Digest(name string) string { return s.current().Expected(name) }
+func (s *Store) Digest(ctx context.Context, name string) string {
+	return s.current().Expected(ctx, name)
+}
 
 // File returns where the current catalog has a module.
 func (s *Store) File(name string) (f File, ok bool) {

@@ -1,0 +1,102 @@
+package supply
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+)
+
+const (
+	// pullTimeout bounds the time in which a registry of artifacts must give a module.
+	pullTimeout = 2 * time.Minute
+	// pullAgain is how long a pull that went wrong is not tried again.
+	pullAgain = 30 * time.Second
+	// pullsAtOnce is how many modules are pulled at the same time. Each is in memory by then.
+	pullsAtOnce = 2
+)
+
+// Artifact is a module as a registry of artifacts gives it.
+type Artifact struct {
+	Wasm      []byte
+	Signature []byte // its text; nil: there is none
+	Manifest  string // the digest of what it is made of, as sha256:HEX
+}
+
+// Pull fetches an artifact.
+type Pull func(ctx context.Context, reference string) (Artifact, error)
+
+// pulled stores the module of an artifact, and returns its digest. If the digest of the module
+// or of the manifest is pinned, and the disk has that module, nobody is asked.
+func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
+	if digest := c.pulledBefore(f); digest != "" {
+		return digest, nil
+	}
+	if c.pull == nil {
+		return "", fmt.Errorf("this server pulls no artifacts, such as %s", f.Artifact)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	select {
+	case c.pulling <- struct{}{}:
+		defer func() { <-c.pulling }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("pull %s: others are pulled: %w", f.Artifact, ctx.Err())
+	}
+	a, err := c.pull(ctx, f.Artifact)
+	if err != nil {
+		if f.manifest() == "" && f.pin() == "" {
+			return "", fmt.Errorf("%w; with @sha256:… behind the reference, the server would begin with what it has", err)
+		}
+		return "", err
+	}
+	digest := module.Digest(a.Wasm)
+	if pin := f.pin(); pin != "" && digest != pin {
+		return "", fmt.Errorf("%s: %w: its sha256 is %s, the pin is %s", f.Artifact, module.ErrPin, digest, pin)
+	}
+	if err := c.disk.PutAs(bytes.NewReader(a.Wasm), digest, a.Signature, module.MaxSize); err != nil {
+		return "", fmt.Errorf("%s: %w", f.Artifact, err)
+	}
+	return digest, c.disk.Remember(a.Manifest, digest)
+}
+
+// pulledBefore returns the digest of the pinned module if the disk has it, signed as it has to
+// be.
+func (c *Catalog) pulledBefore(f File) string {
+	digest := f.pin()
+	if manifest := f.manifest(); manifest != "" {
+		known := c.disk.Remembered(manifest)
+		if digest != "" && known != digest {
+			return "" // pulling it tells whether the two pins are of one module
+		}
+		digest = known
+	}
+	if digest == "" {
+		return ""
+	}
+	if _, err := c.disk.Get(digest); err != nil {
+		return "" // pulling it mends what is wrong with it
+	}
+	return digest
+}
+
+// manifest is the pinned digest of the artifact; "": any will do.
+func (f File) manifest() string {
+	_, digest, _ := strings.Cut(f.Artifact, "@")
+	return digest
+}
+
+// again reports whether a result is too old to count.
+func (r *read) again(f File) bool {
+	return !r.done || r.err != nil && f.Artifact != "" && time.Since(r.at) >= pullAgain
+}
+
+// ended notes a result, unless the caller was the reason.
+func (r *read) ended(ctx context.Context, digest string, err error) {
+	r.digest, r.err, r.at = digest, err, time.Now()
+	r.done = err == nil || !errors.Is(context.Cause(ctx), context.Canceled)
+}
