@@ -184,13 +184,19 @@ func TestUploadsAtOnce(t *testing.T) {
 		go func() { ended <- answered(t, h, "POST", modulesPath, "a", wasmType).Code }()
 		<-examined
 	}
-	if p := problemIn(t, answered(t, h, "POST", modulesPath, "a", wasmType)); p.Code != codeBusy {
-		t.Errorf("%+v", p)
+	put := modulesPath + "/" + digestOf("a")
+	for method, path := range map[string]string{http.MethodPost: modulesPath, http.MethodPut: put} {
+		if p := problemIn(t, answered(t, h, method, path, "a", wasmType)); p.Code != codeBusy {
+			t.Errorf("%s: %+v", method, p)
+		}
 	}
 	close(goOn)
 	for range uploadsAtOnce {
 		if code := <-ended; code != http.StatusOK {
 			t.Error(code)
 		}
+	}
+	if w := answered(t, h, http.MethodPut, put, "a", wasmType); w.Code != http.StatusNoContent {
+		t.Errorf("afterwards: %d %s", w.Code, w.Body)
 	}
 }
