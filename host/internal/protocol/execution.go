@@ -117,7 +117,7 @@ func (b *beginning) compensations() {
 		return
 	}
 	for _, d := range s.late().due {
-		if s.mine(d.item) && !s.busy(d.item) && s.oldestMissed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
+		if s.mine(d.item) && !s.busy(d.item) && !s.view.cameInPause(d.at) && s.oldestMissed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
 	}
@@ -129,10 +129,10 @@ func (b *beginning) compensations() {
 }
 
 // isMisfired: the newest instant came during a run of the item, and its owner makes it
-// good. What came during a pause is not made good.
+// good. What came during a pause is not made good, also if the pause was seen later.
 func (s *State) isMisfired(i int) bool {
-	it := s.view.item(i)
-	return it.Misfire && !it.Disabled && s.config().Misfire && s.schedule.latest.At > s.schedule.paused
+	it, t := s.view.item(i), s.schedule.latest.At
+	return it.Misfire && !it.Disabled && s.config().Misfire && t > s.schedule.paused && !s.view.cameInPause(t)
 }
 
 // open adds a run to the transaction, with rows of the instants that it passes over.
