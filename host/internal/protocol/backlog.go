@@ -101,20 +101,25 @@ func (s *facts) unexcuse(i int) {
 	}
 }
 
-// whyOf is why instants of an own item were not begun.
-func (s *facts) whyOf(i int) reason.Reason {
+// whyOf is why instants of an own item, the newest of which is t, were not begun: what
+// this server noted as they came, or else what the tree says.
+func (s *facts) whyOf(i int, t int64) reason.Reason {
 	if b := s.late(); b.excused(i) {
 		return b.excuses[i]
 	}
-	return reason.Of(s.whyNobody(i))
+	return s.whyNobody(i, t)
 }
 
-// whyNobody is why no server began an instant, as far as this one knows.
-func (s *State) whyNobody(i int) reason.Code {
-	if s.accounted(i) < s.backlog.away.until {
-		return s.backlog.away.why
+// whyNobody is why no server began instants of the item, the newest of which is t, as far
+// as this one knows. It also knows of a pause that only others saw them come in.
+func (s *State) whyNobody(i int, t int64) reason.Reason {
+	switch {
+	case s.view.Pause.Since != 0 && s.view.cameInPause(t):
+		return s.view.Pause.Reason()
+	case s.accounted(i) < s.backlog.away.until:
+		return reason.Of(s.backlog.away.why)
 	}
-	return reason.NotBegun
+	return reason.Of(reason.NotBegun)
 }
 
 // late is the backlog after the decision.

@@ -177,12 +177,16 @@ func (s *State) leavesOut(last, t int64) bool {
 	return m.instants[k-1] > last
 }
 
-// whyLeftOut is why the instants that a run passes over were not begun.
-func (s *facts) whyLeftOut(i int, cause Cause) reason.Reason {
-	if cause == CaughtUp {
-		return reason.Of(s.whyNobody(i))
+// whyLeftOut is why the instants that a run of t passes over were not begun. Only with the
+// newest instant has the schedule said which came before it.
+func (s *facts) whyLeftOut(i int, t int64, cause Cause) reason.Reason {
+	switch {
+	case cause == CaughtUp:
+		return s.whyNobody(i, 0)
+	case s.schedule.latest.At != t:
+		return s.whyOf(i, 0)
 	}
-	return s.whyOf(i)
+	return s.whyOf(i, s.schedule.latest.Prev)
 }
 
 // catchUpRefused is why a job that asks for it cannot catch up; none otherwise.
@@ -206,7 +210,7 @@ func (b *beginning) catchUp() {
 		newest := s.missedBefore(math.MaxInt64)
 		switch {
 		case !s.company.ours():
-			b.giveUpMissed(i, newest, reason.Of(s.whyNobody(i)))
+			b.giveUpMissed(i, newest, s.whyNobody(i, newest))
 		case s.paused():
 			b.giveUpMissed(i, newest, s.view.Pause.Reason())
 		case s.view.item(i).Disabled:

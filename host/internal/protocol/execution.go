@@ -162,7 +162,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	last := s.accounted(i)
 	if last > 0 && last < t && !(s.schedule.latest.At == t && s.schedule.latest.Prev != 0 && last >= s.schedule.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
-		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyLeftOut(i, cause), By: s.self})...)
+		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyLeftOut(i, t, cause), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}

@@ -1,10 +1,6 @@
 package protocol
 
-import (
-	"slices"
-
-	"github.com/wasmjob/wasmjob/host/reason"
-)
+import "slices"
 
 // Instants that came while no server was there get their row as soon as a member of ours
 // owns the item. The next begin would write it, too, but that may be a day away, and the
@@ -100,12 +96,9 @@ func (s *facts) passedOver(i int, t int64) []Row {
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
 		return nil
 	}
-	why := reason.Of(s.whyNobody(i))
-	switch {
-	case s.o.CatchUp != 0:
-		why = s.whyOf(i)
-	case s.view.Pause.Since != 0 && s.view.cameInPause(t): // also if the servers that saw it come are gone
-		why = s.view.Pause.Reason()
+	why := s.whyNobody(i, t)
+	if s.o.CatchUp != 0 {
+		why = s.whyOf(i, t)
 	}
 	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: why, By: s.self})
 }
