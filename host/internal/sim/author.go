@@ -31,6 +31,9 @@ func (a author) String() string {
 	return a.member.name() + " " + describe(a.m)
 }
 
+// registryTime is the time of the registry's clock as the member knew it.
+func (a author) registryTime() int64 { return a.now - a.skew }
+
 // later reports whether an instant after t had come due. An instant waits until the
 // registry's clock is near it. One that still waited when the member's clock was set back
 // has not come; the schedule delivers it again.

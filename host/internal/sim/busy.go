@@ -110,6 +110,9 @@ func (l *ledger) behind(i int, order int64) bool {
 		order = max(order, l.crons[n-1]+l.w.profile.skew)
 	}
 	n := len(l.dues)
+	for n > 0 && cameInPause(l.v, l.dues[n-1]) {
+		n--
+	}
 	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.assigned[i], order)
 }
 

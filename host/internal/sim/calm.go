@@ -26,13 +26,13 @@ func (w *World) plan() int64 {
 		}
 		w.nextCommand(orderly + 25*second)
 	})
+	w.quiet = orderly + 40*second
 	if w.profile.busy {
 		w.at(calm, func() { w.ledger.look(nil, orderly/millisecond) })
 		return orderly + 80*second
 	}
-	quiet := orderly + 40*second
-	w.at(quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
-	return quiet + 40*second
+	w.at(w.quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
+	return w.quiet + 40*second
 }
 
 // heal ends every disturbance.

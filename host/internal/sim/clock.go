@@ -72,6 +72,6 @@ func (w *World) at(t int64, do func()) {
 func (w *World) after(d int64, do func()) { w.at(w.now+d, do) }
 
 // between draws from [lo, hi).
-func (w *World) between(lo, hi int64) int64 { return lo + w.rng.Int64N(max(hi-lo, 1)) }
+func (w *World) between(lo, hi int64) int64 { return w.rng.between(lo, hi) }
 
 func (w *World) chance(p float64) bool { return w.rng.chance(p) }

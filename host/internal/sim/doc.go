@@ -18,6 +18,7 @@
 // Each new draw changes what a seed means. So a run that broke a promise is stored in
 // testdata/schedules as its draws, by the function that drew them, and replayed after
 // every change. Put a new draw into a function of its own, and give a new disturbance a
-// chance of at most one half; then the replays do not change. Functions that draw keep
+// chance of at most one half; then the replays do not change. What only some worlds have is
+// drawn aside, so that the others keep their seeds. Functions that draw keep
 // their names for the same reason.
 package sim

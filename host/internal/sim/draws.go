@@ -15,11 +15,26 @@ type tape interface {
 	chance(p float64) bool
 	number(n int64) int64
 	share(sum float64) float64
+	aside(rng *rand.Rand) tape // for the draws of another random source
 }
 
 func drawn(seed uint64) *draws {
 	return &draws{rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 }
+
+// aside returns another random source of the same seed. What a world draws from it does not
+// change what it draws otherwise, so other worlds keep their seeds when a disturbance is
+// added that only some have.
+func (d *draws) aside(seed uint64) *draws {
+	a := &draws{rng: rand.New(rand.NewPCG(seed, 0xbf58476d1ce4e5b9))}
+	if d.tape != nil {
+		a.tape = d.tape.aside(a.rng)
+	}
+	return a
+}
+
+// between draws from [lo, hi).
+func (d *draws) between(lo, hi int64) int64 { return lo + d.Int64N(max(hi-lo, 1)) }
 
 // chance is true with probability p.
 func (d *draws) chance(p float64) bool {

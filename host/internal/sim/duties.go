@@ -162,7 +162,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	for _, i := range m.Begun {
 		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
 		switch e := m.Own.Open[k]; {
-		case e.Trigger == "" && v.PausedAt(max(e.Instant, l.w.registryTime()+tolerated)):
+		case e.Trigger == "" && pausedAt(v, max(e.Instant, by.registryTime())) || e.Trigger == "" && e.Attempt == 1 && cameInPause(v, e.Instant-l.early(by)) && pausedAt(v, e.Instant):
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
@@ -194,7 +194,7 @@ func (l *ledger) fit(by author) {
 func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 	l.fit(by)
 	l.marked(m.Items, by)
-	if by.view.PausedAt(l.w.registryTime() + tolerated) {
+	if pausedAt(by.view, by.registryTime()) {
 		l.w.breach("pause", "%s, seeing the job paused", by)
 	}
 	if !by.view.Config.Failover {

@@ -316,7 +316,7 @@ func (l *ledger) awaited(old *protocol.View) {
 	asked := l.w.now
 	for i, o := range l.v.Assignment.Owners {
 		m := l.w.member(o)
-		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.marked == 0 || m.marked >= m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
+		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || pausedAt(l.v, m.ticked) || m.marked == 0 || m.marked >= m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
 			continue
 		}
 		at, life := m.ticked, m.life

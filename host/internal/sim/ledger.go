@@ -199,6 +199,7 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 	case r.Gap:
 		l.counts(r, by)
 		l.leftOut(r, by)
+		l.blames(r, by)
 		l.gaps[r.Item] = append(l.gaps[r.Item], span{r.After, r.Until})
 	case r.State == protocol.TakenOver || r.State == protocol.Retried:
 		l.retries[keyOf(r.Entry)]++

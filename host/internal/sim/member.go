@@ -47,6 +47,7 @@ type member struct {
 	measured int64 // when
 
 	ticked  int64 // the newest instant that came due here
+	before  int64 // the one before it; 0: it does not know
 	fresh   bool  // it came due, and had not passed before
 	unseen  int64 // the newest instant that had come before this life began, until one comes
 	first   int64 // when it began to follow the schedule
@@ -99,7 +100,7 @@ func (m *member) start() {
 	life := m.life
 	m.frozen, m.backlog = false, nil
 	m.resting, m.commit, m.reads, m.period, m.prev, m.ticked = false, nil, nil, 0, 0, 0
-	m.unseen, m.first = 0, 0
+	m.unseen, m.first, m.before = 0, 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}

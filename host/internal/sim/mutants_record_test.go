@@ -26,6 +26,7 @@ func recordMutants() []mutant {
 		}},
 		{"begin: paused", "a paused job begins nothing by schedule", []change{in("protocol.beginning.scheduled", "s.view.PausedAt(t)", "false")}},
 		{"pause: never over", "a pause with an end is over by itself", []change{in("protocol.View.PausedAt", "t < v.Pause.Until", "true")}},
+		{"gap: pause unknown", "a server knows of the pause in which only others saw an instant come", []change{in("protocol.State.whyNobody", "s.view.cameInPause(_)", "false")}},
 		{"begin: disabled item", "a disabled item begins nothing by schedule", []change{in("protocol.beginning.scheduled", "s.view.item(_).Disabled", "false")}},
 		{"begin: waits for nothing", "a reshard that is awaited holds up what is due, within its bound", []change{in("protocol.State.waits", "s.reshard.since != 0", "false")}},
 		{"begin: full history", "a full history delays the next begin", []change{in("protocol.begin", "s.o.MaxUnstored > 0", "false")}},

@@ -13,7 +13,7 @@ func (l *ledger) nextAttempt(m protocol.NextAttempt, by author) {
 		switch {
 		case by.later(e.Instant):
 			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, e.Item, runName(e))
-		case forbidden(v, m.Self, e, l.w.registryTime()+tolerated):
+		case forbidden(v, m.Self, e, by.registryTime()):
 			l.w.breach("disabled items", "%s runs item %d again, seeing that it must not", by, e.Item)
 		}
 	}
@@ -21,5 +21,5 @@ func (l *ledger) nextAttempt(m protocol.NextAttempt, by author) {
 
 // forbidden reports whether an operator's settings prevent the run from beginning there.
 func forbidden(v *protocol.View, id protocol.ID, e protocol.Entry, now int64) bool {
-	return v.PausedAt(now) && e.Trigger == "" || banned(v, id) || e.Item < len(v.Items) && v.Items[e.Item].Disabled
+	return pausedAt(v, now) && e.Trigger == "" || banned(v, id) || e.Item < len(v.Items) && v.Items[e.Item].Disabled
 }

@@ -18,13 +18,19 @@ const (
 func (l *ledger) changes(old *protocol.View) {
 	v := l.v
 	if !slices.Equal(disabled(old), disabled(v)) || !slices.Equal(old.Servers, v.Servers) || old.Paused != v.Paused || old.Pause != v.Pause || old.ConfigVersion != v.ConfigVersion {
-		l.wordAt, l.unrest = l.w.now, l.w.now
-		if l.w.orderly {
-			l.w.after(upkeep, l.obeyed(l.wordAt))
-		}
+		l.said()
+		l.resumesAt(v.Pause)
 	}
 	if old.Necessary || v.Necessary || old.Processing || v.Processing || l.paused() || !slices.Equal(old.Instances, v.Instances) {
 		l.unrest = l.w.now
+	}
+}
+
+// said notes that an operator's word counts from now on.
+func (l *ledger) said() {
+	l.wordAt, l.unrest = l.w.now, l.w.now
+	if l.w.orderly {
+		l.w.after(upkeep, l.obeyed(l.wordAt))
 	}
 }
 
@@ -46,7 +52,7 @@ func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
 		return
 	}
 	switch {
-	case l.v.PausedAt(max(e.Instant, l.w.registryTime())) && e.Trigger == "":
+	case pausedAt(l.v, max(e.Instant, by.registryTime())) && e.Trigger == "":
 		l.w.breach("pause", "%s: item %d run %s begins in a paused job", by, e.Item, runName(e))
 	case e.Item < len(l.v.Items) && l.v.Items[e.Item].Disabled:
 		l.w.breach("disabled items", "%s: item %d run %s begins, though it is disabled", by, e.Item, runName(e))
@@ -83,7 +89,7 @@ func (l *ledger) obeyed(since int64) func() {
 }
 
 // paused: the job is paused by the registry's clock.
-func (l *ledger) paused() bool { return l.v.PausedAt(l.w.registryTime()) }
+func (l *ledger) paused() bool { return pausedAt(l.v, l.w.registryTime()) }
 
 // idle reports whether the owner may begin the item if it is due.
 func (l *ledger) idle(id protocol.ID, i int) bool {
@@ -106,7 +112,7 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 func (l *ledger) expect(m *member, at int64) {
 	id, life := m.st.Self(), m.life
 	for i := range l.v.Assignment.Owners {
-		if !l.idle(id, i) || lastOf(l.v, i) >= at {
+		if !l.idle(id, i) || lastOf(l.v, i) >= at || pausedAt(l.v, at) {
 			continue
 		}
 		open := entryOf(l.v, id, i)

@@ -14,7 +14,7 @@ import (
 
 // carriers are functions that draw for their callers, so the caller is the place.
 var carriers = []string{
-	"(*draws).chance", "(*draws).Int64N", "(*draws).IntN", "(*draws).share",
+	"(*draws).chance", "(*draws).between", "(*draws).Int64N", "(*draws).IntN", "(*draws).share",
 	"(*World).chance", "(*World).between", "(*World).delay", "(*World).lag",
 	"(*session).client", "(*session).request", "(*session).show",
 }

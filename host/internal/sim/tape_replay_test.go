@@ -44,6 +44,7 @@ func TestNewDrawsDoNotDisturbReplays(t *testing.T) {
 	w.setup()
 	w.populate()
 	w.disturb()
+	w.disturbMore()
 	w.play()
 	if drew == 0 || !bytes.Equal(was.Bytes(), is.Bytes()) {
 		t.Errorf("with %d more draws the replay tells another story", drew)

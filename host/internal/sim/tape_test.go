@@ -64,6 +64,10 @@ func (r *recorder) share(sum float64) float64 {
 	return x
 }
 
+func (r *recorder) aside(rng *rand.Rand) tape {
+	return &recorder{rng: rng, places: r.places, kept: r.kept}
+}
+
 // player is a tape that answers with recorded values. A place that is unknown, or has
 // used up its values, gets the likelier answer to a chance, so that no new fault happens
 // and requests that nearly always succeed still do. Its numbers come from a fixed random
@@ -112,6 +116,8 @@ func (p *player) share(sum float64) float64 {
 	}
 	return math.Mod(x, sum)
 }
+
+func (p *player) aside(*rand.Rand) tape { return p }
 
 func next[T any](s *[]T) (T, bool) {
 	if len(*s) == 0 {

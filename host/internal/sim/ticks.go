@@ -10,7 +10,7 @@ import (
 // reschedule starts ticks at every multiple of the period on the member's clock.
 func (m *member) reschedule(cron string) {
 	m.ticker++
-	m.prev, m.fresh = 0, false // ticks of the old schedule are dropped
+	m.prev, m.before, m.fresh = 0, 0, false // ticks of the old schedule are dropped
 	m.period = period(cron)
 	if m.period > 0 {
 		m.later(1, func() {
@@ -46,7 +46,7 @@ func (m *member) nextTick(after int64) {
 			m.w.ledger.due(m, at)
 			prev := m.prev
 			if m.prev = at; at > m.ticked {
-				m.ticked, m.fresh, m.unseen = at, true, 0
+				m.ticked, m.before, m.fresh, m.unseen = at, prev, true, 0
 			}
 			m.step(protocol.Tick{At: at, Prev: prev})
 		}
@@ -67,7 +67,7 @@ func (m *member) measure() {
 	m.measured = m.w.now
 	m.later(m.w.between(1, 20*millisecond), func() {
 		m.skew = m.offset
-		m.step(protocol.Measured{Skew: m.skew})
+		m.advance(protocol.Measured{Skew: m.skew})
 	})
 }
 

@@ -21,7 +21,8 @@ const jobName = "sim"
 type World struct {
 	seed  uint64
 	rng   *draws
-	now   int64 // virtual microseconds
+	extra *draws // for what only some worlds have
+	now   int64  // virtual microseconds
 	queue events
 	seq   int64
 	trace io.Writer // nil: no reader
@@ -50,6 +51,7 @@ type World struct {
 	orderly  bool   // nothing fails any more, so requests must be fulfilled soon
 	banned   string // a server that stays disabled in the end
 	noTicks  bool
+	quiet    int64 // when ticks end
 	visiting bool
 	asks     int64
 	configs  int
@@ -119,6 +121,7 @@ func (w *World) playAtRandom() Result {
 	w.setup()
 	w.populate()
 	w.disturb()
+	w.disturbMore()
 	return w.play()
 }
 
@@ -145,7 +148,7 @@ func (w *World) play() Result {
 
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
-		seed: seed, rng: d, trace: trace,
+		seed: seed, rng: d, extra: d.aside(seed), trace: trace,
 		job: layout.New(cmp.Or(p.layout, job.Layout21), "ns", jobName), records: spelling.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
