@@ -85,6 +85,7 @@ func (m *member) unanswered() {
 
 func (m *member) resumed() {
 	m.loop.Event(registry.Event{Kind: registry.Resumed})
+	m.readBefore()
 	if m.loop.Syncing() && !m.resting && m.st != nil {
 		m.sync(0)
 	}

@@ -15,7 +15,7 @@ type tape interface {
 	chance(p float64) bool
 	number(n int64) int64
 	share(sum float64) float64
-	aside(rng *rand.Rand) tape // for the draws of another random source
+	aside(rng *rand.Rand, part string) tape // for the draws of another random source
 }
 
 func drawn(seed uint64) *draws {
@@ -25,10 +25,13 @@ func drawn(seed uint64) *draws {
 // aside returns another random source of the same seed. What a world draws from it does not
 // change what it draws otherwise, so other worlds keep their seeds when a disturbance is
 // added that only some have.
-func (d *draws) aside(seed uint64) *draws {
+//
+// What is drawn for a part of a world that has all functions once more is recorded with
+// the name of that part.
+func (d *draws) aside(seed uint64, part string) *draws {
 	a := &draws{rng: rand.New(rand.NewPCG(seed, 0xbf58476d1ce4e5b9))}
 	if d.tape != nil {
-		a.tape = d.tape.aside(a.rng)
+		a.tape = d.tape.aside(a.rng, part)
 	}
 	return a
 }

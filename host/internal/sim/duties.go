@@ -166,7 +166,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
-		case e.Trigger == "" && e.Attempt == 1 && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt is not early: the run had begun before
+		case e.Trigger == "" && e.Attempt == 1 && e.Cause != protocol.After && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt is not early: the run had begun before
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), sinceStart(by.ticked))
 		case slices.Contains(old.Assignment.Departing, i):
 			l.w.breach("departing", "%s begins item %d, which is about to move", by, i)

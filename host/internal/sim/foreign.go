@@ -175,7 +175,7 @@ func (l *ledger) noted(old *protocol.View, by author) {
 			}
 		}
 	}
-	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil {
+	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil && !l.w.follows() { // else there is no schedule, and no gap
 		l.theirs(old, by)
 	}
 }

@@ -51,6 +51,7 @@ type ledger struct {
 	unmarked int64 // when the newest reshard mark was removed
 
 	refusedWrites int64
+	ending        func(protocol.Row) // called for a final row; nil: no job follows
 	foreignMembers
 	backfilling
 }
@@ -212,6 +213,7 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 		if m, ok := by.m.(protocol.Complete); ok && slices.Contains(m.Items, r.Item) {
 			l.closes(r, by)
 		}
+		l.ends(r, by)
 		if r.Trigger == "" {
 			l.ran[r.Item] = append(l.ran[r.Item], r.Instant)
 		}
@@ -248,6 +250,7 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 	}
 	l.timely(e, by)
 	l.caughtUp(e, by)
+	l.followed(e, old, by)
 	if e.Trigger == "" && e.Attempt == 1 && e.Instant <= lastOf(old, e.Item) && !l.resumes(e, old) {
 		l.w.breach("last instants", "%s: item %d begins instant %s, but %d was accounted for", by, e.Item, runName(e), lastOf(old, e.Item))
 	}

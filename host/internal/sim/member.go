@@ -56,17 +56,18 @@ type member struct {
 	outage  int64 // until then the history stores nothing
 	wake    int
 
-	marked    int64          // when it saw the reshard mark; 0: there is none
-	request   int64          // the newest request to it that it saw, by the revision that wrote it,
-	requested int64          // and when it saw it
-	leaving   bool           // it was asked to end
-	lost      bool           // the process had another session, which ended
-	asked     map[int64]bool // requests without an answer
-	retired   bool           // an operator took the server away for good
-	admitted  admitted
-	refusals  map[string]int // by mutation, on the view refOn
-	viewRev   int64
-	refOn     int64
+	marked     int64          // when it saw the reshard mark; 0: there is none
+	request    int64          // the newest request to it that it saw, by the revision that wrote it,
+	requested  int64          // and when it saw it
+	leaving    bool           // it was asked to end
+	lost       bool           // the process had another session, which ended
+	asked      map[int64]bool // requests without an answer
+	retired    bool           // an operator took the server away for good
+	admitted   admitted
+	precedence precedence
+	refusals   map[string]int // by mutation, on the view refOn
+	viewRev    int64
+	refOn      int64
 }
 
 type sent struct {
@@ -103,6 +104,7 @@ func (m *member) start() {
 	m.unseen, m.first, m.before = 0, 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
+	m.precedence = precedence{views: make([]*protocol.View, len(w.jobsBefore)), next: m.precedence.next}
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	asked := w.now
 	m.s = w.newSession(m.timeout, func(msg message) { m.handleMessage(life, msg) })
@@ -135,6 +137,10 @@ func (m *member) open(asked int64) {
 	m.st = m.loop.State()
 	w.tracef("%s: opens session %d", m.name(), m.s.id)
 	m.heartbeat(m.life)
+	if w.follows() {
+		m.step(protocol.Preceded{})
+		m.readBefore()
+	}
 	m.pump()
 }
 

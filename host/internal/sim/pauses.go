@@ -14,6 +14,9 @@ func (w *World) disturbMore() {
 	if w.extra.chance(0.25) {
 		w.nextPause()
 	}
+	if w.profile.java[1] == 0 && w.extra.chance(0.15) {
+		w.followOthers()
+	}
 }
 
 // lastPause is how long before the last tick the last pause begins.

@@ -200,6 +200,9 @@ func (w *World) bereaved(s *session) *member {
 // is right.
 func (w *World) untilTick(m *member) int64 {
 	p, now := period(w.ledger.v.Config.Cron)*millisecond, w.now
+	if p == 0 {
+		return second // nothing comes due
+	}
 	if m != nil {
 		now += m.offset * millisecond
 	}

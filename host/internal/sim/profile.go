@@ -181,6 +181,9 @@ func (w *World) settle(p profile) {
 	}
 }
 
+// define takes the configuration for the one that members define the job with.
+func (w *World) define() { w.options.Define.Config = spelling.Text(w.encoded()) }
+
 // unknownStrategy is a strategy that only foreign members know, in some jobs.
 const unknownStrategy = "rotate"
 
@@ -210,7 +213,9 @@ func (w *World) newConfig() []byte {
 	case 0:
 		c.ShardingTotalCount = int32(w.between(w.profile.items[0], w.profile.items[1]))
 	case 1:
-		c.Cron = cronOf(w.between(w.profile.period[0], w.profile.period[1]))
+		if cron := cronOf(w.between(w.profile.period[0], w.profile.period[1])); !w.follows() && !w.sameCron {
+			c.Cron = cron
+		}
 	case 2:
 		c.Failover = !c.Failover
 	case 3:

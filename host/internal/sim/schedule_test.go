@@ -68,8 +68,8 @@ func TestRecordedSchedules(t *testing.T) {
 			t.Parallel()
 			s, err := readSchedule(file)
 			must(t, err)
-			for place := range s.drawn {
-				if !isFunction(place) {
+			for drawer := range s.drawn {
+				if place := functionOf(drawer); !isFunction(place) {
 					t.Errorf("%s has draws of %s, which is no function here any more. If it has another name now, run\n"+
 						"  go test ./host/internal/sim -run '^TestRecordedSchedules$' -args '-rename=%s=NEW'\n"+
 						"and if it is gone, the same with -rename=%s= takes its draws out.", file, place, place, place)
@@ -166,19 +166,32 @@ func renamePlace(t *testing.T, files []string) {
 	for _, file := range files {
 		s, err := readSchedule(file)
 		must(t, err)
-		v := s.drawn[was]
-		if v == nil {
+		changed := false
+		for _, drawer := range slices.Sorted(maps.Keys(s.drawn)) {
+			if functionOf(drawer) != was {
+				continue
+			}
+			changed = true
+			v, now := s.drawn[drawer], is+drawer[len(was):]
+			delete(s.drawn, drawer)
+			if s.drawn[now] != nil {
+				t.Fatalf("%s has draws of both %s and %s", file, drawer, now)
+			}
+			if is != "" {
+				s.drawn[now] = v
+			}
+		}
+		if !changed {
 			continue
-		}
-		delete(s.drawn, was)
-		if s.drawn[is] != nil {
-			t.Fatalf("%s has draws of both %s and %s", file, was, is)
-		}
-		if is != "" {
-			s.drawn[is] = v
 		}
 		must(t, writeSchedule(file, s))
 	}
+}
+
+// functionOf is the function of a place, without the part of the world.
+func functionOf(place string) string {
+	name, _, _ := strings.Cut(place, "@")
+	return name
 }
 
 func isFunction(name string) bool {

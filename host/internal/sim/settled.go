@@ -32,6 +32,7 @@ func (l *ledger) settled() {
 	l.answered()
 	l.fired()
 	l.queues()
+	l.allFollowed()
 	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
 		if l.unseen(i) {

@@ -30,6 +30,7 @@ type recorder struct {
 	rng    *rand.Rand
 	places places
 	kept   recording
+	part   string // of the world, after the name of each place
 }
 
 // recorded returns the draws of a seed, and the recording that they fill.
@@ -42,7 +43,7 @@ func recorded(seed uint64) (*draws, recording) {
 func (r *recorder) chance(p float64) bool {
 	yes := r.rng.Float64() < p
 	if !certain(p) {
-		v := r.kept.at(r.places.caller())
+		v := r.kept.at(r.places.caller() + r.part)
 		v.chances = append(v.chances, yes)
 	}
 	return yes
@@ -53,19 +54,19 @@ func (r *recorder) chance(p float64) bool {
 func certain(p float64) bool { return p <= 0 || p >= 1 }
 
 func (r *recorder) number(n int64) int64 {
-	v, x := r.kept.at(r.places.caller()), r.rng.Int64N(n)
+	v, x := r.kept.at(r.places.caller()+r.part), r.rng.Int64N(n)
 	v.numbers = append(v.numbers, x)
 	return x
 }
 
 func (r *recorder) share(sum float64) float64 {
-	v, x := r.kept.at(r.places.caller()), r.rng.Float64()*sum
+	v, x := r.kept.at(r.places.caller()+r.part), r.rng.Float64()*sum
 	v.shares = append(v.shares, x)
 	return x
 }
 
-func (r *recorder) aside(rng *rand.Rand) tape {
-	return &recorder{rng: rng, places: r.places, kept: r.kept}
+func (r *recorder) aside(rng *rand.Rand, part string) tape {
+	return &recorder{rng: rng, places: r.places, kept: r.kept, part: r.part + part}
 }
 
 // player is a tape that answers with recorded values. A place that is unknown, or has
@@ -76,6 +77,7 @@ func (r *recorder) aside(rng *rand.Rand) tape {
 type player struct {
 	left   recording
 	places places
+	part   string // as for a recorder
 	spare  map[string]*rand.Rand
 }
 
@@ -92,7 +94,7 @@ func (p *player) chance(likely float64) bool {
 	if certain(likely) {
 		return likely >= 1
 	}
-	yes, ok := next(&p.left.at(p.places.caller()).chances)
+	yes, ok := next(&p.left.at(p.places.caller() + p.part).chances)
 	if !ok {
 		return likely > 0.5
 	}
@@ -100,7 +102,7 @@ func (p *player) chance(likely float64) bool {
 }
 
 func (p *player) number(n int64) int64 {
-	place := p.places.caller()
+	place := p.places.caller() + p.part
 	x, ok := next(&p.left.at(place).numbers)
 	if !ok {
 		return p.source(place).Int64N(n)
@@ -109,7 +111,7 @@ func (p *player) number(n int64) int64 {
 }
 
 func (p *player) share(sum float64) float64 {
-	place := p.places.caller()
+	place := p.places.caller() + p.part
 	x, ok := next(&p.left.at(place).shares)
 	if !ok {
 		return p.source(place).Float64() * sum
@@ -117,7 +119,9 @@ func (p *player) share(sum float64) float64 {
 	return math.Mod(x, sum)
 }
 
-func (p *player) aside(*rand.Rand) tape { return p }
+func (p *player) aside(_ *rand.Rand, part string) tape {
+	return &player{left: p.left, places: p.places, part: p.part + part, spare: p.spare}
+}
 
 func next[T any](s *[]T) (T, bool) {
 	if len(*s) == 0 {

@@ -22,7 +22,7 @@ func (w *World) tracef(format string, args ...any) {
 	if w.trace == nil {
 		return
 	}
-	fmt.Fprintf(w.trace, "%12.6f  %s\n", float64(w.now-startTime*second)/1e6, fmt.Sprintf(format, args...))
+	fmt.Fprintf(w.trace, "%12.6f  %s%s\n", float64(w.now-startTime*second)/1e6, w.label, fmt.Sprintf(format, args...))
 }
 
 // runName names a run in a trace: by its trigger, or by its instant since the beginning of

@@ -66,6 +66,10 @@ type World struct {
 	committed                   map[string]int64
 	breaches                    []Breach
 	driver                      driver
+
+	label      string    // before each line of the story
+	jobsBefore []*before // after which the job runs
+	sameCron   bool      // the cron stays as it is
 }
 
 // Breach is a broken invariant.
@@ -129,12 +133,17 @@ func (w *World) playAtRandom() Result {
 func (w *World) play() Result {
 	defer w.stop()
 	end := w.plan()
+	for _, b := range w.jobsBefore {
+		end = max(end, b.end+1)
+	}
 	for len(w.queue) > 0 && !w.broken() && w.now < end {
+		w.playBefore(w.queue[0].at)
 		e := w.queue.pop()
 		w.now = e.at
 		e.do()
 	}
 	if !w.broken() && !w.profile.busy {
+		w.settledBefore()
 		w.ledger.settled()
 	}
 	r := Result{Seed: w.seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.checkedInstants), Committed: w.committed}
@@ -148,7 +157,7 @@ func (w *World) play() Result {
 
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
-		seed: seed, rng: d, extra: d.aside(seed), trace: trace,
+		seed: seed, rng: d, extra: d.aside(seed, ""), trace: trace,
 		job: layout.New(cmp.Or(p.layout, job.Layout21), "ns", jobName), records: spelling.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
