@@ -17,14 +17,15 @@ import (
 // work for other requests has ended by then.
 func TestUploadTakesItsTime(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		h := NewHandler(Options{
-			Operate: onMemory, Keep: func(io.Reader, string, host.Signing) error { return nil },
-			Push: &operator.Push{Examine: func(ctx context.Context, _ []byte) (found guest.Examination, err error) {
+			Operate: onMemory, Receive: func(r io.Reader) (*host.ReceivedModule, error) { return host.ReceiveModule(dir, r, nil) },
+			Push: &operator.Push{Examine: func(ctx context.Context, _ io.Reader) (found guest.Examination, err error) {
 				time.Sleep(2 * workTimeout)
-				found.Runs = true
+				found.Runs, found.Digest = true, digestOf("ab")
 				return found, ctx.Err()
 			}},
 		})
