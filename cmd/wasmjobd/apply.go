@@ -20,7 +20,8 @@ func applyCommand(term *terminal) *cobra.Command {
 			"create, and of one that is there the settings change that plan calls taken. What was changed in the\n" +
 			"registry since the file was applied stays, unless the job says overwrite = true. Of the file only\n" +
 			"the jobs count, and the digests of their modules, with which new jobs begin: bring those before,\n" +
-			"with module push. The module of a job that is there stays; module set changes it. Jobs that only\n" +
+			"with module push. What the jobs may do is limited by [host.allow] of each server. The module of a job\n" +
+			"that is there stays; module set changes it. Jobs that only\n" +
 			"the registry has stay, too. Each job is one write: apply again if something came in between. If\n" +
 			"anything is drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
@@ -61,7 +62,7 @@ func textsIn(path string) ([]operator.JobText, error) {
 	if err != nil {
 		return nil, exitf(exitInvalid, "read the jobs: %w", err)
 	}
-	f, err := config.Parse(path, content, config.Options{})
+	f, err := config.Parse(path, content, config.Options{Elsewhere: true})
 	if err != nil {
 		return nil, exitf(exitInvalid, "the jobs cannot be read:\n%w", err)
 	}

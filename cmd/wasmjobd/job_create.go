@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,8 +36,9 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: all servers\n" +
 			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push. The\n" +
 			"job is that of a configuration, --from FILE, whose other jobs and tables mean nothing, or what the\n" +
-			"flags say. A job that the registry has already is refused: apply changes it, or the file of a\n" +
-			"server, which counts from then on.",
+			"flags say. What it may do is limited by [host.allow] of each server, of which those run it that\n" +
+			"grant all that it asks for. A job that the registry has already is refused: apply changes it, or\n" +
+			"the file of a server, which counts from then on.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")
@@ -72,7 +75,13 @@ func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, err
 		if module == "" {
 			return t, usage("write --module, the file or the digest of its module, or --from a configuration")
 		}
+		if slices.ContainsFunc(f.set, func(one string) bool { return strings.ContainsAny(one, "\r\n") }) {
+			return t, usage("--set is one line, key=value; a job of more is --from a configuration")
+		}
 		t.TOML = f.table(name)
+		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true}); err != nil {
+			return t, exitf(exitInvalid, "the job cannot be read:\n%w", f.blame(err))
+		}
 		return t, digestOf(&t, module)
 	}
 	for _, flag := range []string{"cron", "shards", "set"} {
@@ -85,41 +94,54 @@ func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, err
 		return t, exitf(exitInvalid, "read the job: %w", err)
 	}
 	t.TOML = string(content)
-	if module == "" {
-		all, err := config.Parse(f.from, content, config.Options{})
-		if err != nil {
-			return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
-		}
-		i := slices.IndexFunc(all.Jobs, func(j job.Config) bool { return j.Name == name })
-		if i < 0 {
-			return t, exitf(exitNotFound, "%s has no table [jobs.%s]", f.from, name)
-		}
-		for _, m := range all.Modules {
-			if m.Name == all.Jobs[i].Module {
-				module = cmp.Or(m.SHA256, m.Artifact, m.Path)
-			}
+	all, err := config.Parse(f.from, content, config.Options{Elsewhere: true})
+	if err != nil {
+		return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
+	}
+	i := slices.IndexFunc(all.Jobs, func(j job.Config) bool { return j.Name == name })
+	if i < 0 {
+		return t, exitf(exitNotFound, "%s has no table [jobs.%s]", f.from, name)
+	}
+	for _, m := range all.Modules {
+		if module == "" && m.Name == all.Jobs[i].Module {
+			module = cmp.Or(m.SHA256, m.Artifact, m.Path)
 		}
 	}
 	return t, digestOf(&t, module)
 }
 
-// table writes a configuration with one job. A string of JSON is one of TOML.
+// table writes a configuration with one job, in which blame knows each line. A string of
+// JSON is one of TOML.
 func (f *createFlags) table(name string) string {
 	text := func(s string) string {
 		quoted, _ := json.Marshal(s) // a string always is
 		return string(quoted)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "[modules.%s]\nsource = \"file:module.wasm\"\n[jobs.%s]\nmodule = %s\nshards = %d\n", text(name), text(name), text(name), f.shards)
-	if f.cron == "" {
-		b.WriteString("schedule = \"manual\"\n")
-	} else {
-		fmt.Fprintf(&b, "cron = %s\n", text(f.cron))
+	when := "schedule = \"manual\""
+	if f.cron != "" {
+		when = "cron = " + text(f.cron)
 	}
-	for _, one := range f.set {
-		b.WriteString(one + "\n")
+	lines := []string{"[modules." + text(name) + "]", "source = \"file:module.wasm\"", "[jobs." + text(name) + "]", "module = " + text(name), "shards = " + strconv.Itoa(f.shards), when}
+	return strings.Join(append(lines, f.set...), "\n") + "\n"
+}
+
+// blame names the flag from which a faulty line of the table comes.
+func (f *createFlags) blame(err error) error {
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
+		return err
 	}
-	return b.String()
+	flags := append([]string{"JOB", "--module", "JOB", "--module", "--shards", "--cron"}, f.set...)
+	var named config.Problems
+	for _, p := range problems {
+		at := min(max(p.Line, 1), len(flags)) // a text that ends too soon ends behind them
+		p.File, p.Line, p.Col = flags[at-1], 0, 0
+		if set := at - 6; set > 0 {
+			p.File = "--set " + plain(p.File)
+		}
+		named = append(named, p)
+	}
+	return named
 }
 
 var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
@@ -142,7 +164,7 @@ func digestOf(t *operator.JobText, module string) error {
 // defineJob makes a job of what an operator has written. Nothing of this server's
 // environment gets into it.
 func defineJob(t operator.JobText) (job.Config, error) {
-	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{})
+	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true})
 	if err != nil {
 		return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
 	}

@@ -106,6 +106,9 @@ type Options struct {
 	Env []string
 	// Stdin is the content of the path "-"; nil is an empty file.
 	Stdin io.Reader
+	// Elsewhere says that the jobs run on other servers, whose [host.allow] counts in place
+	// of that of the files.
+	Elsewhere bool
 }
 
 // Load reads the files at paths as one configuration: later files add to and

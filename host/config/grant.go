@@ -69,11 +69,15 @@ func (b *builder) limitSecrets() []string {
 }
 
 // grants parses directories in [jobs.<name>.allow], and checks all of that table
-// against the grant limits.
+// against the grant limits. Those of other servers are not known here: admission holds
+// the job against them.
 func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
 	a.Dirs = b.dirsOf(table)
 	b.httpGrants(table, a.HTTP)
+	if b.elsewhere {
+		return
+	}
 	for _, e := range b.file.Host.Allow.Violations(*a, b.file.private) {
 		sub := ""
 		switch {

@@ -48,6 +48,8 @@ type reader struct {
 	problems Problems
 	faulty   map[string]bool // paths of the problems
 	broken   bool            // a file could not be parsed: what it defines is not known
+
+	elsewhere bool // the limits of other servers count
 }
 
 func newReader(o Options) *reader { return newReaderOf(schema(), o) }
@@ -62,6 +64,8 @@ func newReaderOf(keys []key, o Options) *reader {
 		order:  map[string]int{},
 		dirs:   map[string]string{},
 		faulty: map[string]bool{},
+
+		elsewhere: o.Elsewhere,
 	}
 }
 
