@@ -28,8 +28,9 @@ func doctorCommand(term *terminal) *cobra.Command {
 			"does not run, opening the registry writes log and snapshot anew. For each job it tells whose it\n" +
 			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
 			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
-			"Of jobs that are neither named, nor in the configuration, nor ever run by a server of ours, all\n" +
-			"that is only noted. With --address the server there looks, with its own configuration and history.",
+			"No module is loaded: validate --modules tells of those. Of jobs that are neither named, nor in the\n" +
+			"configuration, nor ever run by a server of ours, all that is only noted. With --address the server\n" +
+			"there looks, with its own configuration and history.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)

@@ -7,15 +7,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Fits returns an error if no run of the module could start for a job: the job's
-// memory limit is below the module's initial memory, the budget is too small, or a
-// granted directory cannot be opened.
-func (e *Engine) Fits(ctx context.Context, m *Module, c job.Config) error {
+// Room returns an error if no run of the module could ever have its memory for a job: the
+// job's limit is below the module's initial memory, or the budget is too small.
+func (e *Engine) Room(m *Module, c job.Config) error {
 	in, err := newRun(job.Call{Config: c}, m.compiled, time.Now()).newInstance()
 	if err != nil {
 		return err
 	}
-	if err := e.budget.checkNeed(in.memoryCost()); err != nil {
+	return e.budget.checkNeed(in.memoryCost())
+}
+
+// Opens returns an error if a directory that the job is granted cannot be opened now.
+func (e *Engine) Opens(ctx context.Context, m *Module, c job.Config) error {
+	in, err := newRun(job.Call{Config: c}, m.compiled, time.Now()).newInstance()
+	if err != nil {
 		return err
 	}
 	_, closeDirs, err := openGrantedDirs(ctx, in.allow.Dirs, e, in.files)

@@ -69,7 +69,7 @@ func (c *Code) Check(ctx context.Context, j job.Config) error {
 	defer p.end()
 	if g, ok := p.guests.(granted); ok {
 		if m, ok := g.guests.(moduleGuests); ok {
-			return m.engine.Fits(ctx, m.module, j)
+			return m.engine.Opens(ctx, m.module, j)
 		}
 	}
 	return nil
@@ -204,6 +204,9 @@ func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests
 	}
 	m, err := c.leaseModule(ctx, j.Module, j.ModuleDigest, string(j.Kind), p)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.store.engine.Room(m, j); err != nil { // no run would ever begin
 		return nil, err
 	}
 	return moduleGuests{c.store.engine, m}, nil
