@@ -48,9 +48,9 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 	var items []int
 	c := &cobra.Command{
 		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
-		Long: "RUN is the id of a run, as history list shows it; without, it is the newest that failed. Its items\n" +
-			"that failed, were late, were cancelled or were lost with their server run again, as the next attempt\n" +
-			"of the same run: guests are told the same instant, and all rows stay. What ended is looked up in this\n" +
+		Long: "RUN is the id of a run, or its time as history list shows it; without, the newest that failed. Its\n" +
+			"items that failed, were late, were cancelled or were lost with their server run again, as the next\n" +
+			"attempt of the same run: guests are told the same instant, and all rows stay. What ended is looked up in this\n" +
 			"server's history, or with --address in those of all servers; those that did not answer are named,\n" +
 			"since they may have a later attempt. An item begins when it is idle, unless its next instant comes\n" +
 			"first; its row says so. Such an attempt is not retried by itself if the job's retries are used up.",
@@ -100,7 +100,8 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 		Use: "cancel JOB [RUN]", Short: "End what runs of a job", Args: cobra.RangeArgs(1, 2),
 		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they are\n" +
 			"ended at once. Their rows say cancelled, and they are not retried, but by job retry. Runs of members\n" +
-			"of ElasticJob cannot be cancelled. RUN is the id of a run, as history list shows it; without, all.",
+			"of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list shows it;\n" +
+			"without, all.",
 		RunE: func(c *cobra.Command, args []string) error {
 			f := operator.CancelFilter{Now: now}
 			if len(args) > 1 {

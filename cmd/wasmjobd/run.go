@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,9 +37,9 @@ func runLogs(o *operatorVerb) *cobra.Command {
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "show lines as they come, until the attempt ends")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		name, err := runNamed(args[0])
+		name, err := operator.ParseRun(args[0])
 		if err != nil {
-			return err
+			return coded(err)
 		}
 		o.unbounded = follow
 		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
@@ -60,18 +58,6 @@ func runLogs(o *operatorVerb) *cobra.Command {
 		})
 	}
 	return c
-}
-
-// runNamed reads the name of a run, whose id may be the time of its instant.
-func runNamed(text string) (operator.RunName, error) {
-	name, err := operator.ParseRun(text)
-	if err != nil {
-		return name, coded(err)
-	}
-	if at, err := time.Parse(time.RFC3339Nano, name.Run); err == nil {
-		name.Run = strconv.FormatInt(at.UnixMilli(), 10)
-	}
-	return name, nil
 }
 
 // followLog prints lines as they come; as JSON, a part on each line.

@@ -55,8 +55,8 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (
 
 // Retry requests another attempt of a run, for each item whose last attempt did not end
 // well; if items are given, only for these. It reads the history that Recall has set and the
-// rows in the registry. An empty run stands for the newest one with such an item. The run
-// keeps its id.
+// rows in the registry. A run is named by its id or by the time of its instant; an empty one
+// stands for the newest with such an item. The run keeps its id.
 func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (Asked, error) {
 	if len(items) > 0 {
 		var err error
@@ -110,11 +110,20 @@ func unanswered(unread []string) string {
 
 // lastAttempts returns the newest row of each item of a run, by item.
 func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, unread []string, err error) {
-	rows, unread, err := o.attempts(ctx, name, run)
+	rows, unread, err := o.attempts(ctx, name, runID(run))
 	if err != nil {
 		return nil, "", nil, err
 	}
 	if run == "" {
+	for _, r := range rows {
+		if at := strconv.FormatInt(r.Instant, 10); run != r.Run && runID(run) == at {
+			if r.Run == at {
+				run = at
+				break
+			}
+			return o.lastAttempts(ctx, name, r.Run) // its later attempts have other times
+		}
+	}
 		var newest trace.Row
 		for _, r := range rows {
 			if endedBadly(r.State) && r.End > newest.End {

@@ -79,6 +79,8 @@ func TestItemsRunOnTheirOwn(t *testing.T) {
 		wantCode(t, "retry what ended well", err, host.Refused)
 		_, err = o.Retry(ctx, "j", run, []int{9})
 		wantCode(t, "retry no item of the run", err, host.NotFound)
+		_, err = o.Retry(ctx, "j", at.UTC().Format(time.RFC3339), []int{0})
+		wantCode(t, "retry by its time what ended well", err, host.Refused)
 		_, err = o.Retry(ctx, "j", "17", nil)
 		wantCode(t, "retry no run", err, host.NotFound)
 

@@ -19,7 +19,7 @@ import (
 
 // CancelFilter selects open runs of a job.
 type CancelFilter struct {
-	Run  string // "": all
+	Run  string // its id, or the time of its instant; "": all
 	Item *int   // nil: all
 	// Now ends them at once. Otherwise they are asked to stop, and ended after their grace.
 	Now bool
@@ -100,7 +100,7 @@ func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 			if r.Run == "" {
 				r.Run = strconv.FormatInt(e.Instant, 10)
 			}
-			if (f.Run == "" || f.Run == r.Run) && (f.Item == nil || *f.Item == r.Item) {
+			if (f.Run == "" || f.Run == r.Run || runID(f.Run) == strconv.FormatInt(e.Instant, 10)) && (f.Item == nil || *f.Item == r.Item) {
 				all = append(all, r)
 			}
 		}

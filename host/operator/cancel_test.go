@@ -61,7 +61,8 @@ func TestRunsAreCancelled(t *testing.T) {
 		cancel(CancelFilter{Item: &zero}, 5*time.Second, 1, 1)
 		cancel(CancelFilter{Item: &one}, 5*time.Second, 1, 1) // it does not look
 		cancel(CancelFilter{Item: &one, Now: true}, 5*time.Second, 1, 2)
-		cancel(CancelFilter{}, 70*time.Second, 2, 4) // the grace is over
+		instant := time.Now().Truncate(time.Hour)
+		cancel(CancelFilter{Run: instant.UTC().Format(time.RFC3339)}, 70*time.Second, 2, 4) // the grace is over
 		_, err = o.Cancel(ctx, "j", CancelFilter{Run: "17"})
 		wantCode(t, "cancel no run", err, host.NotFound)
 		for _, r := range rows.rows {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/runlog"
@@ -21,7 +22,8 @@ type RunName struct {
 
 func (n RunName) String() string { return n.Job + "/" + strconv.Itoa(n.Item) + "/" + n.Run }
 
-// ParseRun reads the name of a run as logs and events have it: job/item/run.
+// ParseRun reads the name of a run as logs and events have it, job/item/run, or with the time
+// of its instant as run.
 func ParseRun(text string) (RunName, error) {
 	name, rest, _ := strings.Cut(text, "/")
 	number, run, _ := strings.Cut(rest, "/")
@@ -29,7 +31,16 @@ func ParseRun(text string) (RunName, error) {
 	if err != nil || item < 0 || name == "" || run == "" || strings.Contains(run, "/") {
 		return RunName{}, failf(host.Invalid, nil, "%.300q is not the name of a run; write job/item/run, as the log and the history have it", text)
 	}
-	return RunName{name, item, run}, nil
+	return RunName{name, item, runID(run)}, nil
+}
+
+// runID is the id of the run that a person names by it or, as lists of the history show it,
+// by the time of its instant.
+func runID(text string) string {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return strconv.FormatInt(at.UnixMilli(), 10)
+	}
+	return text
 }
 
 // AttemptLog is the end of what an attempt logged.

@@ -93,6 +93,9 @@ func TestNamesOfRuns(t *testing.T) {
 	if n, err := ParseRun("a job/3/17"); err != nil || n != (RunName{"a job", 3, "17"}) || n.String() != "a job/3/17" {
 		t.Errorf("got %+v, %v", n, err)
 	}
+	if n, err := ParseRun("j/0/1970-01-01T00:00:01+00:00"); err != nil || n.Run != "1000" {
+		t.Errorf("by its time it is %+v, %v", n, err)
+	}
 	for _, wrong := range []string{"", "j", "j/0", "j/0/", "/0/1", "j/x/1", "j/-1/1", "j/0/1/2"} {
 		if n, err := ParseRun(wrong); !isCode(err, host.Invalid) {
 			t.Errorf("%q is the run %+v: %v", wrong, n, err)
