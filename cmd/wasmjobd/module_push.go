@@ -91,7 +91,10 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 		var asked []string
 		for _, g := range r.Asked {
 			state := "not given"
-			if g.Given {
+			switch {
+			case g.Unknown:
+				state = "not known here"
+			case g.Given:
 				state = "given"
 			}
 			asked = append(asked, g.Key+" ("+state+")")

@@ -90,8 +90,9 @@ func SignatureOf(wasm io.Reader, s host.Signing) (ModuleSignature, error) {
 
 // AskedGrant is one that the imports of a module can make use of.
 type AskedGrant struct {
-	Key   string `json:"key"`
-	Given bool   `json:"given"` // by the job that is to run it, else by the limits of the server
+	Key     string `json:"key"`
+	Unknown bool   `json:"unknown,omitempty"` // whether it is given
+	Given   bool   `json:"given"`             // by the job that is to run it, else by the limits of the server
 }
 
 // PushModule examines a module and uploads it to the servers of the cluster. No job runs it
@@ -131,7 +132,7 @@ func (o *Operator) PushModule(ctx context.Context, wasm Wasm, p Push) (PushRepor
 		}
 	}
 	for _, key := range report.Grants {
-		report.Asked = append(report.Asked, AskedGrant{key, given != nil && given(key)})
+		report.Asked = append(report.Asked, AskedGrant{Key: key, Unknown: given == nil, Given: given != nil && given(key)})
 	}
 	switch {
 	case p.DryRun:
