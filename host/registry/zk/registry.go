@@ -159,11 +159,14 @@ func withPort(server string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// Open starts a session. It tries the servers until ctx is over, but not
-// longer than a session time-out.
+// Open starts a session. It tries the servers until ctx is over; if that has no
+// deadline, not longer than a session time-out.
 func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.options.SessionTimeout)
-	defer cancel()
+	if _, bounded := ctx.Deadline(); !bounded {
+		within, cancel := context.WithTimeout(ctx, r.options.SessionTimeout)
+		defer cancel()
+		ctx = within
+	}
 	s, err := r.begin(on)
 	if err != nil {
 		return nil, err
@@ -171,7 +174,7 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	if err := s.settle(ctx); err != nil {
 		err = fmt.Errorf("open session with %s: %w", strings.Join(r.options.Servers, ", "), err)
 		if last := s.link.trouble(); last != nil {
-			err = fmt.Errorf("%w; the last attempt: %w", err, last)
+			err = fmt.Errorf("%w; the last attempt: %w; is ZooKeeper running there?", err, last)
 		}
 		_ = s.Close() // it returns none
 		return nil, err

@@ -305,6 +305,11 @@ func TestOpen_absent(t *testing.T) {
 	} else if !strings.Contains(err.Error(), p.Address()) || !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("the error does not tell who and why: %v", err)
 	}
+	within, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+	defer cancel()
+	if _, err := r.Open(within, nil); err == nil || within.Err() == nil {
+		t.Errorf("it gives up before the caller does: %v", err)
+	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
