@@ -26,8 +26,9 @@ func backfillCommand(term *terminal) *cobra.Command {
 		Long: "Of each item begins what lies from --from until right before --to and has a row of the state missed,\n" +
 			"the oldest first, one after the other, when the item has nothing else to do. Each run has the id of\n" +
 			"its instant, is told that instant, and has the cause backfill. They wait in the registry, whoever\n" +
-			"leads, owns the item or dies; also while the job is paused or the item disabled. A run of it that\n" +
-			"fails is tried again as the job says, until the item's next instant. Rows are looked up in the\n" +
+			"leads, owns the item or dies; also while the job is paused, in which they can be asked for, or the\n" +
+			"item disabled, in which they cannot. A run of it that fails is tried again as the job says, until the\n" +
+			"item's next instant. Rows are looked up in the\n" +
 			"histories of all servers with --address, else in that of the configuration: the newest 1,000 of each\n" +
 			"item before --to. If one cannot be read, it is refused, as that may say that an instant has run;\n" +
 			"--force goes on without. At most 1,000 instants and 10,000 runs are one request. It is refused beside\n" +
@@ -104,6 +105,9 @@ func printBackfill(term *terminal, b operator.Backfill) error {
 	}
 	for _, x := range b.LeftOut {
 		term.printf("%s: item %d leaves out %s, from %s to %s: %s\n", plain(b.Job), x.Item, count(x.Count, "instant"), at(x.First), at(x.Last), plain(x.Why))
+	}
+	if b.Paused {
+		term.note("%s: it is paused; nothing of this begins before the pause ends", plain(b.Job))
 	}
 	return nil
 }

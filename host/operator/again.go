@@ -206,10 +206,13 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 
 // whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
 func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
-	if why := whyNotByItem(v, items, now); why != "" {
+	if why := whyNotByItem(v, items); why != "" {
 		return why
 	}
 	for _, i := range items {
+	if v.PausedAt(now) {
+		return "it is paused, and begins nothing by item; resume it first"
+	}
 		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
 			return "another run of item " + strconv.Itoa(i) + " waits already"
 		}
@@ -219,29 +222,27 @@ func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
 
 // whyNothingByItem is why a job runs nothing for which an operator asks by item; empty: it
 // does.
-func whyNothingByItem(v *protocol.View, now int64) string {
+func whyNothingByItem(v *protocol.View) string {
 	switch {
 	case !v.Assignment.Exists:
 		return "no server of ours has ever run it"
 	case len(v.Instances) == 0:
 		return "no server is registered that could run it"
 	case v.Shared():
-		return "members of ElasticJob run it, too, and would take such runs at once; trigger all items"
-	case v.PausedAt(now):
-		return "it is paused, and begins nothing by item; resume it first"
+		return "members of ElasticJob run it, too, and would take such runs at once; it is possible once they have left"
 	}
 	return ""
 }
 
 // whyNotByItem is why an operator cannot ask for runs of these items; empty: one can.
-func whyNotByItem(v *protocol.View, items []int, now int64) string {
-	if why := whyNothingByItem(v, now); why != "" {
+func whyNotByItem(v *protocol.View, items []int) string {
+	if why := whyNothingByItem(v); why != "" {
 		return why
 	}
 	for _, i := range items {
 		switch {
 		case i >= v.Config.Total || i >= len(v.Items):
-			return "there is no item " + strconv.Itoa(i)
+			return fmt.Sprintf("there is no item %d; the items are 0 to %d", i, min(v.Config.Total, len(v.Items))-1)
 		case v.Items[i].Disabled:
 			return "item " + strconv.Itoa(i) + " is disabled"
 		}

@@ -37,6 +37,8 @@ type Backfill struct {
 	Items  []BackfillItem `json:"items"`
 	// LeftOut are the instants of the range that do not begin, and why.
 	LeftOut []BackfillLeftOut `json:"left_out"`
+	// Paused: the job is, and what waits begins when that ends.
+	Paused bool `json:"paused,omitempty"`
 }
 
 // BackfillItem is the instants of an item, the oldest first.
@@ -101,7 +103,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 
 // whyNotBackfilled is why nothing of a plan can wait for these items; empty: it can.
 func whyNotBackfilled(v *protocol.View, items []int, b *Backfill) string {
-	if why := whyNotByItem(v, items, time.Now().UnixMilli()); why != "" {
+	if why := whyNotByItem(v, items); why != "" {
 		return why
 	}
 	switch {
@@ -167,9 +169,10 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	if len(items) > maxAsked {
 		return 0, failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request; say which", verbBackfill.words, name, len(items), maxAsked)
 	}
-	if why := whyNotByItem(v, r.Items, time.Now().UnixMilli()); r.DryRun && why != "" {
+	if why := whyNotByItem(v, r.Items); r.DryRun && why != "" {
 		return 0, failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
 	}
+	b.Paused = v.PausedAt(time.Now().UnixMilli())
 	p := &backfillPlan{name: name, r: r, view: v}
 	if c := o.report(l, name, v).Config; c != nil {
 		p.config = *c

@@ -75,6 +75,33 @@ func onBackfilled(t *testing.T, play func(*testing.T, *backfilled)) {
 	})
 }
 
+// In a pause it is told, asked for, and waits.
+func TestBackfillInAPause(t *testing.T) {
+	t.Parallel()
+	onBackfilled(t, func(t *testing.T, b *backfilled) {
+		ctx := t.Context()
+		r := BackfillRange{From: b.from, To: b.from.Add(time.Minute), Items: []int{1}, DryRun: true}
+		if plan, err := b.Backfill(ctx, "j", r); err != nil || plan.Paused {
+			t.Errorf("before: %+v, %v", plan, err)
+		}
+		if err := b.Pause(ctx, "j", PauseTerms{For: 30 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r.DryRun = range []bool{true, false} {
+			if plan, err := b.Backfill(ctx, "j", r); err != nil || len(plan.Items) != 1 || !plan.Paused {
+				t.Errorf("dry run %t: %+v, %v", r.DryRun, plan, err)
+			}
+		}
+		if b.wait(10 * time.Second); len(b.seen()) > 0 {
+			t.Error("it ran in the pause")
+		}
+		b.wait(30 * time.Second)
+		if seen := b.seen(); len(seen) != 1 || !strings.Contains(seen[0], b.run(b.from)) {
+			t.Errorf("after the pause ran %q", seen)
+		}
+	})
+}
+
 func (b *backfilled) run(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
 // What lies in a row of missed instants runs, the oldest first, once, under the id of its
@@ -261,6 +288,8 @@ func TestBackfillThatCannotBe(t *testing.T) {
 		wantCode(t, "disabled", err, host.Refused)
 		put(t, b.Operator, registry.CreateEphemeral, layout.NewJob("jobs", "j").Instance("10.0.0.9@-@1"), "")
 		_, err = b.Backfill(ctx, "j", far)
-		wantCode(t, "beside ElasticJob", err, host.Refused)
+		if wantCode(t, "beside ElasticJob", err, host.Refused); strings.Contains(err.Error(), "trigger") {
+			t.Errorf("it names another verb: %v", err)
+		}
 	})
 }
