@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +115,6 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 	if err != nil {
 		return nil, "", nil, err
 	}
-	if run == "" {
 	for _, r := range rows {
 		if at := strconv.FormatInt(r.Instant, 10); run != r.Run && runID(run) == at {
 			if r.Run == at {
@@ -124,6 +124,7 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 			return o.lastAttempts(ctx, name, r.Run) // its later attempts have other times
 		}
 	}
+	if run == "" {
 		var newest trace.Row
 		for _, r := range rows {
 			if endedBadly(r.State) && r.End > newest.End {
@@ -209,10 +210,10 @@ func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
 	if why := whyNotByItem(v, items); why != "" {
 		return why
 	}
-	for _, i := range items {
 	if v.PausedAt(now) {
 		return "it is paused, and begins nothing by item; resume it first"
 	}
+	for _, i := range items {
 		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
 			return "another run of item " + strconv.Itoa(i) + " waits already"
 		}
