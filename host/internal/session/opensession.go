@@ -158,6 +158,9 @@ func (c *openSession) receive(e registry.Event) {
 	case registry.Suspended:
 		c.disconnected = true
 		jobs := len(c.jobs)
+		if _, ok := c.jobs[c.server.root()]; ok { // it follows the list of jobs
+			jobs--
+		}
 		c.logLater(func(log *slog.Logger) {
 			log.Warn("lost the connection to the registry", "reason_code", reason.ConnectionLost, "jobs", jobs)
 		})

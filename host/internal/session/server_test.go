@@ -168,6 +168,25 @@ func TestSuspendedAndResumed(t *testing.T) {
 	})
 }
 
+// Who follows the list of jobs is none of them.
+func TestLossCountsJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, _ := w.openJob("a")
+		list, _ := openOn(t, w.Server, testNamespace)
+		w.faulty.Suspend()
+		synctest.Wait()
+		if !strings.Contains(w.log.String(), "lost the connection to the registry\" reason_code=connection_lost jobs=1\n") {
+			t.Errorf("the log does not tell of one job:\n%s", w.log)
+		}
+		w.faulty.Resume()
+		w.closeJob(list)
+		w.closeJob(a)
+		w.stop()
+	})
+}
+
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
