@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,6 +124,9 @@ func lost(method, path string, err error) error {
 	dial, isDial := errors.AsType[*net.OpError](err)
 	if method != http.MethodGet && !errors.Is(err, ErrNoServer) && (!isDial || dial.Op != "dial") {
 		code = host.Unknown // the server may have carried it out
+	}
+	if _, plainly := errors.AsType[tls.RecordHeaderError](err); plainly {
+		return &host.Error{Code: code, Msg: "ask the server at " + path + ": what answers there does not speak TLS; write http:// if it is a server without a certificate", Err: err}
 	}
 	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}
 }

@@ -73,6 +73,9 @@ func TestClientByTLS(t *testing.T) {
 	c.transport.(conforming).TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	_, err = c.Job(t.Context(), "report")
 	wantCode(t, "a known one", err, host.NotFound, "there is no namespace")
+	plainly := "https://" + serveTCP(t, TLS{}, h)
+	_, err = at(t, plainly, "viewer").Job(t.Context(), "report")
+	wantCode(t, "no TLS there", err, host.Unavailable, "write http://")
 }
 
 func TestAddresses(t *testing.T) {
