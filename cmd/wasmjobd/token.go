@@ -47,7 +47,7 @@ func tokenCreate(o *operatorVerb) *cobra.Command {
 		Long: "The token goes to standard output, alone on its line, and cannot be shown again: the registry\n" +
 			"has a hash of it. All servers take it at once. The name says in the audit who did something, so\n" +
 			"give each person and program one of its own.",
-		Example: "  wasmjobd token create ci --role publisher >ci.token",
+		Example: "  (umask 077; wasmjobd token create ci --role publisher >ci.token)",
 	}
 	c.Flags().StringVar(&role, "role", string(operator.RoleViewer), "viewer, operator, publisher or admin")
 	c.Flags().DurationVar(&life, "valid-for", tokenLife, "after this `time` it expires; 0: never")
