@@ -54,7 +54,7 @@ func report(term *terminal, err error) int {
 	case errors.As(err, &coded):
 	case !term.started:
 		// Cobra refused the command line before any verb ran.
-		coded = usage("%w", err)
+		coded = usage("%w", inOurWords(err))
 	default:
 		coded = &exitError{code: exitFailure, err: err}
 	}

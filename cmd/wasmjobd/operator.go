@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,6 +75,9 @@ func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *con
 // within reads the configuration for a verb, and runs it until a signal or the
 // time-out ends it.
 func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
+	if _, absent := os.Stat(defaultConfig); slices.Equal(*o.files, []string{defaultConfig}) && errors.Is(absent, fs.ErrNotExist) {
+		return exitf(exitInvalid, "there is no %s here; name a configuration by --config, or a server by --address", defaultConfig)
+	}
 	f, err := loadConfig(o.term, *o.files)
 	if err != nil {
 		return err

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
@@ -65,7 +68,7 @@ func rootCommand(term *terminal) *cobra.Command {
 // when a verb's own code begins: what fails earlier is wrong usage.
 func guard(term *terminal, c *cobra.Command) {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w\nsee %s --help", err, c.CommandPath())
+		return usage("%w\nsee %s --help", inOurWords(err), c.CommandPath())
 	})
 	for _, child := range c.Commands() {
 		guard(term, child)
@@ -100,6 +103,30 @@ func guard(term *terminal, c *cobra.Command) {
 	}
 }
 
+// inOurWords says of a refused value of a flag, or of flags that do not go together, what to
+// write; the libraries say it for those who write programs.
+func inOurWords(err error) error {
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		want := map[string]string{
+			"duration": "a time with its unit, as 30s, 90m or 12h", "int": "a whole number", "intSlice": "whole numbers, as in 1,3",
+		}[e.GetFlag().Value.Type()]
+		if want != "" {
+			return fmt.Errorf("--%s %.100q: write %s", e.GetFlag().Name, e.GetValue(), want)
+		}
+	}
+	group := flagGroup.FindStringSubmatch(err.Error())
+	if group == nil {
+		return err
+	}
+	flags := "--" + strings.Join(strings.Fields(group[2]), ", --")
+	if group[1] == "at least one of" {
+		return errors.New("write one of " + flags)
+	}
+	return errors.New("of " + flags + " only one can be written")
+}
+
+var flagGroup = regexp.MustCompile(`^(at least one of|if any) (?:the )?flags in the group \[([^]]*)\]`)
+
 func unknownVerb(c *cobra.Command, name string) error {
 	var verbs []string
 	for _, verb := range c.Commands() {
@@ -107,6 +134,6 @@ func unknownVerb(c *cobra.Command, name string) error {
 			verbs = append(verbs, verb.Name())
 		}
 	}
-	hint := cmp.Or(nearest.Question(name, verbs), "see "+c.CommandPath()+" --help for the verbs")
+	hint := cmp.Or(nearest.Question(name, verbs), nearest.Question(strings.TrimSuffix(name, "ies"), verbs), "see "+c.CommandPath()+" --help for the verbs")
 	return usage("%s has no verb %q; %s", c.CommandPath(), name, hint)
 }
