@@ -60,12 +60,18 @@ func (c Config) Object() ([]byte, error) {
 
 // FromObject implements definition.Config.
 func (c Config) FromObject(text []byte) (definition.Config, error) {
-	var read Config
+	var read struct {
+		Config
+
+		// Setting is one of ours. Without it a reader of JSON, which does not see the
+		// difference in case, takes it for timeZone.
+		Setting string `json:"timezone"`
+	}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	if err := read.check(); err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return read, nil
+	return read.Config, nil
 }

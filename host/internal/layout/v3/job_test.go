@@ -128,3 +128,18 @@ func TestJavaOrder(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestObjectsWithSettingsOfOurs(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.JobName, c.ShardingTotalCount, c.TimeZone = "j", 2, "GMT+8"
+	text, err := c.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"timezone":"UTC",` + string(text[1:]), string(text[:len(text)-1]) + `,"timezone":"UTC"}`} {
+		if back, err := c.FromObject([]byte(text)); err != nil || back != c {
+			t.Errorf("%s: %+v, %v", text, back, err)
+		}
+	}
+}
