@@ -321,10 +321,7 @@ func (o *Options) validate() error {
 }
 
 func (o *Options) validateJob(c job.Config) error {
-	faults := []error{c.Validate(), schedule.Check(c, time.Now())}
-	if clustertree.Reserved(c.Name) {
-		faults = append(faults, fmt.Errorf("its name ends in %s, as the state of a cluster does; choose another", clustertree.Suffix))
-	}
+	faults := []error{c.Validate(), schedule.Check(c, time.Now()), clustertree.CheckJob(c.Name)}
 	if _, err := o.strategy(c.Strategy); err != nil {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -79,8 +80,10 @@ func creatable(c job.Config) error {
 	case c.ModuleDigest == "":
 		return errors.New("name its module by the digest that module push prints")
 	}
-	if err := c.Validate(); err != nil {
-		return err
+	for _, err := range []error{clustertree.CheckJob(c.Name), c.Validate()} {
+		if err != nil {
+			return err
+		}
 	}
 	return layout.Check(c)
 }

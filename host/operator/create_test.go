@@ -27,13 +27,14 @@ func TestCreateJob(t *testing.T) {
 	same := func(*job.Config) {}
 	text := JobText{Name: "report", Digest: digest}
 	for what, change := range map[string]func(*job.Config){
-		"no digest":     func(c *job.Config) { c.ModuleDigest = "" },
-		"a command":     func(c *job.Config) { c.Command = "rm" },
-		"a strategy":    func(c *job.Config) { c.StrategyModule = "s" },
-		"no items":      func(c *job.Config) { c.Shards = -1 },
-		"no good name":  func(c *job.Config) { c.Name = "../x" },
-		"a new layout":  func(c *job.Config) { c.Layout = "9" },
-		"no digest yet": func(c *job.Config) { c.ModuleDigest = "0a" },
+		"no digest":               func(c *job.Config) { c.ModuleDigest = "" },
+		"a command":               func(c *job.Config) { c.Command = "rm" },
+		"a strategy":              func(c *job.Config) { c.StrategyModule = "s" },
+		"no items":                func(c *job.Config) { c.Shards = -1 },
+		"no good name":            func(c *job.Config) { c.Name = "../x" },
+		"a name of the cluster's": func(c *job.Config) { c.Name = "x.wasmjobd" },
+		"a new layout":            func(c *job.Config) { c.Layout = "9" },
+		"no digest yet":           func(c *job.Config) { c.ModuleDigest = "0a" },
 	} {
 		wantCode(t, what, o.CreateJob(t.Context(), text, as(change)), host.Invalid)
 	}

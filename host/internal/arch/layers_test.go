@@ -114,7 +114,7 @@ var layers = []layer{
 	{pkg: "host/internal/session", may: []string{"host/internal/backoff", "host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
-	{pkg: "host/internal/finder", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/discovery", "host/internal/layout", "host/internal/session", "host/job", "host/reason", "host/registry"}, tests: []string{"host/internal/protocol", "host/registry/embedded"}, why: "it carries out what discovery decides; how a job runs here, the host says"},
+	{pkg: "host/internal/finder", may: []string{"host/internal/admission", "host/internal/backoff", "host/internal/discovery", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/session", "host/job", "host/reason", "host/registry"}, tests: []string{"host/internal/protocol", "host/registry/embedded"}, why: "it carries out what discovery decides; how a job runs here, the host says"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
 	{pkg: "host/internal/runner", may: []string{"host/runlog", "host/internal/admission", "host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/internal/finder", "host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/discovery"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -283,11 +284,18 @@ func (f *Finder) names() ([]string, error) {
 			return nil, err
 		}
 	}
-	n, err := s.Read(f.ctx, f.root)
+	names, err := f.read(s)
 	if err != nil || f.o.Created == nil {
-		return n.Children, err
+		return names, err
 	}
-	return f.o.Created(f.ctx, n.Children, s)
+	return f.o.Created(f.ctx, names, s)
+}
+
+// read returns the names of the nodes in the registry that may be jobs. What is called like
+// the state of a cluster is none: operators do not see it.
+func (f *Finder) read(s *session.Job) ([]string, error) {
+	n, err := s.Read(f.ctx, f.root)
+	return slices.DeleteFunc(slices.Clone(n.Children), clustertree.Reserved), err
 }
 
 // undefined hands over the jobs that are in no file of this server.
@@ -298,12 +306,12 @@ func (f *Finder) undefined(s *session.Job) error {
 	if !due {
 		return nil
 	}
-	all, err := s.Read(f.ctx, f.root)
+	all, err := f.read(s)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
-	undefined := f.state.Undefined(all.Children, lost)
+	undefined := f.state.Undefined(all, lost)
 	f.mu.Unlock()
 	if err := f.o.Undefined(f.ctx, undefined, s); err != nil {
 		return err

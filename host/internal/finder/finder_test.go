@@ -143,6 +143,8 @@ func TestJobsAreFollowedInTheNextSession(t *testing.T) {
 				}
 				synctest.Wait()
 			}
+			c.define("no-job.wasmjobd", 2) // it is called like the state of a cluster, and does not start
+			synctest.Wait()
 			c.define("waits", 2)
 			c.starts("waits")
 			c.define("comes", 2)

@@ -1,6 +1,7 @@
 package clustertree
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -48,6 +49,14 @@ func Reserved(name string) bool {
 		}
 	}
 	return false
+}
+
+// CheckJob refuses the name of a job that is reserved.
+func CheckJob(name string) error {
+	if Reserved(name) {
+		return fmt.Errorf("its name ends in %s, as the state of a cluster does; choose another", Suffix)
+	}
+	return nil
 }
 
 // Root is the node above all others.
