@@ -23,7 +23,8 @@ type Triggered struct {
 
 // TriggerOnce is Trigger for clients that may send a request twice. A key that was
 // presented within a day, to whichever server, triggers nothing and returns the first
-// result. A key that was presented for another job is refused.
+// result. A key that was presented for another job is refused. Each caller has keys of its
+// own, and so has each verb.
 func (o *Operator) TriggerOnce(ctx context.Context, name, key string) (Triggered, error) {
 	use, err := newOnce(verbTrigger, key)
 	switch {
@@ -57,7 +58,16 @@ func newOnce(what verb, key string) (*once, error) {
 	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
 		return nil, badKey(key)
 	}
-	return &once{verb: what, key: clustertree.KeyOf(key)}, nil
+	return &once{verb: what, key: keyOf(what, key)}, nil
+}
+
+// keyOf tells keys of verbs apart. That of a trigger is the one that a release writes which
+// does not: a repeat of a trigger is known to both. No client presents a NUL.
+func keyOf(what verb, key string) clustertree.Key {
+	if what != verbTrigger {
+		key = what.command + "\x00" + key
+	}
+	return clustertree.KeyOf(key)
 }
 
 func badKey(key string) error {

@@ -85,6 +85,44 @@ func TestKeyTriggersOnce(t *testing.T) {
 	})
 }
 
+// A key swallows neither a request of another verb nor one of another caller, and what a
+// release before this one wrote of a trigger counts.
+func TestKeyOfVerbAndCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := onceStage(t)
+		ann, ben := operate(t, reg), operate(t, reg)
+		ann.As(Author{Name: "ann", Way: ByToken})
+		ben.As(Author{Name: "ben", Way: ByToken})
+		trigger := func(by *Operator, key string, again bool) {
+			t.Helper()
+			if got, err := by.TriggerOnce(t.Context(), "j", key); err != nil || got.Again != again {
+				t.Errorf("%s by %s: %+v, %v; want again %v", key, by.author.Name, got, err, again)
+			}
+		}
+		presents := func(what verb, key string) bool {
+			t.Helper()
+			use, err := newOnce(what, key)
+			if err == nil {
+				_, err = use.ops(t.Context(), ann, "j")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return use.again
+		}
+		trigger(ann, "a", false)
+		trigger(ben, "a", false)
+		trigger(ann, "a", true)
+		if !presents(verbTrigger, "a") || presents(verbBackfill, "a") {
+			t.Error("a backfill is taken for the trigger with its key")
+		}
+		old := clustertree.Keys{All: []clustertree.KeyUsed{{Key: clustertree.KeyOf("old"), Job: "j", At: time.Now().UnixMilli(), By: clustertree.CallerOf("ann")}}}
+		put(t, ann, registry.Create, ann.tree.Keys(clustertree.KeyOf("old")), string(old.Encode()))
+		trigger(ann, "old", true)
+	})
+}
+
 // Of many clients that present one key at the same time, one triggers.
 func TestKeyOfManyClients(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func TestOtherTextsAreRefused(t *testing.T) {
 	}
 }
 
-// A key is known for a day, and names the job that it was used for.
+// A key is known for a day, to its caller alone, and names the job that it was used for.
 func TestKeysAreKnownForADay(t *testing.T) {
 	t.Parallel()
 	const day = 24 * 60 * 60 * 1000
@@ -131,6 +131,10 @@ func TestKeysAreKnownForADay(t *testing.T) {
 	use("a", "one", day, true, 1)
 	use("b", "one", day, false, day)
 	use("a", "one", day+1, false, day+1)
+	if other, was, room := k.Use(KeyUsed{KeyOf("a"), "two", day + 2, CallerOf("ann")}); was || !room || !other.For("two") {
+		t.Errorf("the key of another caller: %+v, again %v", other, was)
+	}
+	k.All = k.All[:2]
 	if len(k.All) != 2 || !k.All[1].For("one") || k.All[1].For("two") {
 		t.Errorf("kept are %+v", k.All)
 	}

@@ -81,8 +81,8 @@ func (k *Keys) Encode() []byte {
 	return encode(k)
 }
 
-// Use returns the first use of a key within KeyAge; if there is none, it adds this one
-// and forgets those that are older. It reports whether there was room for one more of its
+// Use returns the caller's first use of a key within KeyAge; if there is none, it adds this
+// one and forgets those that are older. It reports whether there was room for one more of its
 // caller.
 func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 	var young []KeyUsed
@@ -91,7 +91,7 @@ func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 		if now.At-one.At >= KeyAge.Milliseconds() {
 			continue
 		}
-		if one.Key == now.Key {
+		if one.Key == now.Key && one.By == now.By {
 			return one, true, true
 		}
 		young = append(young, one)
