@@ -76,6 +76,7 @@ var heldNumbers = []held{
 	{"docs/CASES.md", "| `memory` | memory limit | `64MiB` |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
 
 	{"abi/REFERENCE.md", "cut after 8 KiB", "host/internal/sandbox/hostcalls.go", "maxErrorText = 8 << 10\n"},
+	{"abi/ABI.md", "64 KiB of secrets in headers", "host/internal/sandbox/limits.go", "maxInserted    = 64 << 10 "},
 	{"abi/REFERENCE.md", "-5 above 64 KiB", "host/internal/sandbox/limits.go", "maxRandom      = 64 << 10 "},
 	{"abi/ABI.md", "at most 64 values", "host/internal/sandbox/limits.go", "maxStateValues = 64 "},
 	{"abi/ABI.md", "and 256 KiB in all with their keys", "host/job/validate.go", "MaxState = 256 << 10\n"},

@@ -41,8 +41,9 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 
 		return code
 	}
 	req, err := parseRequest(text)
+	inserted := 0
 	if err == nil {
-		err = r.fillSecrets(&req)
+		inserted, err = r.fillSecrets(&req)
 	}
 	if err != nil {
 		return fail(err)
@@ -57,7 +58,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 
 		return abi.ErrDenied
 	}
 	// Memory for the response and for a copy of the request.
-	held := uint64(len(text) + answerBytes)
+	held := uint64(len(text) + inserted + answerBytes)
 	if !r.holdMemory(held) {
 		return abi.ErrLimit
 	}
@@ -190,7 +191,7 @@ func (r *run) errorCode(err error) int32 {
 		return abi.ErrDenied
 	case errors.Is(err, errRequest):
 		return abi.ErrInvalid
-	case errors.Is(err, errCalls):
+	case errors.Is(err, errCalls), errors.Is(err, errInserted):
 		return abi.ErrLimit
 	}
 	return abi.ErrIO

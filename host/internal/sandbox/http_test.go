@@ -16,6 +16,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
+// A guest cannot multiply a secret: those of a request are bounded, and count as memory of
+// the run.
+func TestSecretsOfARequestAreBounded(t *testing.T) {
+	t.Parallel()
+	most := strings.Repeat("k3y-", maxInserted/4)
+	n := &network{}
+	var a asking
+	a.ask(abi.FuncHTTPRequest, "GET https://a/\nA: {{secret:key}}\n\n").
+		ask(abi.FuncHTTPRequest, "GET https://a/\nA: {{secret:key}}\nB: {{secret:lines}}\n\n").
+		ask(abi.FuncHTTPRequest, "GET https://a/\nA: "+strings.Repeat("{{secret:key}}", 2500)+"\n\n")
+	c := granted(func(c *job.Call) { c.HTTP, c.Secrets["key"], c.Secrets["lines"] = n, most, "b" })
+	wasm := a.wasm()
+	if got := answersOf(runOnce(t, wasm, c), 3); !slices.Equal(got, []int64{1, abi.ErrLimit, abi.ErrLimit}) {
+		t.Errorf("answers %v", got)
+	}
+	if len(n.asked) != 1 || n.asked[0].Header[0].Value != most {
+		t.Errorf("%d requests were sent", len(n.asked))
+	}
+	e := tight(t, answerBytes+maxInserted/2)
+	out := e.Run(t.Context(), load(t, e, wasm), c)
+	if got := answersOf(out, 3); !slices.Equal(got, []int64{abi.ErrLimit, abi.ErrLimit, abi.ErrLimit}) || len(n.asked) != 1 {
+		t.Errorf("without memory for the secret: %v, %s, %d requests", got, out.Error, len(n.asked))
+	}
+}
+
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	n := &network{}

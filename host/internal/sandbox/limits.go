@@ -49,6 +49,7 @@ const (
 	maxRandomRead  = 1 << 20      // bytes per read; the run's context is checked between reads
 	maxAnswers     = 16           // open responses of an instance
 	maxRequestHead = 64 << 10     // bytes
+	maxInserted    = 64 << 10     // bytes of secrets in the headers of a request
 	maxHeaders     = 100          // fields of a request
 )
 

@@ -99,11 +99,14 @@ func isToken(s string) bool {
 
 const secretMark, secretEnd = "{{secret:", "}}"
 
-// fillSecrets inserts secrets into the headers that name them. It lists those
-// fields, and fields in which the guest itself has written a secret, as private: a
-// redirect must not send them to another host. Inserted secrets are not scanned
-// again.
-func (r *run) fillSecrets(req *job.HTTPRequest) error {
+// errInserted reports that a request names too many secrets, or too long ones.
+var errInserted = fmt.Errorf("the secrets in the headers have more than %d bytes in all", maxInserted)
+
+// fillSecrets inserts secrets into the headers that name them, and returns how many
+// bytes these have. It lists those fields, and fields in which the guest itself has
+// written a secret, as private: a redirect must not send them to another host. Inserted
+// secrets are not scanned again.
+func (r *run) fillSecrets(req *job.HTTPRequest) (inserted int, err error) {
 	for i, f := range req.Header {
 		var b strings.Builder
 		rest := f.Value
@@ -115,25 +118,28 @@ func (r *run) fillSecrets(req *job.HTTPRequest) error {
 			}
 			name, behind, ok := strings.Cut(after, secretEnd)
 			if !ok {
-				return fmt.Errorf("%w: %s without %s", errRequest, secretMark, secretEnd)
+				return 0, fmt.Errorf("%w: %s without %s", errRequest, secretMark, secretEnd)
 			}
 			secret, ok := r.secret([]byte(name))
 			if !ok {
-				return fmt.Errorf("secret %q in header %s: %w", readable(r.log.secrets.hideAll(name), 64), f.Name, job.ErrDenied)
+				return 0, fmt.Errorf("secret %q in header %s: %w", readable(r.log.secrets.hideAll(name), 64), f.Name, job.ErrDenied)
+			}
+			if inserted += len(secret); inserted > maxInserted {
+				return 0, errInserted
 			}
 			b.WriteString(secret)
 			rest = behind
 		}
 		value := b.String()
 		if value != f.Value && !validValue(value) {
-			return fmt.Errorf("%w: the secret in header %s has a control character", errRequest, f.Name)
+			return 0, fmt.Errorf("%w: the secret in header %s has a control character", errRequest, f.Name)
 		}
 		if value != f.Value || r.log.secrets.contains(value) {
 			req.Private = append(req.Private, f.Name)
 		}
 		req.Header[i].Value = value
 	}
-	return nil
+	return inserted, nil
 }
 
 // secret returns a granted secret. The name is not copied, because it may be as long
