@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func historyExport(h *historyVerb) *cobra.Command {
 		Long: "Write rows with all that they have, newest first: --format jsonl has the objects of\n" +
 			"\"history list -o json\", one a line, and --format csv the same with a line of names. Rows\n" +
 			"that are written meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
-			"\"history show\" does.\n\n" +
+			"\"history show\" does; there ' stands before = + - @, a tab or an end of line that begins a\n" +
+			"text, so that no spreadsheet takes what a guest says for a formula.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
 			"with --with, or a server that asks them with --address.",
 		Example: "  wasmjobd history export --format csv --since 30d >runs.csv",
@@ -140,7 +142,17 @@ func csvValues(r *listedRow) []string {
 		number(r.Fuel), number(r.Succeeded), number(r.Failed), string(r.Metrics), log,
 	}
 	for i := range out {
-		out[i] = visibleText(out[i])
+		out[i] = noFormula(visibleText(out[i]))
 	}
 	return out
+}
+
+// noFormula is a text that a spreadsheet does not take for a formula: guests choose it. A
+// number is none.
+func noFormula(s string) string {
+	_, err := strconv.ParseInt(s, 10, 64)
+	if s == "" || err == nil || !strings.ContainsRune("=+-@\t\n", rune(s[0])) {
+		return s
+	}
+	return "'" + s
 }
