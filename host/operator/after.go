@@ -2,7 +2,10 @@ package operator
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -25,7 +28,69 @@ func (o *Operator) before(ctx context.Context, r *JobReport) (views []*protocol.
 			wrong = append(wrong, why)
 		}
 	}
-	return views, wrong, nil
+	why, err := o.circle(ctx, r.Name, r.Config.After)
+	if !why.None() {
+		wrong = append(wrong, why)
+	}
+	return views, wrong, err
+}
+
+// maxCircle bounds the jobs that are looked at for a circle. Nothing tells of a longer one.
+const maxCircle = 1000
+
+// circle is why a job that runs after others would run after itself, with what the registry
+// has of those; none if it would not.
+func (o *Operator) circle(ctx context.Context, name string, after []string) (reason.Reason, error) {
+	next := map[string]string{} // a job that runs after the key
+	reach := func(job string, after []string) (found []string) {
+		for _, before := range after {
+			if _, known := next[before]; !known {
+				next[before] = job
+				found = append(found, before)
+			}
+		}
+		return found
+	}
+	for level := reach(name, after); len(level) > 0 && len(next) <= maxCircle; {
+		if _, back := next[name]; back {
+			return reason.Of(reason.AfterCircle, way(next, name)), nil
+		}
+		jobs, err := o.outlines(ctx, level, false)
+		if err != nil {
+			return reason.Reason{}, err
+		}
+		level = nil
+		for _, of := range jobs {
+			if c := of.report.Config; c != nil {
+				level = append(level, reach(c.Name, c.After)...)
+			}
+		}
+	}
+	return reason.Reason{}, nil
+}
+
+// refuseCircle refuses what would make a job run after itself. Of two requests at the same
+// time both may pass: then the reports on their jobs say so.
+func (o *Operator) refuseCircle(ctx context.Context, what, name string, after []string) error {
+	why, err := o.circle(ctx, name, after)
+	switch {
+	case err != nil:
+		return err
+	case !why.None():
+		return failf(host.Refused, nil, "%s job %s: %s", what, name, why)
+	}
+	return nil
+}
+
+// way names the jobs of a circle, each before the one that it runs after.
+func way(next map[string]string, name string) string {
+	all := []string{name}
+	for at := next[name]; at != name; at = next[at] {
+		all = append(all, at)
+	}
+	all = append(all, name)
+	slices.Reverse(all)
+	return fmt.Sprintf("%.512s", strings.Join(all, " after "))
 }
 
 // follow puts the instants of the jobs before this one into an explanation.

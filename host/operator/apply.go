@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -31,6 +32,9 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 		merged := p.merge(l, v, c)
 		if p.Action == PlanUnread {
 			return nil, deed{}, failf(host.Refused, nil, "apply job %s: what the registry has of it cannot be read: %s", c.Name, p.Fault)
+		}
+		if err := o.refuseCircle(ctx, verbApply.words, c.Name, definition.JobOf(c.Name, merged.Config, &merged.Module).After); err != nil {
+			return nil, deed{}, err
 		}
 		ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
 		if v.HasModule {

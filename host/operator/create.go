@@ -35,6 +35,9 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 	if err := creatable(c); err != nil {
 		return failf(host.Invalid, err, "%s job %s", what, text.Name)
 	}
+	if err := o.refuseCircle(ctx, what, c.Name, c.After); err != nil {
+		return err
+	}
 	l := layout.New(c.Layout, o.namespace, c.Name)
 	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
 	if err != nil {

@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // A job is made once, with its row of the audit, and a dry run makes none.
@@ -53,5 +55,55 @@ func TestCreateJob(t *testing.T) {
 	rows, err := o.Audit(t.Context(), AuditFilter{})
 	if err != nil || len(rows) != 1 || rows[0].Verb != "job create" || rows[0].Job != "report" || rows[0].Detail != "module="+digest {
 		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+// No request makes a job run after itself, by way of others. What two requests make at the
+// same time, reports and doctor tell.
+func TestCircleOfJobs(t *testing.T) {
+	t.Parallel()
+	reg := memory(t)
+	o, other := operate(t, reg), operate(t, reg)
+	read := func(after ...string) func(JobText) (job.Config, error) {
+		return func(text JobText) (job.Config, error) {
+			return job.Config{
+				Name: text.Name, Kind: job.Simple, Shards: 2, Module: "m", ModuleDigest: text.Digest, Layout: job.Layout21, MaxClockSkew: -1,
+				Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, After: after, Overwrite: true,
+			}, nil
+		}
+	}
+	text := func(name string) JobText { return JobText{Name: name, Digest: strings.Repeat("0a", 32)} }
+	create := func(by *Operator, name string, after ...string) {
+		t.Helper()
+		if err := by.CreateJob(t.Context(), text(name), read(after...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(o, "a", "b", "x")
+	create(o, "b", "c")
+	err := o.CreateJob(t.Context(), text("c"), read("x", "a"))
+	wantCode(t, "the last of a circle", err, host.Refused)
+	if err != nil && !strings.Contains(err.Error(), "c after a after b after c") {
+		t.Error(err)
+	}
+	create(o, "c", "x")
+	_, err = o.ApplyJob(t.Context(), text("c"), read("a"))
+	wantCode(t, "a circle by a change", err, host.Refused)
+	o.session = &overtaken{o.session, func() { create(other, "e", "d") }}
+	create(o, "d", "e")
+	for _, name := range []string{"d", "e"} {
+		r, err := other.Job(t.Context(), name)
+		if err != nil || !slices.ContainsFunc(r.Faults, func(why reason.Reason) bool { return why.Code == reason.AfterCircle }) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	found, err := other.Checkups(t.Context(), host.Options{}, "a", "d")
+	if err != nil || len(found) != 2 {
+		t.Fatal(found, err)
+	}
+	for _, c := range found {
+		if slices.ContainsFunc(c.Breaks, func(why reason.Reason) bool { return why.Code == reason.AfterCircle }) != (c.Job == "d") {
+			t.Errorf("%+v", c)
+		}
 	}
 }

@@ -141,8 +141,23 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 		c.breaks(reason.Of(reason.NoConfig))
 	default:
 		c.examine(as, file, l, v, form)
+		return c, o.examineAfter(ctx, c, l, v)
 	}
 	return c, nil
+}
+
+// examineAfter checks the jobs after which a job runs.
+func (o *Operator) examineAfter(ctx context.Context, c *Checkup, l layout.Layout, v *protocol.View) error {
+	config, module := l.Defined(v)
+	j := definition.JobOf(c.Job, config, module)
+	if j == nil {
+		return nil
+	}
+	why, err := o.circle(ctx, c.Job, j.After)
+	if !why.None() {
+		c.breaks(why)
+	}
+	return err
 }
 
 // inspect reads a job by the layout that its tree has.

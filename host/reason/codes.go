@@ -111,6 +111,7 @@ const (
 	BackfillForeign            Code = "backfill_foreign"
 	AfterForeign               Code = "after_foreign"
 	AfterGone                  Code = "after_gone"
+	AfterCircle                Code = "after_circle"
 	AfterShared                Code = "after_shared"
 	AfterUnread                Code = "after_unread"
 	AfterFailed                Code = "after_failed"

@@ -106,6 +106,7 @@ var table = map[Code]entry{
 	BackfillForeign:            {words: "a member of ElasticJob shares this job, and instants of a backfill wait: they begin when the last of these members has gone; cancel the backfill if they should not"},
 	AfterForeign:               {words: "a member of ElasticJob shares this job, and the job runs after others: ElasticJob knows nothing of that, so no item begins until the last of these members has gone"},
 	AfterGone:                  {"this job runs after the job {job}, which is not in the registry; nothing begins until it is there", []string{"job"}},
+	AfterCircle:                {"none of these jobs ever begins, as each runs after the next: {circle}; take one out of the after of another", []string{"circle"}},
 	AfterShared:                {"this job runs after the job {job}, which members of ElasticJob share: they do not record how its items end, so nothing begins until the last of them has gone", []string{"job"}},
 	AfterUnread:                {"this job runs after the job {job}, which cannot be read: {error}", []string{"job", "error"}},
 	AfterAwaited:               {"the job {job} has not ended well at this instant", []string{"job"}},

@@ -43,6 +43,7 @@ var heldNumbers = []held{
 	{"docs/API.md", "fit into 4 MiB", "host/admin/nodes.go", "maxNodes = 4 << 20\n"},
 	{"docs/OPERATIONS.md", "64 MiB at most each", "host/internal/module/size.go", "MaxSize = 64 << 20\n"},
 	{"docs/OPERATIONS.md", "too long for a socket (107 bytes)", "host/admin/socket.go", "maxPath = 107\n"},
+	{"docs/OPERATIONS.md", "the jobs of the registry, up to 1,000", "host/operator/after.go", "maxCircle = 1000\n"},
 	{"docs/OPERATIONS.md", "`application/json`, at most 64 KiB", "host/admin/body.go", "maxBody = 64 << 10\n"},
 	{"docs/OPERATIONS.md", "\n  after 200 requests at once", "host/admin/guard.go", "callerBurst     = 200\n"},
 	{"docs/OPERATIONS.md", "who gets 50 a second", "host/admin/guard.go", "callerPerSecond = 50\n"},
