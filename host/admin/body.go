@@ -27,14 +27,12 @@ const jsonType = "application/json"
 // another release may mean something by them. A member that comes twice is refused,
 // too.
 func (r *request) readBody(to any) error {
+	if r.Header.Get("Content-Type") == wasmType { // it is not read ahead, and may take long
+		return notJSON(wasmType)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxBody))
-	switch {
-	case errors.As(err, new(*http.MaxBytesError)):
-		return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return tooSlow()
-	case err != nil:
-		return refuse(http.StatusBadRequest, codeBadRequest, "the body cannot be read: "+err.Error())
+	if err != nil {
+		return unread(err)
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a body is sent as it is, without Content-Encoding")
@@ -42,7 +40,7 @@ func (r *request) readBody(to any) error {
 	if sent := r.Header.Get("Content-Type"); sent != "" || len(body) > 0 {
 		mediaType, _, err := mime.ParseMediaType(sent)
 		if err != nil || mediaType != jsonType {
-			return refuse(http.StatusUnsupportedMediaType, codeMediaType, fmt.Sprintf("the body is %.64q; send %s", sent, jsonType))
+			return notJSON(sent)
 		}
 	}
 	if len(body) == 0 {
@@ -62,6 +60,21 @@ func membersOf(to any) map[string]any {
 		members[v.Type().Field(i).Tag.Get("json")] = v.Field(i).Addr().Interface()
 	}
 	return members
+}
+
+// unread is why a body could not be read.
+func unread(err error) *problem {
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return tooSlow()
+	}
+	return refuse(http.StatusBadRequest, codeBadRequest, "the body cannot be read: "+err.Error())
+}
+
+func notJSON(sent string) *problem {
+	return refuse(http.StatusUnsupportedMediaType, codeMediaType, fmt.Sprintf("the body is %.64q; send %s", sent, jsonType))
 }
 
 func tooSlow() *problem {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"net/http"
 	"reflect"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
 const (
@@ -55,6 +57,16 @@ func cookieOf(r *http.Request) (secret string, present bool, err error) {
 		return all[0].Value, true, nil
 	}
 	return "", true, unauthenticated("there are several cookies " + cookieName(r) + "; remove them, and sign in again")
+}
+
+// isSecured reports whether a request came over TLS, which net/http does not see below the
+// bound of connections.
+func isSecured(r *http.Request) bool {
+	if c := connections.Of(r); c != nil {
+		_, secured := c.(*tls.Conn)
+		return secured
+	}
+	return r.TLS != nil
 }
 
 func cookieName(r *http.Request) string {

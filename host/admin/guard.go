@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
 // Authenticate returns the caller that a token belongs to. An error of the code Denied
@@ -48,15 +49,13 @@ type visitorKey struct{}
 // admit returns the sender of a request, or refuses the request before anything is looked
 // up. A request for an open route needs no token; its sender then has no role.
 func (h *Handler) admit(r *http.Request) (visitor, error) {
-	from, now := addressOf(r.RemoteAddr), time.Now()
+	from, now := connections.Address(r.RemoteAddr), time.Now()
 	if err := h.crossSite.Check(r); err != nil {
 		return visitor{}, h.unnamed(from, now, refuse(http.StatusForbidden, codeCrossSite, "a page of another site sent this request: only programs, and pages of this server, may change something"))
 	}
 	if h.o.Authenticate == nil {
 		v := visitor{Caller: socketUser, way: operator.BySocket}
-		if c, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
-			v.Name = cmp.Or(c.peer(), v.Name)
-		}
+		v.Name = cmp.Or(peerOf(connections.Of(r)), v.Name)
 		return v, nil
 	}
 	if r.URL.Path == healthPath { // a probe with a token that is over must not bring a restart

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -72,20 +71,4 @@ func (l *rates) add(key string, now time.Time) *rate {
 		l.of[key] = &rate{left: l.burst, since: now}
 	}
 	return l.of[key]
-}
-
-// addressOf returns what identifies a caller by its remote address: an IPv4 address, or the
-// /64 network of an IPv6 address, since one caller may use every address in such a network.
-func addressOf(remote string) string {
-	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return ""
-	}
-	a := at.Addr().Unmap()
-	if a.Is6() {
-		if network, err := a.WithZone("").Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return a.String()
 }

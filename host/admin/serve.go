@@ -8,16 +8,17 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
 // Bounds of a server. A client that exceeds one is cut off; jobs never wait for a
 // client.
 const (
-	maxConnections = 64
-	maxRequests    = 16 // concurrent requests
-	maxHead        = 8 << 10
-	headTimeout    = 5 * time.Second
-	readTimeout    = 10 * time.Second // for head and body
+	maxRequests = 16 // concurrent requests
+	maxHead     = 8 << 10
+	headTimeout = 5 * time.Second
+	readTimeout = 10 * time.Second // for head and body
 	// workTimeout bounds the work for one request; writeTimeout also includes the
 	// time in which the client takes the answer.
 	workTimeout  = 30 * time.Second
@@ -37,16 +38,16 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	places, probes := make(chan struct{}, maxRequests), make(chan struct{}, maxConnections)
+	places, probes := make(chan struct{}, maxRequests), make(chan struct{}, connections.Most)
 	server := &http.Server{
-		Handler: &limitedHandler{h: h, places: places, probes: probes, here: isLoopback(l.Addr())}, BaseContext: func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
+		Handler:        aheadHandler{h, connections.Handler(&limitedHandler{h: h, places: places, probes: probes, here: isLoopback(l.Addr())})},
+		BaseContext:    func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		ConnContext: withConn, ConnState: rests,
-		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
+		ConnContext: connections.Context, ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(newLimitedListener(l, ctx.Done()))
+		ended <- server.Serve(connections.New(l, ctx.Done()))
 	}()
 	var err error
 	select {
@@ -82,9 +83,6 @@ type limitedHandler struct {
 
 // ServeHTTP implements http.Handler.
 func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !begins(r) {
-		return
-	}
 	if b.here && !isHere(r.Host) {
 		setHeaders(w.Header())
 		b.h.fail(w, r, refuse(http.StatusMisdirectedRequest, codeWrongHost, fmt.Sprintf("%.128q is not the name of this server; use 127.0.0.1 or localhost", r.Host)))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
 // pipes is a listener without a network, for virtual time.
@@ -224,7 +225,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, stop := serveWith(t, onMemory)
 		at := time.Now()
-		ended := make(chan int, maxConnections+2)
+		ended := make(chan int, connections.Most+2)
 		hold := func(i int, says string) {
 			c := p.call()
 			if _, err := io.WriteString(c, says); err != nil {
@@ -238,7 +239,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 		}
 		hold(0, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and waits after its answer
 		hold(1, "GET")
-		for i := range maxConnections - 2 {
+		for i := range connections.Most - 2 {
 			hold(i+2, "")
 		}
 		for want := range 3 {
@@ -246,63 +247,55 @@ func TestConnectionsAtOnce(t *testing.T) {
 			if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			if text, err := io.ReadAll(c); err != nil || !strings.Contains(string(text), "200 OK") || time.Since(at) > 0 {
+			if text, err := io.ReadAll(c); err != nil || !strings.Contains(string(text), "200 OK") || time.Since(at) > time.Second {
 				t.Errorf("after %s it is answered %s: %v", time.Since(at), text, err)
 			}
 			if got := <-ended; got != want {
 				t.Errorf("connection %d gave way, not %d", got, want)
 			}
-			hold(maxConnections+want, "")
+			hold(connections.Most+want, "")
 		}
 		stop()
 	})
 }
 
-// While all connections have a request, the next one waits until one of them has its answer.
-func TestConnectionsThatWork(t *testing.T) {
+// A body that does not come keeps no place: neither of a connection, nor of a request.
+func TestBodiesThatDoNotCome(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimitedListener(newPipes(), t.Context().Done())
-		l.places = make(chan struct{}, 2)
-		calls := l.Listener.(*pipes)
-		accepted := make(chan *limitedConn)
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				accepted <- c.(*limitedConn)
-			}
-		}()
-		var at [3]*limitedConn
-		for i := range 2 {
-			go calls.call()
-			at[i] = <-accepted
-			if !l.work(at[i]) {
-				t.Fatal("a fresh connection may not work")
-			}
+	for _, head := range []string{
+		"POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n",
+		"POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\n",
+		"POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\nAuthorization: " + signedScheme + "x\r\n",
+		"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+		"GET /api/v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\n",
+	} {
+		for _, n := range []int{maxRequests, connections.Most} {
+			t.Run(fmt.Sprint(n, " of ", head), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					p, stop := serveWith(t, onMemory)
+					defer stop()
+					at := time.Now()
+					for range n {
+						c := p.call()
+						defer c.Close()
+						if _, err := io.WriteString(c, head+"Content-Length: 100000\r\n\r\n{"); err != nil {
+							t.Fatal(err)
+						}
+						go func() { _, _ = io.Copy(io.Discard, c) }()
+					}
+					synctest.Wait()
+					c := p.call()
+					if _, err := io.WriteString(c, "GET /api/v1/jobs/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+						t.Fatal(err)
+					}
+					if text, err := io.ReadAll(c); err != nil || !strings.Contains(string(text), "404 Not Found") || time.Since(at) > time.Second {
+						t.Errorf("after %s it is answered %s: %v", time.Since(at), text, err)
+					}
+				})
+			})
 		}
-		go calls.call()
-		synctest.Wait()
-		select {
-		case <-accepted:
-			t.Error("a connection with a request gave way")
-		default:
-		}
-		rests(at[1], http.StateIdle)
-		at[2] = <-accepted
-		if l.work(at[1]) {
-			t.Error("the connection that gave way may work")
-		}
-		for _, c := range at {
-			_ = c.Close()
-		}
-		_ = calls.Close()
-		if len(l.places) != 0 || len(l.waits) != 0 {
-			t.Errorf("%d places are taken, %d connections wait", len(l.places), len(l.waits))
-		}
-	})
+	}
 }
 
 // A client that stops reading delays no job.

@@ -29,6 +29,7 @@ var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", 
 var layers = []layer{
 	{pkg: "internal/smalldisk", why: "a disk that is soon full, for tests alone"},
 	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
+	{pkg: "internal/connections", why: "it counts connections; what is asked on them is not its business"},
 	{pkg: "internal/nearest", why: "names of anything; whose they are is not its business"},
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
 	{pkg: "abi/conformance", may: []string{"abi"}, why: "it checks any host, so it knows none"},
@@ -106,7 +107,7 @@ var layers = []layer{
 	{pkg: "internal/signaturetest", why: "it signs, for tests alone"},
 	{pkg: "host/internal/module", may: []string{"host/internal/signature"}, tests: []string{"internal/smalldisk", "internal/signaturetest"}, why: "files by digest, nothing of runs"},
 	{pkg: "host/internal/lockfile", why: "it locks a file; what the lock is for is not its business"},
-	{pkg: "host/internal/peer", may: []string{"host/internal/module", "host/internal/signature"}, tests: []string{"internal/signaturetest"}, why: "it carries bytes by digest; whose they are and who runs them is not its business"},
+	{pkg: "host/internal/peer", may: []string{"internal/connections", "host/internal/module", "host/internal/signature"}, tests: []string{"internal/signaturetest"}, why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
 	{pkg: "host/internal/supply", may: []string{"abi", "host/job", "host/internal/module", "host/internal/native", "host/internal/outbound", "host/internal/peer", "host/internal/sandbox", "host/internal/signature"}, tests: []string{"internal/signaturetest"}, why: "it has the code of jobs ready; which jobs there are, and who may run them, the host decides"},
@@ -162,7 +163,7 @@ var layers = []layer{
 	{pkg: "host/alert", may: []string{"host", "host/operator", "host/internal/backoff", "host/internal/layout/clustertree", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"github.com/wneessen/go-mail"}, tests: []string{"host/registry/embedded", "github.com/emersion/go-smtp", "github.com/emersion/go-sasl"},
 		why: "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
-	{pkg: "host/admin", may: []string{"host/runlog", "host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"internal/signaturetest", "internal/smalldisk", "host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
+	{pkg: "host/admin", may: []string{"internal/connections", "host/runlog", "host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"internal/signaturetest", "internal/smalldisk", "host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},

@@ -51,7 +51,9 @@ var heldNumbers = []held{
 	{"docs/API.md", "After 25 s the stream ends", "host/admin/events.go", "streamTime = 25 * time.Second\n"},
 	{"docs/API.md", "rows (100, at most 1000)", "host/admin/pages.go", "maxPage     = 1000\n"},
 	{"docs/OPERATIONS.md", "answers 16 requests at once, for 30 s at most", "host/admin/serve.go", "workTimeout  = 30 * time.Second\n"},
-	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests    = 16 "},
+	{"docs/OPERATIONS.md", "answers 16 requests at once", "host/admin/serve.go", "maxRequests = 16 "},
+	{"docs/OPERATIONS.md", "at most, on 64 connections", "internal/connections/connections.go", "Most = 64\n"},
+	{"docs/OPERATIONS.md", "`peer_listen` takes 64 connections", "internal/connections/connections.go", "Most = 64\n"},
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
 	{"docs/PROTOCOL.md", "a row of at most 2 KiB", "host/internal/layout/clustertree/audit.go", "maxRow = 2 << 10\n"},

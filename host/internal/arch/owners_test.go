@@ -30,7 +30,7 @@ var owners = map[string]string{
 // furtherImporters are further importers, each of which has nothing to do with the first.
 var furtherImporters = map[string][]string{
 	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, what is measured, alerts, and registries of artifacts
-	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert", "internal/oci"},
+	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert", "internal/oci", "internal/connections"},
 	// servers that tests start are asked whether they serve
 	"database/sql": {"host/trace/sqltrace/sqltest"},
 }

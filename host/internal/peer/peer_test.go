@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -408,37 +407,6 @@ func FuzzCheckAddress(f *testing.F) {
 			t.Errorf("%q: %v", address, r.URL)
 		}
 	})
-}
-
-func TestSlotsComeBack(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &limitedListener{Listener: l, slots: make(chan struct{}, 1), done: t.Context().Done()}
-	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := b.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(b.slots) != 1 {
-			t.Error("a connection without a slot")
-		}
-		_ = got.Close()
-		_ = got.Close()
-		_ = c.Close()
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if len(b.slots) != 0 {
-		t.Error("a slot was lost")
-	}
 }
 
 func TestOpenGivesWhatIsThere(t *testing.T) {

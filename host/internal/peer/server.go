@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/signature"
+	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
 // ModuleReader opens the modules that other servers may read.
@@ -29,7 +30,6 @@ type ModuleReader interface {
 // Limits of a server. Each leaves room for every well-behaved peer, since a server
 // fetches a module once.
 const (
-	maxConnections  = 64
 	maxTransfers    = 8 // at the same time
 	maxHead         = 8 << 10
 	headTimeout     = 10 * time.Second
@@ -79,13 +79,12 @@ func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 // when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler: s, MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout,
+		Handler: connections.Handler(s), ConnContext: connections.Context, MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout,
 		WriteTimeout: transferTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true,
 	}
-	l = &limitedListener{Listener: l, slots: make(chan struct{}, maxConnections), done: ctx.Done()}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	go func() { served <- server.Serve(connections.New(l, ctx.Done())) }()
 	var err error
 	select {
 	case err = <-served:
@@ -212,27 +211,4 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n") //nolint:gosec // it is plain text; the client may be gone
-}
-
-// limitedListener accepts as many connections as it has slots. Further connections
-// wait in the kernel's queue.
-type limitedListener struct {
-	net.Listener
-	slots chan struct{}
-	done  <-chan struct{}
-}
-
-// Accept implements net.Listener.
-func (b *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case b.slots <- struct{}{}:
-	case <-b.done:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.slots
-		return nil, err //nolint:wrapcheck // net/http examines its type
-	}
-	return &slotConn{Conn: c, slots: b.slots}, nil
 }

@@ -1,0 +1,228 @@
+// Package connections bounds the open connections of an HTTP server, so that nobody keeps others
+// out by holding some. What is asked on them is not its business.
+//
+// When one more comes, a connection gives way that waits for a request: of the address that has
+// the most, the one that has waited longest. A connection works only while a handler answers. So
+// a head or a body that does not come, and an answer that nobody reads, keep no place.
+//
+// Flow: New wraps a listener → Context and Handler tell it of each request → Of finds the
+// connection below it.
+package connections
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// Most is how many connections are open at once.
+	Most = 64
+	// grace is how long a connection waits before it gives way. Without it, a flood
+	// would push out those whose request is in the buffers already.
+	grace = 50 * time.Millisecond
+)
+
+// Listener is a listener with a bound of open connections.
+type Listener struct {
+	net.Listener
+	places chan struct{} // one for each connection
+	rested chan struct{} // has one element after a connection has begun to wait
+	done   <-chan struct{}
+
+	mu    sync.Mutex
+	waits []*conn        // those without a request, the longest first, guarded by mu
+	of    map[string]int // the open ones by address, guarded by mu
+}
+
+// New returns a listener for the connections of l. It accepts none after done is closed.
+func New(l net.Listener, done <-chan struct{}) *Listener {
+	return &Listener{Listener: l, places: make(chan struct{}, Most), rested: make(chan struct{}, 1), done: done, of: map[string]int{}}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // net/http distinguishes errors by their type
+	}
+	if !l.await() {
+		_ = accepted.Close() // nobody is told of the end
+		return nil, net.ErrClosed
+	}
+	c := &conn{Conn: accepted, of: l, from: Address(accepted.RemoteAddr().String())}
+	c.leave = sync.OnceFunc(func() {
+		l.remove(c)
+		<-l.places
+	})
+	l.add(c)
+	return c, nil
+}
+
+// await takes a place, for which a connection gives way as soon as one can. It returns false at the end.
+func (l *Listener) await() bool {
+	for {
+		select { // who gave way has left a place, whatever else has happened since
+		case l.places <- struct{}{}:
+			return true
+		default:
+		}
+		soon, stop := l.giveWay()
+		select {
+		case l.places <- struct{}{}:
+			stop()
+			return true
+		case <-soon:
+		case <-l.rested:
+		case <-l.done:
+			stop()
+			return false
+		}
+		stop()
+	}
+}
+
+// giveWay makes a connection give way. If the one whose turn it is came just now, the channel
+// says when to try again.
+func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
+	l.mu.Lock()
+	next := l.next()
+	l.mu.Unlock()
+	if next == nil {
+		return nil, func() {}
+	}
+	if early := grace - time.Since(next.since); early > 0 {
+		t := time.NewTimer(early)
+		return t.C, func() { t.Stop() }
+	}
+	if l.work(next) {
+		_ = next.Close() // it asked nothing
+	}
+	return nil, func() {}
+}
+
+// next is the connection whose turn it is to give way; nil: none waits. The caller holds mu.
+func (l *Listener) next() *conn {
+	var next *conn
+	for _, c := range l.waits {
+		if next == nil || l.of[c.from] > l.of[next.from] {
+			next = c
+		}
+	}
+	return next
+}
+
+// add says that a connection has come, and waits for a request.
+func (l *Listener) add(c *conn) {
+	l.mu.Lock()
+	l.of[c.from]++
+	l.mu.Unlock()
+	l.rest(c)
+}
+
+// rest says that a connection waits for a request.
+func (l *Listener) rest(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.since = time.Now()
+	l.waits = append(l.waits, c)
+	select {
+	case l.rested <- struct{}{}:
+	default:
+	}
+}
+
+// work says that a connection waits no more. It returns false for one that did not wait:
+// it gave way, or is closed.
+func (l *Listener) work(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waits, c)
+	if i < 0 {
+		return false
+	}
+	l.waits = slices.Delete(l.waits, i, i+1)
+	return true
+}
+
+// remove says that a connection is closed.
+func (l *Listener) remove(c *conn) {
+	l.work(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.closed = true
+	if l.of[c.from]--; l.of[c.from] == 0 {
+		delete(l.of, c.from)
+	}
+}
+
+// conn is a connection that releases its place when it is closed.
+type conn struct {
+	net.Conn
+	of     *Listener
+	from   string // its address
+	leave  func()
+	since  time.Time // when it began to wait, guarded by the listener's mu
+	closed bool      // guarded by the listener's mu
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.leave()
+	return c.Conn.Close() //nolint:wrapcheck // implements the connection
+}
+
+// connKey is the key of a conn in a context.
+type connKey struct{}
+
+// Context is the ConnContext of a server.
+func Context(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Of returns the connection of a request as the listener below accepted it; nil: it is not known.
+func Of(r *http.Request) net.Conn {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	if !ok {
+		return nil
+	}
+	return c.Conn
+}
+
+// Handler is h for a server that has Context. A request does not begin if its connection has
+// given way. The connection waits again when h has returned, while net/http may still wait for the
+// rest of a body that h did not read.
+func Handler(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+			if !c.of.work(c) {
+				return
+			}
+			defer c.of.rest(c)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Address returns what identifies a caller by its remote address: an IPv4 address, or the
+// /64 network of an IPv6 address, since one caller may use every address in such a network.
+func Address(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return ""
+	}
+	a := at.Addr().Unmap()
+	if a.Is6() {
+		if network, err := a.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return a.String()
+}
