@@ -50,10 +50,11 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
 		Long: "RUN is the id of a run, or its time as history list shows it; without, the newest that failed. Its\n" +
 			"items that failed, were late, were cancelled or were lost with their server run again, as the next\n" +
-			"attempt of the same run: guests are told the same instant, and all rows stay. What ended is looked up in this\n" +
-			"server's history, or with --address in those of all servers; those that did not answer are named,\n" +
-			"since they may have a later attempt. An item begins when it is idle, unless its next instant comes\n" +
-			"first; its row says so. Such an attempt is not retried by itself if the job's retries are used up.",
+			"attempt of the same run, and all rows stay. Guests are told the same instant; of a run that somebody\n" +
+			"asked for, when the retry was asked for. What ended is looked up in this server's history, or\n" +
+			"with --address in those of all servers; those that did not answer are named, since they may have a\n" +
+			"later attempt. An item begins when it is idle, unless its next instant comes first; its row says so.\n" +
+			"Such an attempt is not retried by itself if the job's retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				name, run := args[0], ""
