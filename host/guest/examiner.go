@@ -68,12 +68,18 @@ func (x *Examiner) Examine(ctx context.Context, wasm io.Reader) (found Examinati
 	case limited.Err() != nil:
 		return found, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("%s: compiling it and running it once took longer than %s", what, examineTimeout)}
 	case err != nil:
-		return found, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("%s: compiling it or running it once ended the process, which may take %d MiB: %v %s", what, examineMemory>>20, err, strings.TrimSpace(legible(said.text.String())))}
+		return found, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("%s: compiling it or running it once ended the process, which may take %d MiB: %v %s", what, examineMemory>>20, err, firstLine(said.text.String()))}
 	}
 	if err := json.Unmarshal(out.text.Bytes(), &found); err != nil {
 		return found, &host.Error{Code: host.Internal, Msg: what + ": read the report", Err: err}
 	}
 	return found, nil
+}
+
+// firstLine is what a process said first: behind it come the stacks of this program.
+func firstLine(said string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(legible(said)), "\n")
+	return line
 }
 
 // ExamineInSubprocess is the main function of the program that an Examiner starts. It

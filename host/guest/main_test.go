@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	case dieMode:
-		fmt.Fprintln(os.Stderr, "no memory is left")
+		fmt.Fprint(os.Stderr, "no memory is left\n\ngoroutine 1 [running]:\n")
 		os.Exit(2)
 	}
 	goleak.VerifyTestMain(m)
