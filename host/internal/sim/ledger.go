@@ -28,6 +28,7 @@ type ledger struct {
 	dues     []int64             // instants that came due anywhere, ascending
 	crons    []int64             // when the cron changed
 	forced   []protocol.Schedule // schedules that were in force
+	pauses   []span              // from when until when the job was paused, in ms; the newest may go on
 	since    []int64             // since when an item of this number exists
 	token    map[int]int64       // newest token that the sink saw, by item
 	guests   map[int][]*running

@@ -21,6 +21,9 @@ func (l *ledger) changes(old *protocol.View) {
 		l.said()
 		l.resumesAt(v.Pause)
 	}
+	if old.Paused != v.Paused || old.Pause != v.Pause {
+		l.pausesChange()
+	}
 	if old.Necessary || v.Necessary || old.Processing || v.Processing || l.paused() || !slices.Equal(old.Instances, v.Instances) {
 		l.unrest = l.w.now
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -93,6 +94,28 @@ func pausedAt(v *protocol.View, t int64) bool {
 
 // cameInPause reports whether an instant came during the pause that the view shows.
 func cameInPause(v *protocol.View, t int64) bool { return pausedAt(v, t) && t >= v.Pause.Since }
+
+// pausesChange notes that a pause begins, or takes the place of one, or that one ends.
+func (l *ledger) pausesChange() {
+	now := l.w.registryTime()
+	if n := len(l.pauses); n > 0 {
+		l.pauses[n-1].until = min(l.pauses[n-1].until, now)
+	}
+	if !l.v.Paused {
+		return
+	}
+	until := l.v.Pause.Until
+	if until == 0 {
+		until = math.MaxInt64
+	}
+	l.pauses = append(l.pauses, span{after: now - 1, until: until})
+}
+
+// cameInAPause reports whether an instant came during a pause by the clock of some member. Until
+// the next one begins, such an instant has no row.
+func (l *ledger) cameInAPause(t int64) bool {
+	return slices.ContainsFunc(l.pauses, func(s span) bool { return s.after-l.w.profile.skew < t && t-l.w.profile.skew < s.until })
+}
 
 // resumesAt notes the end of a pause that nobody writes, when the last clock has passed it.
 func (l *ledger) resumesAt(p protocol.Pause) {

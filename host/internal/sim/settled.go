@@ -184,7 +184,11 @@ func (l *ledger) coverage(i int) {
 			return
 		}
 	}
-	if n := len(l.dues); n > 0 && !l.foreignIDs[ownerOf(l.v, i)] {
+	n := len(l.dues)
+	for n > 0 && l.cameInAPause(l.dues[n-1]) {
+		n--
+	}
+	if n > 0 && !l.foreignIDs[ownerOf(l.v, i)] {
 		if newest := l.dues[n-1]; newest > end && newest > l.assigned[i] && // else nothing was due since it has an owner
 			newest-end > 20_000+2*period(l.v.Config.Cron) {
 			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
