@@ -91,8 +91,8 @@ func (l *ledger) obeyed(since int64) func() {
 	}
 }
 
-// paused: the job is paused by the registry's clock.
-func (l *ledger) paused() bool { return pausedAt(l.v, l.w.registryTime()) }
+// paused: the job is paused by the slowest clock of a member.
+func (l *ledger) paused() bool { return pausedAt(l.v, l.w.registryTime()-l.w.profile.skew) }
 
 // idle reports whether the owner may begin the item if it is due.
 func (l *ledger) idle(id protocol.ID, i int) bool {

@@ -184,14 +184,17 @@ func (l *ledger) coverage(i int) {
 			return
 		}
 	}
-	n := len(l.dues)
-	for n > 0 && l.cameInAPause(l.dues[n-1]) {
-		n--
+	if l.foreignIDs[ownerOf(l.v, i)] || len(l.dues) == 0 {
+		return
 	}
-	if n > 0 && !l.foreignIDs[ownerOf(l.v, i)] {
-		if newest := l.dues[n-1]; newest > end && newest > l.assigned[i] && // else nothing was due since it has an owner
-			newest-end > 20_000+2*period(l.v.Config.Cron) {
-			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
+	newest := l.dues[len(l.dues)-1]
+	for _, t := range l.dues {
+		if t <= max(end, l.assigned[i]) || l.cameInAPause(t) {
+			continue
 		}
+		if newest-t > 20_000+period(l.v.Config.Cron) {
+			l.w.breach("calm", "item %d was last accounted for at %d; %d came since, %d ms before the newest instant", i, end, t, newest-t)
+		}
+		return
 	}
 }
