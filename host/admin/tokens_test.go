@@ -122,7 +122,7 @@ func TestTokensByAddress(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	<-s.ran
-	if got, err := root.TriggerOnce(ctx, "report", "a key"); err != nil || !got.Again {
+	if got, err := ann.TriggerOnce(ctx, "report", "a key"); err != nil || !got.Again {
 		t.Errorf("%+v, %v", got, err)
 	}
 	wantCode(t, "a publisher triggers", ci.Trigger(ctx, "report"), host.Denied, "ci has the role publisher")
