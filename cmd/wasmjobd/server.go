@@ -18,7 +18,7 @@ import (
 func serverCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable, drain"}
 	return operatorNoun(term, c, serverList,
-		serverSwitch("enable", "enabled", "Give it items again", false),
+		serverSwitch("enable", "enabled", "Give it items again; one that is drained gets them by undrain", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
 		serverDrain, serverUndrain)
 }
