@@ -114,6 +114,7 @@ func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (mer
 		p.Action, p.Fault = PlanUnread, fault.Error()
 		return merged
 	}
+	merged.Module.Made = module == nil || !module.Applied() // else a server has had it in its file
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {
 			p.Keys = append(p.Keys, PlannedKey{k.Key, k.Registry, k.File, fate})

@@ -38,14 +38,16 @@ type Module struct {
 	Strategy *Code
 	// Pinned keeps Code: no file and no operator replaces it until that is lifted. Next is nil.
 	Pinned bool
+	// Made: the text that was applied last was an operator's, and no server has the job in its file.
+	Made bool
 
 	settings settings
 	base     branch // what the file said when it was applied last, as digests
 }
 
-// Applied reports whether the definition of a file was ever applied to the job. An operator
-// has made one to which none was.
-func (m *Module) Applied() bool { return len(m.base) > 0 }
+// Applied reports whether the definition of a server's file was ever applied to the job. An
+// operator has made one to which none was.
+func (m *Module) Applied() bool { return len(m.base) > 0 && !m.Made }
 
 // moduleJSON is how a Module begins. The settings follow, and the base.
 type moduleJSON struct {
@@ -55,12 +57,13 @@ type moduleJSON struct {
 	Past     []Code `json:"past,omitempty"`
 	Strategy *Code  `json:"strategy_module,omitempty"`
 	Pinned   bool   `json:"pinned,omitempty"`
+	Made     bool   `json:"made,omitempty"`
 }
 
 // EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
 // bytes.
 func EncodeModule(m Module) ([]byte, error) {
-	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, Pinned: m.Pinned})
+	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, Pinned: m.Pinned, Made: m.Made})
 	text = m.settings.appendTo(text[:len(text)-1])
 	if len(m.base) > 0 {
 		text = append(appendKey(text, "base"), jsonvalue.Encode(m.base)...)
@@ -122,7 +125,7 @@ func readModule(data []byte) (m Module, err error) {
 		return m, err
 	}
 	var v int
-	known := map[string]any{"v": &v, keyModule: &m.Code, "next": &m.Next, "past": &m.Past, keyStrategyModule: &m.Strategy, "pinned": &m.Pinned, "base": &m.base}
+	known := map[string]any{"v": &v, keyModule: &m.Code, "next": &m.Next, "past": &m.Past, keyStrategyModule: &m.Strategy, "pinned": &m.Pinned, "made": &m.Made, "base": &m.base}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		if known[name] == nil {
 			return m, fmt.Errorf("unknown key %.100q", name)

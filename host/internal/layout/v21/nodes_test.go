@@ -178,6 +178,7 @@ var valueKeys = []struct {
 		{"past", "the newest eight that ran before, the newest last"},
 		{"strategy_module", "the module that assigns items"},
 		{"pinned", "no file and no operator replaces the module. A release that does not know the key does not run the job"},
+		{"made", "the text that was applied last was an operator's, and no server has the job in its file. A release that does not know the key does not run the job"},
 		{"pool", "of the setting `instance`, as is `max_uses`"},
 		{"max_uses", "how many runs an instance of the pool has at most"},
 		{"host", "of a granted directory: where it is on the server"},
