@@ -101,8 +101,12 @@ func (l *ledger) answered() {
 // accepted checks that an acknowledged request is in the records for every item of the
 // member: as an open run, a waiting one, or a row.
 func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
+	in := registered(old, self)
+	if in == nil { // an operator has removed it, and the request has a node of its own
+		in = registered(by.view, self)
+	}
 	for i, o := range by.view.Assignment.Owners {
-		key := runKey{item: i, trigger: requestOf(registered(old, self))} // other members may know it by the same name
+		key := runKey{item: i, trigger: requestOf(in)} // other members may know it by the same name
 		if _, owed := l.owed[key]; o == self && owed && !l.traced(key) {
 			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
 		}
