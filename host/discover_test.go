@@ -88,7 +88,7 @@ func until(t *testing.T, h *Host, what string, is func([]job.Status) bool) {
 	t.Helper()
 	again := time.NewTicker(5 * time.Millisecond) // there is no event for it
 	defer again.Stop()
-	patience := time.NewTimer(20 * time.Second)
+	patience := time.NewTimer(time.Minute)
 	defer patience.Stop()
 	for !is(h.Jobs()) {
 		select {
