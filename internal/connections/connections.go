@@ -90,16 +90,18 @@ func (l *Listener) await() bool {
 // says when to try again.
 func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
 	l.mu.Lock()
-	next := l.next()
-	l.mu.Unlock()
-	if next == nil {
-		return nil, func() {}
+	next, early := l.next(), time.Duration(0)
+	if next != nil {
+		early = grace - time.Since(next.since)
 	}
-	if early := grace - time.Since(next.since); early > 0 {
+	l.mu.Unlock()
+	switch {
+	case next == nil:
+		return nil, func() {}
+	case early > 0:
 		t := time.NewTimer(early)
 		return t.C, func() { t.Stop() }
-	}
-	if l.work(next) {
+	case l.work(next):
 		_ = next.Close() // it asked nothing
 	}
 	return nil, func() {}

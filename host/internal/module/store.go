@@ -9,7 +9,7 @@
 // A signature travels with the bytes of its module, and is kept beside them. If the store
 // has Keys, it takes and gives only modules that are signed by one of them.
 //
-// Flow: LoadSource or Put → Stage, a file without a name → Keep, files <digest>.minisig and <digest>.wasm in the store's
+// Flow: LoadSource or Put → Stage, a file that nobody finds → Keep, files <digest>.minisig and <digest>.wasm in the store's
 // directory → Get, which verifies digest and signature before it returns the bytes.
 package module
 
