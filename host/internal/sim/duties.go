@@ -135,6 +135,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		}
 		l.leftNoOwners(m.Self, by)
 		l.endsLead(old, by)
+	case protocol.Complete:
+		by.member.freed = l.w.now
+		l.endsLead(old, by)
 	default:
 		l.endsLead(old, by)
 	}

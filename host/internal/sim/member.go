@@ -55,6 +55,7 @@ type member struct {
 	storing int64 // when the newest batch is stored
 	outage  int64 // until then the history stores nothing
 	wake    int
+	freed   int64 // when it last completed a run
 
 	marked     int64          // when it saw the reshard mark; 0: there is none
 	request    int64          // the newest request to it that it saw, by the revision that wrote it,

@@ -196,22 +196,33 @@ func (l *ledger) wanted(m protocol.Reclaim) {
 	}
 	asked := l.w.now
 	for _, p := range m.Pend {
-		l.w.after(prompt, func() {
-			v := l.v
-			k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })
-			if k < 0 || p.After != 0 || l.wordAt > asked-obedience || !v.Config.Failover || l.paused() || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
-				return
-			}
-			for _, o := range l.w.up() {
-				r := recordOf(v, o.st.Self())
-				if r == nil || o.leaving || banned(v, r.ID) || o.ticked > p.Entry.Instant {
-					continue
-				}
-				if n := l.w.options.Slots; n == 0 || len(r.Open) < n {
-					l.w.breach("prompt", "%s does not take item %d, whose run %s waits", o.name(), p.Item, runName(p.Entry))
-				}
-			}
-		})
+		l.w.after(prompt, func() { l.taken(p, asked) })
+	}
+}
+
+// taken checks that a run that is pending since then waits for no member with a free slot.
+func (l *ledger) taken(p protocol.Pending, since int64) {
+	v := l.v
+	k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })
+	if k < 0 || p.After != 0 || l.wordAt > since-obedience || !v.Config.Failover || l.paused() || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
+		return
+	}
+	busy := false
+	for _, o := range l.w.up() {
+		r := recordOf(v, o.st.Self())
+		if r == nil || o.leaving || banned(v, r.ID) || o.ticked > p.Entry.Instant {
+			continue
+		}
+		switch n := l.w.options.Slots; {
+		case n != 0 && len(r.Open) >= n:
+		case n != 0 && o.freed+prompt > l.w.now: // its slots were full until a moment ago
+			busy = true
+		default:
+			l.w.breach("prompt", "%s does not take item %d, whose run %s waits", o.name(), p.Item, runName(p.Entry))
+		}
+	}
+	if busy {
+		l.w.after(prompt, func() { l.taken(p, since) })
 	}
 }
 
