@@ -14,6 +14,7 @@ FAULT         ?= .
 ROUNDS        ?= 12
 SEED          ?= 0
 SCENARIO      ?= .
+VERSION       ?= 2.1.5
 STORY         ?= .
 # Where the API of `make run` is.
 LISTEN        ?= 127.0.0.1:8680
@@ -81,11 +82,11 @@ upgrade: build ## run servers of an earlier commit beside those of today on a re
 	$(GO) test ./test/faults -run '^TestUpgrade$$/^all$$/$(STORY)' -count=1 -parallel=5 -timeout=10m -v -args -before=$(BEFORE) -build=$(CURDIR)/build/upgrade/$(BEFORE)
 
 # What is timed comes before the scenarios: nothing else runs then.
-interop: build ## run members of ElasticJob 2.1.5 beside servers, and check both: SCENARIO=migration
+interop: build ## run members of ElasticJob 2.1.5, or 3.0.4, beside servers, and check both: VERSION=3.0.4 SCENARIO=migration
 	@mkdir -p build/interop
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
-	$(if $(filter .,$(SCENARIO)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
-	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .,$(SCENARIO)),|Requests))$$/^all$$/$(SCENARIO)' -count=1 -parallel=6 -timeout=20m -v -args -interop
+	$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
+	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),|Requests))$$/^all$$/($(SCENARIO))' -count=1 -parallel=6 -timeout=20m -v -args -interop -version=$(VERSION)
 
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector

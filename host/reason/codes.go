@@ -151,7 +151,6 @@ const (
 	ServersAway   Code = "servers_away"
 	ZoneMissing   Code = "zone_missing"
 	MonitorOff    Code = "monitor_off"
-	LayoutUntried Code = "layout_untried"
 
 	CommandNotInFile Code = "command_not_in_file"
 	DigestMissing    Code = "digest_missing"

@@ -145,7 +145,6 @@ var table = map[Code]entry{
 	ZoneMissing:      {words: "it has no timezone, and members of ElasticJob fire in the zone of their JVM: set timezone to that zone"},
 	CommandNotInFile: {words: "it is a command of the operating system, which is taken from the server's own file alone: write the job there"},
 	DigestMissing:    {words: "its definition has no digest of its module, by which servers get it: run `wasmjobd module set`"},
-	LayoutUntried:    {words: "members of ElasticJob 3 have a part in it, and this release was not tried beside them: stop them, or leave the job to them"},
 	MonitorOff:       {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 
 	SessionUnopened:   {"registry session: {error}", []string{"error"}},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +38,8 @@ func leaveOut(t testing.TB, why string) {
 	t.Skip("left out: " + why)
 }
 
-// buildJava is the class path of the Java program, which Maven builds once for
-// each state of its sources.
+// buildJava is the class path of the Java program of a release, which Maven builds once
+// for each state of its sources.
 func buildJava(t testing.TB) string {
 	t.Helper()
 	for _, tool := range []string{"java", "mvn"} {
@@ -47,16 +48,19 @@ func buildJava(t testing.TB) string {
 		}
 	}
 	sum := sha256.New()
-	sources, err := filepath.Glob("java/src/main/java/interop/*.java")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range append(sources, "java/pom.xml") {
-		text, err := os.ReadFile(name)
+	pom := filepath.Join("java", *version, "pom.xml")
+	for _, dir := range []string{"java/common", filepath.Dir(pom)} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			sum.Write(text)
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum.Write(text)
 	}
 	lock, err := os.OpenFile(filepath.Join(buildDir(t), "java.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -69,7 +73,7 @@ func buildJava(t testing.TB) string {
 	dir := filepath.Join(buildDir(t), "java-"+hex.EncodeToString(sum.Sum(nil)[:6]))
 	if _, err := os.Stat(dir); err != nil {
 		work := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", "java/pom.xml", "-Dout="+work+"/java", "package")
+		cmd := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", pom, "-Dout="+work+"/java", "package")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			leaveOut(t, fmt.Sprintf("build the Java program: %v\n%s", err, out))
 		}

@@ -284,6 +284,7 @@ clock = "real"
 [modules.guest]
 source = "file:%s"
 [jobs.%s]
+layout = %q
 module = "guest"
 cron = %q
 shards = %d
@@ -293,5 +294,5 @@ misfire = %v
 %s
 allow = { dirs = ["rw:%s:/evidence"], clock = "real" }
 `, ip, filepath.Join(c.dir, "data-"+ip), m.zk, c.name, d.session, digest, filepath.Join(c.dir, ip+".db"), c.evidence, filepath.Join(buildDir(c), "guest.wasm"),
-		jobName, d.cron, d.items, d.parameters(), d.failover, d.misfire, ours, c.evidence)
+		jobName, layouts[*version], d.cron, d.items, d.parameters(), d.failover, d.misfire, ours, c.evidence)
 }

@@ -25,7 +25,6 @@ type Definition struct {
 	OnlyOurs bool   // no member of ElasticJob can run it
 	Monitor  bool   // members mark the items that they run
 	Strategy string // by which a leader of ElasticJob assigns
-	Untried  bool   // nobody has tried servers of ours beside members of ElasticJob in its layout
 }
 
 // Facts are what the answer is made of.
@@ -140,9 +139,6 @@ func (v *Verdict) decideCommonTerms(f *Facts) {
 	}
 	if f.Foreign && !f.Definition.Monitor {
 		v.block(reason.Of(reason.MonitorOff))
-	}
-	if f.Foreign && f.Definition.Untried {
-		v.block(reason.Of(reason.LayoutUntried))
 	}
 }
 

@@ -73,8 +73,6 @@ func TestDecide(t *testing.T) {
 		{name: "no time zone, beside members of ElasticJob", facts: set{foreign, func(f *Facts) { f.Job.TimeZone = "" }}, blockers: list{reason.ZoneMissing}},
 		{name: "not monitored", facts: set{func(f *Facts) { f.Definition.Monitor = false }}},
 		{name: "not monitored, beside members of ElasticJob", facts: set{foreign, func(f *Facts) { f.Definition.Monitor = false }}, blockers: list{reason.MonitorOff}},
-		{name: "a layout that was not tried beside them", facts: set{func(f *Facts) { f.Definition.Untried = true }}},
-		{name: "beside them, in a layout that was not tried", facts: set{foreign, func(f *Facts) { f.Definition.Untried = true }}, blockers: list{reason.LayoutUntried}},
 		{
 			name: "all of it", facts: set{foreign, renamed, member, func(f *Facts) {
 				f.Unable, f.Job.TimeZone, f.Definition.Monitor = Invalid(errors.New("cron: no")), "", false

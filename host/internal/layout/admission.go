@@ -19,7 +19,7 @@ func AdmissionFacts(l Definer, file *job.Config, c definition.Config, m *definit
 	facts := c.Facts()
 	f.Definition = &admission.Definition{
 		Class: facts.Class, Type: facts.Type, Script: facts.Kind == job.Script, OnlyOurs: facts.OnlyOurs,
-		Monitor: facts.MonitorExecution, Strategy: facts.Strategy, Untried: facts.Layout == job.Layout3,
+		Monitor: facts.MonitorExecution, Strategy: facts.Strategy,
 	}
 	return f, joinable
 }

@@ -35,8 +35,8 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 }
 
 // Ours reports whether servers of ours have a part in a job of that layout, or may have.
-// A job of layout 3 that none of them has defined is its members' alone: this release was
-// not tried beside members of ElasticJob 3.
+// A job of layout 3 that none of them has defined is its members' alone: verbs and reports
+// were not tried on one.
 func Ours(of string, root registry.Node) bool {
 	return Known(of) && (of != job.Layout3 || slices.Contains(root.Children, jobtree.NodeWasm))
 }

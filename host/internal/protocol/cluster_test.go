@@ -8,7 +8,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
-	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -123,11 +122,11 @@ func (c *cluster) tool(m protocol.Mutation) error {
 
 // encoded is the text of the cluster's configuration.
 func (c *cluster) encoded() protocol.Spelled {
-	data, err := v21.EncodeConfig(v21.FromJob(c.config))
+	spelled, err := c.job.Spell(protocol.Definition{}, c.job.Define(c.config))
 	if err != nil {
 		panic(err) // the script's own settings
 	}
-	return spelling.Text(data)
+	return spelled.Config
 }
 
 // moduleText is what a script says of a module; nil if it says nothing.

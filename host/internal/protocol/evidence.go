@@ -13,6 +13,7 @@ type evidence struct {
 	holes []int64 // by item: up to where instants may not have been run, or were not seen
 	ended []int64 // by item: when the mark was there last
 	marks []int32 // by item: as Item.Marks was then
+	stray []int64 // by item: since when it has a mark that a member which is gone has left; 0: it has none
 	// instances counts the instances that have come or gone.
 	instances int32
 	left      []foreignPending // ascending by item

@@ -61,7 +61,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	r, open, waits := s.room(), 0, map[int]bool{}
 	for _, u := range d.unfinished() {
 		e := u.Entry
-		if rows+open >= part || !r.take(2) { // a large one
+		if rows+open >= part || !r.take(v.item(e.Item).pends()) { // a large one
 			break
 		}
 		open++
@@ -130,7 +130,7 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 		return reason.ServerGoneItemDisabled
 	case s.later(e):
 		return reason.ServerGoneNextInstant
-	case v.pending(e.Item) != nil || !waits && it.Failover != "":
+	case v.pending(e.Item) != nil || !waits && it.taken():
 		return reason.ServerGoneAnotherRun
 	}
 	return ""

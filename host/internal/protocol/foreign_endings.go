@@ -10,7 +10,8 @@ type Went struct {
 // Unclear lists items whose run has ended in a way that the view does not show: a
 // foreign member marked it in the view before, and in this one both mark and member are
 // gone. The member died in the run if both went in one transaction, and ended it if the
-// mark went first. MarksChanged shows that, once it is read.
+// mark went first. MarksChanged shows that, once it is read. A mark that outlived its
+// session says so by itself.
 func (v *View) Unclear(before *View) (items []int) {
 	if before == nil || v.InstancesVersion == before.InstancesVersion {
 		return nil
@@ -20,7 +21,7 @@ func (v *View) Unclear(before *View) (items []int) {
 			continue
 		}
 		for i := range before.Items {
-			if before.Items[i].Running == in.Owner && v.item(i).Exists && v.item(i).Running == 0 {
+			if it := v.item(i); before.Items[i].Running == in.Owner && it.Exists && !it.Marked() {
 				items = append(items, i)
 			}
 		}

@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // Foreign members may take items that they will not run. An item with such a mark is
 // blocked, so a member of ours removes the mark.
 
@@ -34,4 +36,49 @@ func (s *facts) abandonedMarks() []int {
 		return nil
 	}
 	return items
+}
+
+// seeStray notes since when marks are left of members that are gone.
+func (w *evidence) seeStray(v *View, now int64) {
+	for i := range v.Items {
+		switch left := v.Items[i].leftMark(); {
+		case !left && at(w.stray, i) != 0:
+			w.stray[i] = 0
+		case left && at(w.stray, i) == 0:
+			w.stray = set(w.stray, i, now)
+		}
+	}
+}
+
+// leftMark reports whether the item has a mark that outlived its member.
+func (it Item) leftMark() bool { return it.Abandoned || it.Failover != "" && it.TakerSession == 0 }
+
+// pends is how many nodes a transaction writes that makes a run of the item pending.
+func (it Item) pends() int {
+	if it.leftMark() {
+		return 4
+	}
+	return 2
+}
+
+// isStray: nobody else will delete a mark that outlived its member. Who makes its run
+// pending deletes the mark, so it stays as long as that is to come. Foreign members do it
+// at once, and only for a member that they have seen to go.
+func (s *facts) isStray(i int) bool {
+	if s.unaccountedRun(i) != nil {
+		return false
+	}
+	if !s.company.shared {
+		return s.company.leads
+	}
+	since := at(s.evidence.stray, i)
+	left := func(r Runs) bool { return s.view.dead(r.ID) && r.entry(i) != nil }
+	if !s.company.reclaims || since == 0 || slices.ContainsFunc(s.view.Runs, left) {
+		return false
+	}
+	until := since + 2*grace
+	if s.now < until {
+		s.hold(until)
+	}
+	return s.now >= until
 }

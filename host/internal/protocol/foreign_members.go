@@ -66,6 +66,7 @@ func (s *State) watchForeign() {
 	}
 	s.seeTakes()
 	s.seeFailover()
+	w.seeStray(v, s.now)
 	var seen []foreignPending
 	for _, p := range v.Pending {
 		if !p.Foreign {

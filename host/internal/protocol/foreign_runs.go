@@ -81,7 +81,7 @@ func (s *State) resolved(t *foreignMember) bool {
 func (s *State) handled(e Entry) bool {
 	v := s.view
 	it, p := v.item(e.Item), v.pending(e.Item)
-	return p != nil && !p.Foreign || it.Failover != "" || it.Running != 0 || v.last(e.Item) >= e.Instant
+	return p != nil && !p.Foreign || it.taken() || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
 // reclaimForeign makes pending what a foreign member had open when it died. No node says
@@ -109,7 +109,7 @@ func reclaimForeign(s *facts) Mutation {
 			if s.handled(e) || v.pending(e.Item) != nil || v.open(e.Item) {
 				continue
 			}
-			if !r.take(2) {
+			if !r.take(v.item(e.Item).pends()) {
 				break
 			}
 			done = true
@@ -123,10 +123,10 @@ func reclaimForeign(s *facts) Mutation {
 	}
 	for k := range v.Pending {
 		p := &v.Pending[k]
-		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.Failover != "" || it.Running != 0 || v.open(p.Item) || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
+		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.taken() || it.Running != 0 || v.open(p.Item) || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
 			continue
 		}
-		if !r.take(2) {
+		if !r.take(v.item(p.Item).pends()) {
 			break
 		}
 		run := s.identified(p)

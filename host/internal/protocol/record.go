@@ -92,15 +92,15 @@ func (s *State) neverBegins(i int) reason.Code {
 
 // clearMarks removes own marks that no open run justifies: monitoring was switched off,
 // or a set of the record was lost while its marks stayed. The leader also removes marks
-// that no session holds, and the reclaimer those of items that foreign members took and
-// will not run. No other member would, and the item could not run.
+// that no session holds; beside foreign members the reclaimer does so, when those had time,
+// and removes those of items that they took and will not run. No other member would, and the item could not run.
 func clearMarks(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {
 		return nil
 	}
 	m := ClearMarks{Self: s.self}
-	stray, left := s.company.leads && !s.company.shared, false
+	left := false
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
 		open := own.entry(i) != nil
@@ -110,14 +110,15 @@ func clearMarks(s *facts) Mutation {
 		if it.Failover != "" && it.TakerSession == s.o.Session && !open {
 			m.Failover = append(m.Failover, i)
 		}
-		if !stray {
+		if !it.leftMark() || !s.isStray(i) {
 			continue
 		}
+		left = true
 		if it.Abandoned {
-			m.Running, left = append(m.Running, i), true
+			m.Running = append(m.Running, i)
 		}
 		if it.Failover != "" && it.TakerSession == 0 {
-			m.Failover, left = append(m.Failover, i), true
+			m.Failover = append(m.Failover, i)
 		}
 	}
 	if items := s.abandonedMarks(); len(items) > 0 {

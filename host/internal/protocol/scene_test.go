@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -16,7 +17,7 @@ import (
 
 // The setup:
 //
-//	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes);
+//	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes) layout;
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    the owners that a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until none has anything to do; options:
@@ -114,6 +115,10 @@ func configure(c *cluster, a *arguments) error {
 	}
 	j.ReconcileEvery = time.Duration(minutes) * time.Minute
 	j.Strategy = a.key("strategy", j.Strategy)
+	if layouts := a.key("layout", ""); layouts != "" {
+		c.job = layout.New(layouts, "ns", "job")
+		c.watcher = c.newEye()
+	}
 	if j.Cron = a.key("cron", j.Cron); j.Cron == "manual" {
 		j.Cron = ""
 	}

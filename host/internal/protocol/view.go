@@ -138,6 +138,9 @@ type Item struct {
 // Marked reports whether the item has a running mark.
 func (it Item) Marked() bool { return it.Running != 0 || it.Abandoned }
 
+// taken reports whether a member has taken the item over that is still there.
+func (it Item) taken() bool { return it.Failover != "" && it.TakerSession != 0 }
+
 func (v *View) total() int {
 	if v.Config == nil {
 		return 0

@@ -31,6 +31,7 @@ func unnoticed() map[string]string {
 		"begin/joins":          "a new member has to take the run and end it besides; begin_joined.txt",
 		"adopt/joins":          "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
 		"request-trigger/gone": "requests have nodes of their own in layout 3 alone, which plays no mutants; TestRequestsOfTheirOwn",
+		"pend/taken":           "marks outlive sessions in layout 3 alone; TestRunsOfTheDeadAreUnmarked",
 		"record-taken":         "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "every other writer of the assignment also sets a record or deletes the seal; both are checked",

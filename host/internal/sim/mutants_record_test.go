@@ -60,7 +60,7 @@ func recordMutants() []mutant {
 		{"misfire: while resharding", "a compensation waits until the reshard is over", []change{in("protocol.beginning.compensations", "s.reshard.since != 0", "false")}},
 		{"misfire: while paused", "a paused job makes nothing good", []change{in("protocol.beginning.compensations", "s.paused()", "false")}},
 		{"clear marks: never", "marks that no run justifies are cleared", []change{noRule("clear-marks")}},
-		{"clear marks: strays kept", "marks that no session holds are removed", []change{in("protocol.clearMarks", "s.company.leads", "false")}},
+		{"clear marks: strays kept", "marks that no session holds are removed", []change{in("protocol.facts.isStray", "s.company.leads", "false")}},
 		{"clear marks: strays unchecked", "a mark that no session held is removed only if no member began anything since", []change{noFence("clear-marks/records")}},
 		{"clear marks: joins unnoticed", "such a mark is removed only if no member has joined since", []change{noFence("clear-marks/joins")}},
 		{"damage: record", "nothing is decided while a record cannot be read", []change{in("protocol.Step", `s.view.RecordFault != ""`, "false")}},

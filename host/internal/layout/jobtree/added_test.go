@@ -157,3 +157,45 @@ func TestConfigurationsOfTwoNodes(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 }
+
+// Marks that outlive their session go when the run of the member that has left them becomes
+// pending, unless somebody has taken the item over by then.
+func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
+	t.Parallel()
+	j, d := twoItems()
+	apply(d, "sharding/0/running", registry.Node{Data: []byte(alive)})
+	apply(d, "sharding/1/running", registry.Node{Data: []byte(gone)})
+	apply(d, "sharding/1/failovering", registry.Node{Data: []byte(gone)})
+	for _, runs := range [][]protocol.Pending{{{Item: 0}, {Item: 1}}, {{Item: 1}}} {
+		m := protocol.ReclaimForeign{Self: alive, Pend: runs}
+		if got, want := deleted(j, m, d.View()), []string{"1/running", "1/failovering"}; !slices.Equal(got, want) {
+			t.Errorf("%+v deletes %q, want %q", runs, got, want)
+		}
+		var absent []string
+		for _, op := range j.Encode(m, d.View()) {
+			if op.Kind == registry.Absent && strings.HasPrefix(op.Path, "/n/j/sharding/") {
+				absent = append(absent, op.Path)
+			}
+		}
+		if want := []string{"/n/j/sharding/1/failover"}; !slices.Equal(absent, want) {
+			t.Errorf("%+v asks that %q be absent, want %q", runs, absent, want)
+		}
+	}
+}
+
+// A reclaim must not ask that a failover mark be absent which its own view shows.
+func TestRunsOfTheDeadAreLeftToATaker(t *testing.T) {
+	t.Parallel()
+	j, d := twoItems()
+	apply(d, "sharding/1/running", registry.Node{Data: []byte(gone)})
+	apply(d, "sharding/1/failover", registry.Node{Data: []byte(alive)})
+	m := protocol.ReclaimForeign{Self: alive, Pend: []protocol.Pending{{Item: 1}}}
+	if got := deleted(j, m, d.View()); len(got) > 0 {
+		t.Errorf("deletes %q of an item that was taken", got)
+	}
+	for _, op := range j.Encode(m, d.View()) {
+		if op.Kind == registry.Absent && strings.HasPrefix(op.Path, "/n/j/sharding/") {
+			t.Errorf("asks that %s be absent, which is there", op.Path)
+		}
+	}
+}

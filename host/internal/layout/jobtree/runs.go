@@ -158,6 +158,30 @@ func (t *transaction) pend(all []protocol.Pending) {
 			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
 		}
 		t.op(kind, t.pendingItem(all[k].Item), spelling.EncodePending(&all[k]), version)
+		t.unmarkDead(all[k].Item)
+	}
+}
+
+// unmarkDead deletes what a dead member has left of a run that becomes pending, where marks
+// outlive their sessions: for members of ElasticJob the item would run for ever. A taker
+// makes its failover mark before it makes the other anew, so that mark must not be there.
+// If the view shows one, the item was taken before, and what its taker has left is cleared
+// when its own run is decided.
+func (t *transaction) unmarkDead(item int) {
+	if t.added == nil || !t.added.Failovering || item >= len(t.v.Items) {
+		return
+	}
+	it := t.v.Items[item]
+	alone := it.Nodes.Has(onlyFailovering)
+	if !alone && (!it.Abandoned || it.Failover != "") {
+		return
+	}
+	t.fenced("pend/taken", registry.Op{Kind: registry.Absent, Path: t.Item(item, MarkFailover)})
+	if it.Abandoned {
+		t.delete(t.Item(item, MarkRunning), registry.AnyVersion)
+	}
+	if alone {
+		t.delete(t.Item(item, MarkFailovering), registry.AnyVersion)
 	}
 }
 

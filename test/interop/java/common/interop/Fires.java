@@ -1,11 +1,5 @@
 package interop;
 
-import com.dangdang.ddframe.job.api.ElasticJob;
-import com.dangdang.ddframe.job.lite.api.JobScheduler;
-import com.dangdang.ddframe.job.lite.api.listener.ElasticJobListener;
-import com.dangdang.ddframe.job.lite.config.LiteJobConfiguration;
-import com.dangdang.ddframe.job.reg.base.CoordinatorRegistryCenter;
-import com.google.common.base.Optional;
 import org.quartz.CronTrigger;
 import org.quartz.JobExecutionContext;
 import org.quartz.SchedulerException;
@@ -19,6 +13,11 @@ import org.quartz.listeners.TriggerListenerSupport;
  * instant, 0, trigger.
  */
 final class Fires extends TriggerListenerSupport {
+
+    /** Listens to the scheduler of a job, which has its name. */
+    static void of(final String job) throws SchedulerException {
+        SchedulerRepository.getInstance().lookup(job).getListenerManager().addTriggerListener(new Fires());
+    }
 
     @Override
     public String getName() {
@@ -42,26 +41,5 @@ final class Fires extends TriggerListenerSupport {
 
     private static void tell(final String word, final Trigger trigger, final long instant) {
         Told.line("%s %d %d 0 %s", word, System.currentTimeMillis(), trigger instanceof CronTrigger ? instant : 0, trigger.getKey().getName());
-    }
-
-    /** The library's scheduler. It asks for the job when its Quartz is there and has not started. */
-    static final class Scheduler extends JobScheduler {
-
-        private final String job;
-
-        Scheduler(final CoordinatorRegistryCenter registry, final LiteJobConfiguration configuration, final ElasticJobListener... listeners) {
-            super(registry, configuration, listeners);
-            job = configuration.getJobName();
-        }
-
-        @Override
-        protected Optional<ElasticJob> createElasticJobInstance() {
-            try {
-                SchedulerRepository.getInstance().lookup(job).getListenerManager().addTriggerListener(new Fires());
-            } catch (final SchedulerException ex) {
-                throw new IllegalStateException(ex);
-            }
-            return super.createElasticJobInstance();
-        }
     }
 }

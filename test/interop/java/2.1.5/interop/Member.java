@@ -1,13 +1,18 @@
 package interop;
 
+import com.dangdang.ddframe.job.api.ElasticJob;
 import com.dangdang.ddframe.job.config.JobCoreConfiguration;
 import com.dangdang.ddframe.job.config.simple.SimpleJobConfiguration;
+import com.dangdang.ddframe.job.lite.api.JobScheduler;
 import com.dangdang.ddframe.job.lite.api.listener.ElasticJobListener;
 import com.dangdang.ddframe.job.lite.config.LiteJobConfiguration;
+import com.dangdang.ddframe.job.reg.base.CoordinatorRegistryCenter;
 import com.dangdang.ddframe.job.reg.zookeeper.ZookeeperConfiguration;
 import com.dangdang.ddframe.job.reg.zookeeper.ZookeeperRegistryCenter;
 import com.dangdang.ddframe.job.util.env.IpUtils;
+import com.google.common.base.Optional;
 import java.lang.reflect.Field;
+import org.quartz.SchedulerException;
 
 /** Member is a process that runs one job as a member of ElasticJob-Lite 2.1.5, until it is asked to end. */
 public final class Member {
@@ -20,7 +25,7 @@ public final class Member {
         Settings s = new Settings(args);
         address(s.text("ip"));
         ZookeeperRegistryCenter registry = registry(s);
-        new Fires.Scheduler(registry, configuration(s), listeners(s)).init();
+        new Scheduler(registry, configuration(s), listeners(s)).init();
         Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("ip"));
     }
 
@@ -54,5 +59,26 @@ public final class Member {
     private static ElasticJobListener[] listeners(final Settings s) {
         int timeout = s.number("once", 0);
         return timeout > 0 ? new ElasticJobListener[] {new Once(timeout)} : new ElasticJobListener[0];
+    }
+
+    /** The library's scheduler. It asks for the job when its Quartz is there and has not started. */
+    private static final class Scheduler extends JobScheduler {
+
+        private final String job;
+
+        Scheduler(final CoordinatorRegistryCenter registry, final LiteJobConfiguration configuration, final ElasticJobListener... listeners) {
+            super(registry, configuration, listeners);
+            job = configuration.getJobName();
+        }
+
+        @Override
+        protected Optional<ElasticJob> createElasticJobInstance() {
+            try {
+                Fires.of(job);
+            } catch (final SchedulerException ex) {
+                throw new IllegalStateException(ex);
+            }
+            return super.createElasticJobInstance();
+        }
     }
 }
