@@ -280,7 +280,8 @@ func entry(e protocol.Entry, items string) string {
 	if e.Begun != 0 {
 		begun = secondsOf(e.Begun)
 	}
-	return fmt.Sprintf("%s@%s %s/%d%s %s..", items, secondsOf(e.Instant), cause, e.Attempt, given(e.Uncounted != 0, fmt.Sprintf("-%d", e.Uncounted)), begun)
+	asked := given(e.Param != "", fmt.Sprintf(" with %q", e.Param)) + given(e.First != 0, " first "+secondsOf(e.First))
+	return fmt.Sprintf("%s@%s %s/%d%s%s %s..", items, secondsOf(e.Instant), cause, e.Attempt, given(e.Uncounted != 0, fmt.Sprintf("-%d", e.Uncounted)), asked, begun)
 }
 
 // words are those of a reason. A code is a string to the compiler, so only here a

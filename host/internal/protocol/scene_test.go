@@ -38,6 +38,7 @@ import (
 //	operator pause                  pause since=100 until=140 by=ann why=text resume reshard follow trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
 //	                                backfill 0-1 at 110 120 (instants wait) cancel-backfill 0-1
+//	                                run 0-1 id=t-1 attempt=1 param=east first=90 (the items run once)
 //	no-server [removed]             a server that does not run the job records what it missed; "stored":
 //	                                the history has the rows in the records of dead members
 //	endings                         prints what became of the newest instants, as jobs that run after this one see it
@@ -262,6 +263,8 @@ func operator(c *cluster, a *arguments) error {
 			return err
 		}
 		return c.tool(protocol.PutBackfill{Queues: queues})
+	case "run":
+		return runItems(c, a)
 	case "cancel-backfill":
 		items, err := itemsOf(a.word())
 		if err != nil {

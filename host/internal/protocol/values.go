@@ -124,6 +124,8 @@ type Entry struct {
 	Attempt   int
 	Uncounted int // attempts before this one that do not count against those that the job allows
 	Begun     int64
+	Param     string // what its guest gets in place of the job parameter; "": nothing
+	First     int64  // instant of the first attempt, which its guest sees, if that is not Instant; else 0
 }
 
 // Same reports whether two entries are the same attempt of the same run.

@@ -17,6 +17,8 @@ const (
 	entryBytes     = 64  // of an entry, but for its items, numbers and texts
 	rowBytes       = 74  // and of a row, beside those of its entry
 	uncountedBytes = 14  // of a number that most have not
+	paramBytes     = 11  // of a text that most have not
+	firstBytes     = 9   // and of another number
 	streakBytes    = 40  // item, failures, instant
 	tallyBytes     = 40  // instant, how many items ended well, of how many
 	waitBytes      = 40  // of a run that waits, beside those of its entry
@@ -204,7 +206,7 @@ func (w weight) ends(r Row) weight {
 
 // before reports whether o describes the same run of a later item.
 func (e *Entry) before(o *Entry) bool {
-	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Uncounted == o.Uncounted && e.Begun == o.Begun
+	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Uncounted == o.Uncounted && e.Begun == o.Begun && e.Param == o.Param && e.First == o.First
 }
 
 func pair(i, next int) int {
@@ -215,14 +217,22 @@ func pair(i, next int) int {
 }
 
 func (e *Entry) bytes() int {
-	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + e.uncountedBytes() + textBytes(e.Trigger) + len(e.Cause)
+	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + e.seldomBytes() + textBytes(e.Trigger) + len(e.Cause)
 }
 
-func (e *Entry) uncountedBytes() int {
-	if e.Uncounted == 0 {
-		return 0
+// seldomBytes is the size of what most entries do not have.
+func (e *Entry) seldomBytes() int {
+	n := 0
+	if e.Uncounted != 0 {
+		n += uncountedBytes + digits(int64(e.Uncounted))
 	}
-	return uncountedBytes + digits(int64(e.Uncounted))
+	if e.Param != "" {
+		n += paramBytes + textBytes(e.Param)
+	}
+	if e.First != 0 {
+		n += firstBytes + digits(e.First)
+	}
+	return n
 }
 
 func digits(n int64) int {

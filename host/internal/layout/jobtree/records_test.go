@@ -31,7 +31,7 @@ func TestSharedRecordsAreDecodedOnce(t *testing.T) {
 		t.Errorf("assignments of %d and %d items, %d values", va.Assignment.Total, vb.Assignment.Total, len(records))
 	}
 	for _, d := range []*jobtree.Decoder{a, b} { // what cannot be read cannot be read by the next one either
-		d.Apply(path, node(`{"v":2}`))
+		d.Apply(path, node(`{"v":3}`))
 		if v := d.View(); v.RecordFault == "" {
 			t.Errorf("a record of another version has the fault %q", v.RecordFault)
 		}

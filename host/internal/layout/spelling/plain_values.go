@@ -68,6 +68,12 @@ func (e *entryJSON) plain(p *plain) {
 	if p.key(`"b":`) {
 		e.Begun = p.number()
 	}
+	if p.key(`"param":`) {
+		e.Param = p.text()
+	}
+	if p.key(`"first":`) {
+		e.First = p.number()
+	}
 }
 
 func plainRetry(p *plain) (r retryJSON) {

@@ -162,6 +162,8 @@ type entryJSON struct {
 	Attempt   int            `json:"n"`
 	Uncounted int            `json:"uncounted,omitempty"`
 	Begun     int64          `json:"b,omitempty"`
+	Param     string         `json:"param,omitempty"`
+	First     int64          `json:"first,omitempty"`
 }
 
 const (
@@ -196,11 +198,11 @@ type rowJSON struct {
 }
 
 func (e entryJSON) entry(i int) protocol.Entry {
-	return protocol.Entry{Item: i, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun}
+	return protocol.Entry{Item: i, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun, Param: e.Param, First: e.First}
 }
 
 func entryOf(e protocol.Entry) entryJSON {
-	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun}
+	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun, Param: e.Param, First: e.First}
 }
 
 // joins reports whether next has the same values for a later item.
@@ -242,7 +244,7 @@ func itemsOf(pairs []int) ([]int, error) {
 
 // EncodeRuns is the value of a member's record.
 func EncodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: Version, Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
+	v := runsJSON{V: versionOfRuns(d), Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
 			v.Open[n-1].add(e.Item)
@@ -295,7 +297,7 @@ func DecodeRuns(data []byte) (protocol.RunsData, error) {
 	if err := decodePlain(data, &v, v.plain); err != nil {
 		return d, err
 	}
-	if v.V != Version {
+	if v.V != Version && v.V != paramVersion {
 		return d, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	d.Seq, d.Last, d.Requested, d.Idle, d.Past = v.Seq, v.Last, v.Requested, v.idle(), v.past()
@@ -396,7 +398,7 @@ type pendingJSON struct {
 
 // EncodePending is the value of a pending mark.
 func EncodePending(p *protocol.Pending) []byte {
-	return jsonvalue.Encode(pendingJSON{V: Version, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
+	return jsonvalue.Encode(pendingJSON{V: versionOf(&p.Entry), Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
 // DecodePending reads a pending mark. ElasticJob's own mark is empty and does not
@@ -409,7 +411,7 @@ func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	if err := jsonvalue.Decode(data, &v); err != nil {
 		return protocol.Pending{Item: i, Foreign: true}, err
 	}
-	if v.V != Version {
+	if v.V != Version && v.V != paramVersion {
 		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil

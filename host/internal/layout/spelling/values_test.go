@@ -90,7 +90,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                  "empty",
 		`{`:                                 "not what this release writes",
-		`{"v":2}`:                           "version 2",
+		`{"v":3}`:                           "version 3",
 		`{"v":1,"open":[{"i":[5,2]}]}`:      "out of range",
 		`{"v":1,"open":[{"i":[0,999999]}]}`: "out of range",
 		`{"v":1,"open":[{"i":[-1,0]}]}`:     "out of range",
@@ -177,6 +177,9 @@ func anyEntry(rng *rand.Rand, i int) protocol.Entry {
 	if rng.IntN(4) == 0 {
 		e.Trigger, e.Cause = "t7", protocol.Triggered
 		e.Uncounted = rng.IntN(2)
+		if rng.IntN(2) == 0 {
+			e.Param, e.First = `a "text" of <ours>`, 1000
+		}
 	}
 	return e
 }

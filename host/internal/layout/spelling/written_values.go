@@ -42,6 +42,8 @@ func (e *entryJSON) write(w *written) {
 	w.number(`"n":`, int64(e.Attempt))
 	w.numberUnlessZero(`"uncounted":`, int64(e.Uncounted))
 	w.numberUnlessZero(`"b":`, e.Begun)
+	w.textUnlessEmpty(`"param":`, e.Param)
+	w.numberUnlessZero(`"first":`, e.First)
 }
 
 func (r *retryJSON) write(w *written) {

@@ -156,6 +156,8 @@ var valueKeys = []struct {
 		{"cause", "why it began"},
 		{"n", "attempt. In `" + jobtree.NodeFires + "`: of the call"},
 		{"uncounted", "how many attempts before this one do not count"},
+		{"param", "what the guest gets in place of the job parameter"},
+		{"first", "the instant of the first attempt, if that is another"},
 		{"b", "when it began"},
 		{"dead", "of a pending run: the member that had it"},
 	}},
