@@ -41,6 +41,7 @@ type listedRow struct {
 	LastMs    int64       `json:"last_unix_ms,omitempty"`
 	Count     int64       `json:"count,omitempty"`
 	Schedule  string      `json:"schedule,omitempty"` // from which they come
+	Param     string      `json:"param,omitempty"`    // that the run got in place of the job's
 	Cause     trace.Cause `json:"cause"`
 	State     trace.State `json:"state"`
 	Reason    string      `json:"reason,omitempty"`
@@ -104,7 +105,7 @@ func listedPage(page foundPage) listed {
 func rowOf(r *foundRow) listedRow {
 	x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
 		Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
-		Schedule: r.Schedule, Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
+		Schedule: r.Schedule, Param: r.Param, Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
 		Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
 		Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
 		Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics), Registry: r.by}

@@ -147,6 +147,7 @@ func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location
 		}
 	}
 	line("cause", string(r.Cause))
+	line("param", r.Param)
 	line("reason", r.Reason.String())
 	line("server", r.Instance)
 	line("began", stamp(r.Start, zone))

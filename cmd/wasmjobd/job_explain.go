@@ -142,6 +142,9 @@ func verdictOf(x *operator.Explained) string {
 	if x.State != "" && x.Verdict == operator.Ran {
 		verdict += ", " + string(x.State)
 	}
+	if x.Param != "" {
+		verdict += ", with " + strconv.Quote(shorten(x.Param))
+	}
 	return plain(verdict)
 }
 

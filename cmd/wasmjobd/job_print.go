@@ -129,6 +129,7 @@ type shownItem struct {
 	InstantMs int64  `json:"instant_unix_ms,omitempty"`
 	Cause     string `json:"cause,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
+	Param     string `json:"param,omitempty"` // that the run got in place of the job's
 	Last      string `json:"last,omitempty"`
 	LastMs    int64  `json:"last_unix_ms,omitempty"`
 	BeganLast string `json:"last_begin,omitempty"`
@@ -180,7 +181,7 @@ func itemsOf(r *operator.JobReport) []shownItem {
 	for _, i := range r.Items {
 		x := shownItem{
 			Item: i.Item, State: i.State, Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending, Backfill: i.Backfill,
-			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt,
+			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt, Param: i.Run.Param,
 			BegunMs: millis(i.Run.Begun), InstantMs: millis(i.Run.Instant), LastMs: millis(i.Last),
 			BeganMs: millis(i.LastBegin), EndedMs: millis(i.LastEnd), RetryMs: millis(i.Retry),
 		}
@@ -334,7 +335,8 @@ func printMembers(term *terminal, r *operator.JobReport) {
 
 func itemNotes(i operator.ItemReport, zone *time.Location) string {
 	return notesOf(note{i.Disabled, "disabled"}, note{i.Misfired, "an instant is to be made good"}, note{i.Pending, "waits for a server"},
-		note{!i.Retry.IsZero(), "tried again at " + stamp(millis(i.Retry), zone)}, note{i.Backfill > 0, count(i.Backfill, "instant") + " of a backfill wait"})
+		note{!i.Retry.IsZero(), "tried again at " + stamp(millis(i.Retry), zone)}, note{i.Backfill > 0, count(i.Backfill, "instant") + " of a backfill wait"},
+		note{i.Run.Param != "", "with " + strconv.Quote(shorten(i.Run.Param))})
 }
 
 // note is a word about a row of a table, if it is so.

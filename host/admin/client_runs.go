@@ -72,7 +72,7 @@ const MaxRuns = maxPage
 func (d *runDocument) row() trace.Row {
 	r := trace.Row{
 		Job: d.Job, Item: d.Item, Run: d.Run, Attempt: d.Attempt, Instant: d.InstantMs, Last: d.LastMs, Count: d.Count,
-		Schedule: d.Schedule, Cause: d.Cause, State: d.State, Reason: reason.OfParams(d.Code, d.Params, d.Reason),
+		Schedule: d.Schedule, Param: d.Param, Cause: d.Cause, State: d.State, Reason: reason.OfParams(d.Code, d.Params, d.Reason),
 		Instance: d.Instance, TaskID: d.TaskID, Start: d.StartMs, End: d.EndMs, Result: d.Result, Error: d.Error,
 		Digest: d.Digest, Fence: d.Fence, Fuel: d.Fuel, Succeeded: d.Succeeded, Failed: d.Failed, Metrics: string(d.Metrics),
 	}

@@ -52,6 +52,7 @@ type runDocument struct {
 	LastMs    int64             `json:"last_unix_ms,omitempty"` // of a gap
 	Count     int64             `json:"count,omitempty"`
 	Schedule  string            `json:"schedule,omitempty"` // from which they come
+	Param     string            `json:"param,omitempty"`    // that the run got in place of the job's
 	Cause     trace.Cause       `json:"cause"`
 	State     trace.State       `json:"state"`
 	Reason    string            `json:"reason,omitempty"`
@@ -76,7 +77,7 @@ type runDocument struct {
 func runOf(r *trace.Row) runDocument {
 	d := runDocument{
 		Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt, InstantMs: r.Instant, Count: r.Count,
-		Schedule: r.Schedule, Cause: r.Cause, State: r.State, Reason: r.Reason.String(), Code: r.Reason.Code, Params: r.Reason.Params(),
+		Schedule: r.Schedule, Param: r.Param, Cause: r.Cause, State: r.State, Reason: r.Reason.String(), Code: r.Reason.Code, Params: r.Reason.Params(),
 		Instance: r.Instance, TaskID: r.TaskID, StartMs: r.Start, EndMs: r.End, Result: r.Result, Error: r.Error,
 		Digest: r.Digest, Fence: r.Fence, Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics),
 	}

@@ -110,7 +110,7 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 func TestRowsAreSentWhole(t *testing.T) {
 	t.Parallel()
 	row := trace.Row{
-		Job: "report", Item: 3, Run: "gap-60000", Attempt: 1, Instant: 60_000, Last: 120_000, Count: 2, Schedule: "0 * * * * ?",
+		Job: "report", Item: 3, Run: "gap-60000", Attempt: 1, Instant: 60_000, Last: 120_000, Count: 2, Param: "east", Schedule: "0 * * * * ?",
 		Cause: trace.Schedule, State: trace.Missed, Reason: reason.Of(reason.JobPaused, "ann", "", "deploy"),
 		Instance: "10.0.0.1@-@1", TaskID: "report@-@3@-@READY@-@10.0.0.1@-@1", Start: 1, End: 2, Result: "r", Error: "e", Code: 4, HasCode: true,
 		Digest: "0a", Fence: 5, Fuel: 6, Succeeded: 7, Failed: 8, Metrics: `{"m":1}`, Log: "l", HasLog: true,

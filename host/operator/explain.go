@@ -60,6 +60,7 @@ type Explained struct {
 	Cause   trace.Cause    `json:"cause,omitempty"`
 	Attempt int            `json:"attempt,omitempty"`
 	Run     string         `json:"run,omitempty"`
+	Param   string         `json:"param,omitempty"` // that it got in place of the job's
 }
 
 // History returns the newest rows of a job, or of one of its items, that are not after an
@@ -199,9 +200,9 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	ours := it != nil && !e.At.IsZero() && it.Run.Instant.Equal(e.At)
 	switch {
 	case ours && it.Runner != "":
-		return Explained{Item: item, Verdict: RunsNow, Server: it.Runner, Since: it.Run.Begun, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt}
+		return Explained{Item: item, Verdict: RunsNow, Server: it.Runner, Since: it.Run.Begun, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt, Param: it.Run.Param}
 	case ours && it.Pending:
-		return Explained{Item: item, Verdict: Waits, Why: reason.Of(reason.TakeoverAwaited), Server: it.Owner, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt}
+		return Explained{Item: item, Verdict: Waits, Why: reason.Of(reason.TakeoverAwaited), Server: it.Owner, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt, Param: it.Run.Param}
 	case row != nil && row.State == trace.Retried && it != nil && !it.Retry.IsZero():
 		x.Verdict, x.Until = Waits, it.Retry
 	case row != nil:
@@ -241,7 +242,7 @@ func (f *facts) row(at time.Time, item int) *trace.Row {
 // ofRow says what a row says.
 func (x *Explained) ofRow(r *trace.Row) {
 	x.Verdict, x.Why, x.Server = Ran, r.Reason, job.InstanceID(r.Instance)
-	x.State, x.Cause, x.Attempt, x.Run = r.State, r.Cause, r.Attempt, r.Run
+	x.State, x.Cause, x.Attempt, x.Run, x.Param = r.State, r.Cause, r.Attempt, r.Run, r.Param
 	x.Since, x.Until = moment(r.Start), moment(r.End)
 	if r.Count > 0 || r.State == trace.Missed || r.State == trace.Skipped && r.Start == 0 {
 		x.Verdict, x.Since, x.Until = DidNotRun, moment(r.Instant), moment(r.Last)

@@ -167,6 +167,7 @@ type RunReport struct {
 	Cause   string    `json:"cause"`
 	Attempt int       `json:"attempt"`
 	Request string    `json:"request,omitempty"` // by which it was asked for; "": it is scheduled
+	Param   string    `json:"param,omitempty"`   // that it got in place of the job's
 }
 
 // Jobs reports on every job of the namespace without its items, sorted by name. A job
@@ -372,7 +373,8 @@ func itemReports(v *protocol.View) []ItemReport {
 }
 
 func runReport(e protocol.Entry) RunReport {
-	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt, Request: e.Trigger}
+	instant, _ := e.RunsFor()
+	return RunReport{Instant: moment(instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt, Request: e.Trigger, Param: e.Param}
 }
 
 // instantOf converts an instant of a schedule, which is a whole second. An item that has had

@@ -73,6 +73,9 @@ type Row struct {
 	Last    int64
 	Count   int64
 
+	// Param is the parameter that the run got in place of the job's; empty: none.
+	Param string
+
 	// Schedule is the cron expression from which Instant and Last come; empty for a
 	// trigger, and in rows of older releases.
 	Schedule string

@@ -37,17 +37,15 @@ func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData)
 func rowOf(name string, r *protocol.Row, schedules []protocol.Schedule, c *clock.Clock) (trace.Row, bool) {
 	row := trace.Row{
 		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
-		Cause: trace.Cause(r.Cause), Instant: r.Instant, Run: r.Trigger, Start: r.Begun, End: r.Ended,
-	}
-	if row.Run == "" {
-		row.Run = strconv.FormatInt(r.Instant, 10)
+		Cause: trace.Cause(r.Cause), Run: r.Run(), Param: r.Param, Start: r.Begun, End: r.Ended,
 	}
 	if !r.Gap {
 		if r.Unended() {
 			row.End = 0
 		}
-		if r.Trigger == "" {
-			row.Schedule = protocol.CronAt(schedules, r.Instant)
+		var scheduled bool
+		if row.Instant, scheduled = r.RunsFor(); scheduled {
+			row.Schedule = protocol.CronAt(schedules, row.Instant)
 		}
 		return row, true
 	}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -51,6 +52,28 @@ func (r RetryPolicy) takes(g *guest) bool {
 
 // counted is the number of attempts of a run that count, with this one.
 func (e Entry) counted() int { return max(e.Attempt-e.Uncounted, 1) }
+
+// Run is the id of the run within its job and item.
+func (e Entry) Run() string {
+	if e.Trigger != "" {
+		return e.Trigger
+	}
+	return strconv.FormatInt(e.Instant, 10)
+}
+
+// RunsFor is the instant that the run's guest sees, and whether it is one of the schedule. A run
+// that an operator asked for again has, as its trigger, the id that it has always had.
+func (e Entry) RunsFor() (instant int64, scheduled bool) {
+	switch at, err := strconv.ParseInt(e.Trigger, 10, 64); {
+	case e.Trigger == "":
+		return e.Instant, true
+	case err == nil:
+		return at, true
+	case e.First != 0:
+		return e.First, false
+	}
+	return e.Instant, false
+}
 
 // retry adds the next attempt, which waits. An attempt that ended because its member
 // left is not the run's fault: the next one need not wait, and it does not count.

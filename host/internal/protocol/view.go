@@ -107,7 +107,9 @@ type Member struct {
 	Address string
 	// Defines: its server's own file has the job, and makes it again when it is gone.
 	Defines bool
-	Ready   Ready // how far it is with the next module
+	// Params: its release gives a run the parameter that was asked for.
+	Params bool
+	Ready  Ready // how far it is with the next module
 }
 
 // Server is an operator's word about one address.

@@ -28,11 +28,14 @@ func (f *fire) is(items []int) bool {
 func (m *member) callOf(e protocol.Run) job.Call {
 	c := *m.effective.job
 	f := m.fireOf(e.Items)
-	instant, _ := instantOf(e.Entry)
+	instant, _ := e.Entry.RunsFor()
+	if e.Entry.Param != "" {
+		c.Param = e.Entry.Param
+	}
 	call := job.Call{
 		Config: c, Instance: m.loop.State().Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
 		Items: f.items, Params: f.params,
-		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runIDOf(e.Entry),
+		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + e.Entry.Run(),
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(instant), Fence: e.Fence,
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
 		Log: f.log,

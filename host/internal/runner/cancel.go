@@ -25,7 +25,7 @@ func (r *Runner) Cancel(c Cancellation) {
 // run that was cancelled is not tried again.
 func (m *member) cancelRun(c Cancellation) {
 	g := m.guests.byItem[c.Item]
-	if g == nil || runIDOf(g.entry) != c.Run || g.entry.Attempt != c.Attempt {
+	if g == nil || g.entry.Run() != c.Run || g.entry.Attempt != c.Attempt {
 		return
 	}
 	m.guests.cancel(protocol.Cancel{Item: c.Item, Why: reason.Of(reason.RunCancelled), Hard: c.Now}, job.StopShutdown)

@@ -195,8 +195,8 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
-	instant, scheduled := instantOf(r.Entry)
-	row.Run, row.Instant, row.Attempt, row.Start = runIDOf(r.Entry), instant, r.Attempt, r.Begun
+	instant, scheduled := r.RunsFor()
+	row.Run, row.Instant, row.Attempt, row.Start, row.Param = r.Run(), instant, r.Attempt, r.Begun, r.Param
 	if t, ok := l.results.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Code, row.HasCode = t.code, t.hasCode
@@ -232,24 +232,4 @@ func (l *generations) countInstants(row *trace.Row, r *protocol.Row, schedules [
 		}
 		cron = schedules[k-1].Cron
 	}
-}
-
-// runIDOf returns the id of an entry's run within job and item.
-func runIDOf(e protocol.Entry) string {
-	if e.Trigger != "" {
-		return e.Trigger
-	}
-	return strconv.FormatInt(e.Instant, 10)
-}
-
-// instantOf returns the instant of an entry's run, and whether it is one of the schedule. A run
-// that an operator asked for again has, as its trigger, the id that it has always had.
-func instantOf(e protocol.Entry) (instant int64, scheduled bool) {
-	if e.Trigger == "" {
-		return e.Instant, true
-	}
-	if at, err := strconv.ParseInt(e.Trigger, 10, 64); err == nil {
-		return at, true
-	}
-	return e.Instant, false
 }

@@ -41,7 +41,7 @@ type attemptKey struct {
 // maxResultTexts bounds the result texts of a job, in bytes.
 const maxResultTexts = 64 << 20
 
-func attemptKeyOf(e protocol.Entry) attemptKey { return attemptKey{e.Item, runIDOf(e), e.Attempt} }
+func attemptKeyOf(e protocol.Entry) attemptKey { return attemptKey{e.Item, e.Run(), e.Attempt} }
 
 // bytes is about the memory that a text takes.
 func (t resultText) bytes() int {

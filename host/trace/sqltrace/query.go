@@ -228,17 +228,17 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 		for rows.Next() {
 			var x trace.Row
 			var result []byte
-			var metrics, schedule, key, log sql.NullString
+			var metrics, schedule, key, log, param sql.NullString
 			var words string
 			var code sql.NullInt32
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
 				&words, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
-				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule, &key, &log)
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule, &key, &log, &param)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
-			x.Result, x.Metrics, x.Code, x.HasCode, x.Schedule = string(result), metrics.String, code.Int32, code.Valid, schedule.String
+			x.Result, x.Metrics, x.Code, x.HasCode, x.Schedule, x.Param = string(result), metrics.String, code.Int32, code.Valid, schedule.String, param.String
 			x.Reason = reason.Read(key.String, words)
 			x.Log, x.HasLog = log.String, log.Valid
 			if !yield(x, nil) {

@@ -20,7 +20,7 @@ const (
 )
 
 // sized are the columns whose texts may be long.
-const sized = "reason, instance, task_id, result, error, digest, metrics, schedule, reason_code, " + guestLog
+const sized = "reason, instance, task_id, result, error, digest, metrics, schedule, reason_code, param, " + guestLog
 
 // overflow adds up what rows take, the newest first, and returns those that are older
 // than what fits; nil if all fit. Rows that go for another reason are passed over; if goes

@@ -241,7 +241,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code", "schedule", "reason_code"} {
+		for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code", "schedule", "reason_code", "param"} {
 			if _, err := db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column); err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 		}
 		s = open(t, loc)
 		fresh := run("j", 0, 20)
-		fresh.Metrics, fresh.HasCode, fresh.Schedule = `{"rows":1}`, true, "0 0 * * * ?"
+		fresh.Metrics, fresh.HasCode, fresh.Schedule, fresh.Param = `{"rows":1}`, true, "0 0 * * * ?", "a 'day' of\nwork"
 		fresh.Reason = reason.Of(reason.StrategyFailedKept, "out of fuel")
 		write(t, s, fresh)
 		if diff := cmp.Diff([]trace.Row{fresh, old}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {

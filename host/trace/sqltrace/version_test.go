@@ -21,7 +21,7 @@ func TestReaderOfTheReleaseBefore(t *testing.T) {
 		old.Reason = reason.Of(reason.ShuttingDown)
 		write(t, s, old)
 		db, err := loc.DB()
-		for _, column := range []string{"schedule", "reason_code", "guest_log"} {
+		for _, column := range []string{"schedule", "reason_code", "guest_log", "param"} {
 			if err == nil {
 				_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column)
 			}

@@ -18,7 +18,7 @@ const (
 	MaxName   = 255
 	MaxResult = 64 << 10
 	MaxError  = 16 << 10
-	MaxText   = 4 << 10 // reason, instance, task id, digest, schedule
+	MaxText   = 4 << 10 // reason, instance, task id, digest, schedule, param
 	// MaxMetrics is more than a guest can keep; longer ones are refused with
 	// trace.ErrRow, as half a document is none.
 	MaxMetrics = 16 << 10
@@ -31,13 +31,13 @@ const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, 
 // added are the columns that came without a new version, in the order in which they
 // did: programs that do not know them go on with tables that have them, and tables
 // of earlier programs are read without.
-const added = "schedule, reason_code, " + guestLog
+const added = "schedule, reason_code, " + guestLog + ", param"
 
 // guestLog is the column of the guest's log. It may be large, so it is read only on
 // request.
 const guestLog = "guest_log"
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
 // returns nil. A row that is stored already stays as it is, except for what became of
@@ -69,7 +69,8 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
 				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""},
 				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""},
-				sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog})
+				sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog},
+				sql.NullString{String: text(r.Param, MaxText), Valid: r.Param != ""})
 			if err != nil {
 				return err
 			}

@@ -99,6 +99,8 @@ type memberJSON struct {
 	Address string `json:"address,omitempty"`
 	// Defines: the server's own file has the job, and makes it again when it is gone.
 	Defines bool `json:"defines,omitempty"`
+	// Params: the member's release gives a run the parameter that was asked for.
+	Params bool `json:"params,omitempty"`
 	// Next is how far the member is with loading the next module.
 	Next *readyJSON `json:"next,omitempty"`
 }
@@ -110,7 +112,7 @@ type readyJSON struct {
 
 // EncodeMember is the value of a member's node.
 func EncodeMember(m protocol.Join, r protocol.Ready) string {
-	v := memberJSON{V: Version, Labels: m.Labels, Address: m.Address, Defines: m.Defines}
+	v := memberJSON{V: Version, Labels: m.Labels, Address: m.Address, Defines: m.Defines, Params: true}
 	if r.Digest != "" {
 		v.Next = &readyJSON{r.Digest, r.Fault}
 	}
@@ -137,7 +139,7 @@ func DecodeMember(data []byte) protocol.Member {
 	if err := jsonvalue.Decode(data, &v); err != nil || v.V != Version {
 		return protocol.Member{}
 	}
-	return protocol.Member{Labels: v.Labels, Address: v.Address, Defines: v.Defines, Ready: v.ready()}
+	return protocol.Member{Labels: v.Labels, Address: v.Address, Defines: v.Defines, Params: v.Params, Ready: v.ready()}
 }
 
 type runsJSON struct {

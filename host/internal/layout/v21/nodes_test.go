@@ -191,6 +191,7 @@ var valueKeys = []struct {
 		{"labels", "what strategies are told of the server"},
 		{"address", "where the server gives modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
 		{"defines", "its own file has the job, and makes it again"},
+		{"params", "its release knows parameters of runs"},
 	}},
 	{"`" + jobtree.NodePaused + "`", [][2]string{
 		{"since", "when the operator said so. `by` is who, `why` the operator's words"},

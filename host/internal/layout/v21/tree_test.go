@@ -125,7 +125,7 @@ func TestNodesOfAStart(t *testing.T) {
 		"/a/b/job/leader/sharding":           "",
 		"/a/b/job/sharding/0/instance":       "10.0.0.1@-@5",
 		"/a/b/job/sharding/1/instance":       "10.0.0.1@-@5",
-		"/a/b/job/wasm/members/10.0.0.1@-@5": `{"v":1}`,
+		"/a/b/job/wasm/members/10.0.0.1@-@5": `{"v":1,"params":true}`,
 		"/a/b/job/wasm/runs/10.0.0.1@-@5":    `{"v":1,"seq":0}`,
 		"/a/b/job/wasm/assignment":           `{"v":1,"total":2,"members":["10.0.0.1@-@5"],"owners":[[0,1,0]],"last":[[0,1,3]]}`,
 	} {
@@ -205,7 +205,7 @@ func TestLabelsOfMembers(t *testing.T) {
 	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: spelling.Text(config)}})
 	s.commit(7, protocol.Join{ID: "10.0.0.1@-@1", Labels: map[string]string{"zone": "a", "b<c": "ü"}})
 	s.commit(8, protocol.Join{ID: "10.0.0.2@-@1"})
-	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"}}`, "10.0.0.2@-@1": `{"v":1}`} {
+	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"},"params":true}`, "10.0.0.2@-@1": `{"v":1,"params":true}`} {
 		if got := s.data(memberNode(s.j, id)); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
