@@ -16,15 +16,19 @@ func jobRun(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
 	var items []int
 	var follow bool
+	var param string
 	c := &cobra.Command{
 		Use: "run JOB", Short: "Run items of a job now, and wait for their ends", Args: cobra.ExactArgs(1),
 		Long: "All items run now, or those of --item, each when it is idle; the answer names the run. It is refused\n" +
 			"while the job is paused, and beside members of ElasticJob. With --follow the verb waits until every\n" +
 			"item has ended, on whichever server, and its retries are over, and exits with 8 if one failed or was\n" +
-			"given up before it began. How items end is read in the registry, so it takes no history. Ctrl-C ends the waiting, not the run.",
-		Example: "  wasmjobd job run report --follow\n  wasmjobd job run report --item 3",
+			"given up before it began. How items end is read in the registry, so it takes no history. Ctrl-C ends the waiting, not the run.\n" +
+			"With --param guests get that text, of at most 1024 bytes, in place of the job parameter. It is shown\n" +
+			"to all who may see the job, in job show, the history and the audit, so it is no place for secrets.",
+		Example: "  wasmjobd job run report --follow\n  wasmjobd job run report --item 3\n  wasmjobd job run report --param 2026-11 --follow",
 	}
 	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
+	c.Flags().StringVar(&param, "param", "", "the job parameter of this run, and of its retries, in place of the job's; no secret")
 	c.Flags().BoolVar(&follow, "follow", false, "wait until they have ended, at most --timeout (then 24h by default)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if follow && !c.Flags().Changed("timeout") {
@@ -40,7 +44,11 @@ func jobRun(o *operatorVerb) *cobra.Command {
 					items = append(items, i.Item)
 				}
 			}
-			asked, err := op.TriggerItems(ctx, args[0], items)
+			var own *string
+			if c.Flags().Changed("param") {
+				own = &param
+			}
+			asked, err := op.TriggerItems(ctx, args[0], items, own)
 			if err != nil {
 				return err
 			}

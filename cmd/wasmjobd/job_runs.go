@@ -17,7 +17,7 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
 		switch {
 		case len(items) > 0:
-			_, err := op.TriggerItems(ctx, name, items)
+			_, err := op.TriggerItems(ctx, name, items, nil)
 			return err
 		case key == "":
 			return op.Trigger(ctx, name)
@@ -50,9 +50,8 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
 		Long: "RUN is the id of a run, or its time as history list shows it; without, the newest that failed. Its\n" +
 			"items that failed, were late, were cancelled or were lost with their server run again, as the next\n" +
-			"attempt of the same run, and all rows stay. Guests are told the same instant; of a run that somebody\n" +
-			"asked for, when the retry was asked for. What ended is looked up in this server's history, or\n" +
-			"with --address in those of all servers; those that did not answer are named, since they may have a\n" +
+			"attempt of the same run, and all rows stay. Guests get the same instant and the same parameter.\n" +
+			"What ended is looked up in this server's history, or with --address in those of all servers; those that did not answer are named, since they may have a\n" +
 			"later attempt. An item begins when it is idle, unless its next instant comes first; its row says so.\n" +
 			"Such an attempt is not retried by itself if the job's retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -17,13 +17,18 @@ type itemsBody struct {
 	Items []int `json:"items"`
 }
 
+type triggerItemsBody struct {
+	Items []int   `json:"items"`
+	Param *string `json:"param"`
+}
+
 // triggerItems runs some items of a job now.
-func triggerItems(r *request, b *itemsBody) (askedDocument, error) {
+func triggerItems(r *request, b *triggerItemsBody) (askedDocument, error) {
 	name, err := r.jobName()
 	if err != nil {
 		return askedDocument{}, err
 	}
-	asked, err := r.op.TriggerItems(r.Context(), name, b.Items)
+	asked, err := r.op.TriggerItems(r.Context(), name, b.Items, b.Param)
 	return askedDocument{1, asked}, err
 }
 
@@ -44,8 +49,12 @@ func retryRun(r *request, b *retryBody) (askedDocument, error) {
 }
 
 // TriggerItems is operator.Operator.TriggerItems.
-func (c *Client) TriggerItems(ctx context.Context, name string, items []int) (operator.Asked, error) {
-	return c.askRuns(ctx, name, ":trigger-items", itemsBody{items})
+func (c *Client) TriggerItems(ctx context.Context, name string, items []int, param *string) (operator.Asked, error) {
+	body := map[string]any{"items": items}
+	if param != nil {
+		body["param"] = *param
+	}
+	return c.askRuns(ctx, name, ":trigger-items", body)
 }
 
 // Retry is operator.Operator.Retry.

@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -23,6 +25,9 @@ import (
 
 // maxAsked bounds the items of one request, so that it fits into a transaction.
 const maxAsked = 500
+
+// MaxParam is how many bytes the parameter of a run may have.
+const MaxParam = 1024
 
 // Asked is which runs a request of an operator lets begin.
 type Asked struct {
@@ -38,9 +43,13 @@ var (
 )
 
 // TriggerItems requests that some items of a job run now, each once, on the servers that own
-// them.
-func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (Asked, error) {
+// them. With a parameter their guests get it in place of the job's. It is shown to all who may
+// see the job, in the history and the audit, too, so it is no place for secrets.
+func (o *Operator) TriggerItems(ctx context.Context, name string, items []int, param *string) (Asked, error) {
 	items, err := askedItems(verbTriggerItems, name, items)
+	if err == nil {
+		err = checkParam(name, param)
+	}
 	if err != nil {
 		return Asked{}, err
 	}
@@ -50,6 +59,9 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (
 	runs := make([]protocol.Entry, len(items))
 	for k, i := range items {
 		runs[k] = protocol.Entry{Item: i, Trigger: a.Run, Cause: protocol.Triggered, Attempt: 1}
+		if param != nil {
+			runs[k].Param = *param
+		}
 	}
 	return a, o.enqueue(ctx, verbTriggerItems, name, runs)
 }
@@ -57,7 +69,7 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, items []int) (
 // Retry requests another attempt of a run, for each item whose last attempt did not end
 // well; if items are given, only for these. It reads the history that Recall has set and the
 // rows in the registry. A run is named by its id or by the time of its instant; an empty one
-// stands for the newest with such an item. The run keeps its id.
+// stands for the newest with such an item. The run keeps its id, its instant and its parameter.
 func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (Asked, error) {
 	if len(items) > 0 {
 		var err error
@@ -79,7 +91,11 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 			return Asked{}, failf(host.Refused, nil, "%s job %s: item %d of run %s is %s; only what did not end well is tried again", verbRetry.words, name, row.Item, run, row.State)
 		default:
 			a.Items = append(a.Items, row.Item)
-			runs = append(runs, protocol.Entry{Item: row.Item, Trigger: run, Cause: protocol.Cause(trace.Retry), Attempt: row.Attempt + 1})
+			e := protocol.Entry{Item: row.Item, Trigger: run, Cause: protocol.Cause(trace.Retry), Attempt: row.Attempt + 1, Param: row.Param}
+			if _, scheduled := e.RunsFor(); !scheduled {
+				e.First = row.Instant
+			}
+			runs = append(runs, e)
 		}
 	}
 	switch {
@@ -178,15 +194,11 @@ func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace
 
 // enqueue lets runs wait for the owners of their items.
 func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry) error {
-	items := make([]int, len(runs))
-	for k, e := range runs {
-		items[k] = e.Item
-	}
 	if len(runs) > maxAsked {
 		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
 	}
 	return o.askBy(ctx, request{verb: what, job: name, single: true, direct: func(v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
-		if why := whyNotEnqueued(v, items, time.Now().UnixMilli()); why != "" {
+		if why := whyNotEnqueued(v, runs, time.Now().UnixMilli()); why != "" {
 			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", what.words, name, why)
 		}
 		if err := o.makeTree(ctx); err != nil {
@@ -201,14 +213,51 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 			e.Instant = now.UnixMilli() // those that come due after it overtake it
 			pending[k] = protocol.Pending{Item: e.Item, Entry: e, After: e.Instant}
 		}
-		return layout.Enqueue(l, v, pending), deed{detail: "run=" + runs[0].Trigger + " items=" + itemsText(items)}, nil
+		ops := layout.Enqueue(l, v, pending)
+		if bytes := sizeOf(ops); bytes > spelling.MaxBytes {
+			return nil, deed{}, failf(host.Refused, nil, "%s job %s: the request has %d bytes, of at most %d; ask for fewer items at once, or give them a shorter parameter", what.words, name, bytes, spelling.MaxBytes)
+		}
+		return ops, deed{detail: enqueued(runs)}, nil
 	}})
 }
 
+// enqueued is what the audit says of runs that wait.
+func enqueued(runs []protocol.Entry) string {
+	text := "run=" + runs[0].Trigger
+	if runs[0].Param != "" {
+		text += " param=" + strconv.Quote(runs[0].Param)
+	}
+	return text + " items=" + itemsText(itemsIn(runs))
+}
+
+func itemsIn(runs []protocol.Entry) []int {
+	items := make([]int, len(runs))
+	for k := range runs {
+		items[k] = runs[k].Item
+	}
+	return items
+}
+
+// sizeOf is the size of a transaction.
+func sizeOf(ops []registry.Op) (n int) {
+	for k := range ops {
+		n += len(ops[k].Path) + len(ops[k].Data)
+	}
+	return n
+}
+
 // whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
-func whyNotEnqueued(v *protocol.View, items []int, now int64) string {
+func whyNotEnqueued(v *protocol.View, runs []protocol.Entry, now int64) string {
+	items := itemsIn(runs)
 	if why := whyNotByItem(v, items); why != "" {
 		return why
+	}
+	if slices.ContainsFunc(runs, func(e protocol.Entry) bool { return e.Param != "" }) {
+		for k := range v.Members {
+			if m := &v.Members[k]; !m.Params {
+				return "the server of " + string(m.ID) + " is of a release that knows no parameters of runs, and would leave it out; bring it up to date first"
+			}
+		}
 	}
 	if v.PausedAt(now) {
 		return "it is paused, and begins nothing by item; resume it first"
@@ -264,6 +313,22 @@ func askedItems(what verb, name string, items []int) ([]int, error) {
 		return nil, failf(host.Invalid, nil, "%s job %s: an item comes twice", what.words, name)
 	}
 	return items, nil
+}
+
+// checkParam refuses what cannot be the parameter of a run. An empty one is hardly meant: a
+// script whose variable is not set would run the job with its own parameter.
+func checkParam(name string, param *string) error {
+	switch {
+	case param == nil:
+		return nil
+	case *param == "":
+		return failf(host.Invalid, nil, "%s job %s: the parameter is empty; leave it out to run with that of the job", verbTriggerItems.words, name)
+	case len(*param) > MaxParam:
+		return failf(host.Invalid, nil, "%s job %s: the parameter has %d bytes, of at most %d; let it name where the guest finds the rest", verbTriggerItems.words, name, len(*param), MaxParam)
+	case !utf8.ValidString(*param) || strings.ContainsRune(*param, 0):
+		return failf(host.Invalid, nil, "%s job %s: the parameter is no text; write UTF-8 without NUL", verbTriggerItems.words, name)
+	}
+	return nil
 }
 
 // itemsText lists items for people.
