@@ -8,6 +8,7 @@ import (
 
 // starts checks the start of a guest.
 func (l *ledger) starts(g *running) {
+	l.given(g.Entry, g.m.name())
 	if quiet := l.w.now - g.m.acked; quiet >= g.m.s.timeout/2 {
 		l.w.breach("self-fencing", "%s starts item %d though the registry has been silent for %d ms", g.m.name(), g.Item, quiet/millisecond)
 	}

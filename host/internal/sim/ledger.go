@@ -55,6 +55,7 @@ type ledger struct {
 	ending        func(protocol.Row) // called for a final row; nil: no job follows
 	foreignMembers
 	backfilling
+	asking
 }
 
 type begun struct {
@@ -101,7 +102,7 @@ func newLedger(w *World) *ledger {
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
-		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, found: map[protocol.ID][]protocol.Member{},
+		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, asking: asking{askedRuns: map[runKey]protocol.Entry{}}, found: map[protocol.ID][]protocol.Member{},
 	}
 }
 
@@ -197,6 +198,7 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 		return // moved from the record of a dead member
 	}
 	l.seen[key] = true
+	l.given(r.Entry, by.String())
 	switch {
 	case r.Gap:
 		l.counts(r, by)
@@ -325,18 +327,6 @@ func (l *ledger) accounted(e protocol.Entry, by author) {
 		return
 	}
 	l.w.breach("no run is lost", "%s: item %d run %s is nowhere any more", by, e.Item, runName(e))
-}
-
-func (l *ledger) triggerKept(id protocol.ID, t protocol.Trigger, i int, by author) {
-	e := protocol.Entry{Item: i, Instant: t.At, Trigger: t.ID}
-	if r := recordOf(l.v, id); r != nil {
-		for _, o := range r.Triggers {
-			if o.ID == t.ID && slices.Contains(o.Items, i) {
-				return
-			}
-		}
-	}
-	l.accounted(e, by)
 }
 
 func (l *ledger) inRecords(key rowKey) bool {

@@ -56,7 +56,7 @@ func in(fn, old, by string) change   { return change{edit: overlay.Edit{Func: fn
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), foreignMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), admissionMutants(), namedMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), foreignMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), admissionMutants(), askedMutants(), namedMutants())
 }
 
 // edits returns the edits of a mutant, for which the program is compiled again.

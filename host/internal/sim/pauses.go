@@ -18,6 +18,9 @@ func (w *World) disturbMore() {
 	if w.profile.java[1] == 0 && w.extra.chance(0.15) {
 		w.followOthers()
 	}
+	if w.profile.java[1] == 0 && w.ledger.draws.chance(0.2) {
+		w.nextAsked()
+	}
 }
 
 // lastPause is how long before the last tick the last pause begins.

@@ -112,3 +112,16 @@ func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
 		}
 	}
 }
+
+// triggerKept checks that a trigger which leaves a record has begun the item, or has a row.
+func (l *ledger) triggerKept(id protocol.ID, t protocol.Trigger, i int, by author) {
+	e := protocol.Entry{Item: i, Instant: t.At, Trigger: t.ID}
+	if r := recordOf(l.v, id); r != nil {
+		for _, o := range r.Triggers {
+			if o.ID == t.ID && slices.Contains(o.Items, i) {
+				return
+			}
+		}
+	}
+	l.accounted(e, by)
+}

@@ -165,6 +165,7 @@ func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	}
 	w.nodes = nodesOf(w.job)
 	w.ledger = newLedger(w)
+	w.ledger.draws = d.aside(seed+askedSeed, "")
 	w.settle(p)
 	return w
 }
