@@ -34,6 +34,7 @@ const (
 	FailoverOff              Code = "failover_off"
 	AnotherRunWaits          Code = "another_run_waits"
 	RetryWithForeign         Code = "retry_beside_foreign"
+	ParamWithForeign         Code = "param_beside_foreign"
 	ItemGone                 Code = "item_gone"
 	ItemDisabled             Code = "item_disabled"
 	ItemMoved                Code = "item_moved"

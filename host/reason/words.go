@@ -42,6 +42,7 @@ var table = map[Code]entry{
 	FailoverOff:              {words: "failover was switched off"},
 	AnotherRunWaits:          {words: "another run of the item waits already"},
 	RetryWithForeign:         {words: "its item or its server went, and beside members of ElasticJob what waits to be tried again stays behind"},
+	ParamWithForeign:         {words: "members of ElasticJob have come, and would run it with the parameter of the job"},
 	ItemGone:                 {words: "the item no longer exists"},
 	ItemDisabled:             {words: "the item was disabled"},
 	ItemMoved:                {words: "the item moved to another server"},

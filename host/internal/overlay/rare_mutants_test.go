@@ -19,6 +19,7 @@ func rareMutants() []mutant {
 		{"asked: for older releases", "a release that would leave a parameter out refuses the run", in("spelling.versionOf", `e.Param != ""`, "false"), notice{"../layout/spelling", "^TestRunsWithAParameterHaveAVersionOfTheirOwn$"}},
 		{"asked: instant of the retry", "a retry that an operator asks for has the instant of the first attempt", in("protocol.Entry.RunsFor", "e.First != 0", "false"), notice{"../../operator", "^TestRunsWithAParameterOfTheirOwn$"}},
 		{"asked: beside older servers", "nobody asks for a run with a parameter where a server would leave it out", in("operator.whyNotEnqueued", "!m.Params", "false"), notice{"../../operator", "^TestParametersThatAreRefused$"}},
+		{"asked: foreign members come", "a run with a parameter that waits is given up when foreign members come", in("protocol.facts.dropped", `p.Entry.Param != ""`, "false"), script("param_foreign")},
 		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("jobtree.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
 		{"retry: moved, undated", "what has moved waits until its owner knows the newest instant", in("protocol.beginning.moved", "s.undated()", "false"), script("retry_moved")},
 		{"catch up: held back", "what came while a server was there is not caught up", in("protocol.missed", "t = max(t, s.schedule.latest.At)", "_ = t"), script("catch_up_passed")},

@@ -253,6 +253,8 @@ func (s *facts) dropped(p *Pending) Row {
 	var why reason.Code
 	waits := v.waits(p)
 	switch {
+	case s.company.shared && p.Entry.Param != "":
+		why = reason.ParamWithForeign
 	case !waits && !v.Config.Failover:
 		why = reason.FailoverOff
 	case p.Item >= v.total():
