@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // followPatience is how long a run is followed by default.
@@ -16,7 +17,7 @@ func jobRun(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
 	var items []int
 	var follow bool
-	var param string
+	var param, key string
 	c := &cobra.Command{
 		Use: "run JOB", Short: "Run items of a job now, and wait for their ends", Args: cobra.ExactArgs(1),
 		Long: "All items run now, or those of --item, each when it is idle; the answer names the run. It is refused\n" +
@@ -29,6 +30,7 @@ func jobRun(o *operatorVerb) *cobra.Command {
 	}
 	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
 	c.Flags().StringVar(&param, "param", "", "the job parameter of this run, and of its retries, in place of the job's; no secret")
+	c.Flags().StringVar(&key, "key", "", "run once for this idempotency `key`, these items and this parameter within a day, however often this is said")
 	c.Flags().BoolVar(&follow, "follow", false, "wait until they have ended, at most --timeout (then 24h by default)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if follow && !c.Flags().Changed("timeout") {
@@ -44,15 +46,18 @@ func jobRun(o *operatorVerb) *cobra.Command {
 					items = append(items, i.Item)
 				}
 			}
-			var own *string
+			want := operator.ItemsWanted{Items: items, Key: key}
 			if c.Flags().Changed("param") {
-				own = &param
+				want.Param = &param
 			}
-			asked, err := op.TriggerItems(ctx, args[0], items, own)
+			asked, err := op.TriggerItems(ctx, args[0], want)
 			if err != nil {
 				return err
 			}
-			if !follow {
+			if asked.Again {
+				o.term.note("%s: this key has run it before, and runs nothing now", plain(args[0]))
+			}
+			if !follow || asked.Again { // it may have ended long ago
 				return o.printAsked(args[0], asked)
 			}
 			return o.follow(ctx, op, before, asked)

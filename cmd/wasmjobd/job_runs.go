@@ -17,7 +17,7 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
 		switch {
 		case len(items) > 0:
-			_, err := op.TriggerItems(ctx, name, items, nil)
+			_, err := op.TriggerItems(ctx, name, operator.ItemsWanted{Items: items})
 			return err
 		case key == "":
 			return op.Trigger(ctx, name)

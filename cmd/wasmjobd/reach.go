@@ -47,7 +47,7 @@ type cluster interface {
 	Undrain(ctx context.Context, ip string) (set, unread []string, err error)
 	Trigger(context.Context, string) error
 	TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error)
-	TriggerItems(ctx context.Context, name string, items []int, param *string) (operator.Asked, error)
+	TriggerItems(ctx context.Context, name string, want operator.ItemsWanted) (operator.Asked, error)
 	Retry(ctx context.Context, name, run string, items []int) (operator.Asked, error)
 	Backfill(ctx context.Context, name string, r operator.BackfillRange) (operator.Backfill, error)
 	CancelBackfill(ctx context.Context, name string, items []int) error

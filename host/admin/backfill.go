@@ -79,28 +79,33 @@ func (c *Client) Backfill(ctx context.Context, name string, r operator.BackfillR
 	if len(r.Items) > 0 {
 		sent["items"] = r.Items
 	}
-	text, err := json.Marshal(sent)
-	if err != nil {
-		return operator.Backfill{}, fmt.Errorf("write a request: %w", err)
-	}
 	query := url.Values{dryName: {strconv.FormatBool(r.DryRun)}}
-	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+jobPath(name)+":backfill?"+query.Encode(), bytes.NewReader(text))
+	var d backfillDocument
+	err = c.postOnce(ctx, jobPath(name)+":backfill?"+query.Encode(), r.Key, sent, &d)
+	return d.Backfill, err
+}
+
+// postOnce sends a body with an idempotency key, unless that is empty.
+func (c *Client) postOnce(ctx context.Context, path, key string, body, to any) error {
+	text, err := json.Marshal(body)
 	if err != nil {
-		return operator.Backfill{}, fmt.Errorf("make a request: %w", err)
+		return fmt.Errorf("write a request: %w", err)
+	}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("make a request: %w", err)
 	}
 	ask.Header.Set("User-Agent", "wasmjobd")
 	ask.Header.Set("Content-Type", jsonType)
-	if r.Key != "" {
-		ask.Header.Set(keyHeader, r.Key)
+	if key != "" {
+		ask.Header.Set(keyHeader, key)
 	}
 	answer, err := c.do(ask)
 	if err != nil {
-		return operator.Backfill{}, err
+		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	var d backfillDocument
-	err = c.decode(answer.Body, ask.Method, &d)
-	return d.Backfill, err
+	return c.decode(answer.Body, ask.Method, to)
 }
 
 // CancelBackfill is operator.Operator.CancelBackfill.

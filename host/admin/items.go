@@ -28,7 +28,11 @@ func triggerItems(r *request, b *triggerItemsBody) (askedDocument, error) {
 	if err != nil {
 		return askedDocument{}, err
 	}
-	asked, err := r.op.TriggerItems(r.Context(), name, b.Items, b.Param)
+	key, err := r.key()
+	if err != nil {
+		return askedDocument{}, err
+	}
+	asked, err := r.op.TriggerItems(r.Context(), name, operator.ItemsWanted{Items: b.Items, Param: b.Param, Key: key})
 	return askedDocument{1, asked}, err
 }
 
@@ -49,12 +53,18 @@ func retryRun(r *request, b *retryBody) (askedDocument, error) {
 }
 
 // TriggerItems is operator.Operator.TriggerItems.
-func (c *Client) TriggerItems(ctx context.Context, name string, items []int, param *string) (operator.Asked, error) {
-	body := map[string]any{"items": items}
-	if param != nil {
-		body["param"] = *param
+func (c *Client) TriggerItems(ctx context.Context, name string, want operator.ItemsWanted) (operator.Asked, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return operator.Asked{}, err
 	}
-	return c.askRuns(ctx, name, ":trigger-items", body)
+	body := map[string]any{"items": want.Items}
+	if want.Param != nil {
+		body["param"] = *want.Param
+	}
+	var d askedDocument
+	err = c.postOnce(ctx, jobPath(name)+":trigger-items", want.Key, body, &d)
+	return d.Asked, err
 }
 
 // Retry is operator.Operator.Retry.

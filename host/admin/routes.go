@@ -103,7 +103,11 @@ func jobCalls() []route {
 	return append(backfillRoutes(jobsPath+"/{job}"), []route{
 		verb("pause", operator.Operate, onJob(pauseJob), "does what `job pause` does: \"reason\" says why, and \"until\" when it ends or \"for\" after which time, such as 2h"),
 		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
-		verb("trigger-items", operator.Operate, calls(triggerItems), "runs the \"items\" now, as `job trigger --item`, and answers with the id of their run; with \"param\" their guests get it in place of the job parameter"),
+		{
+			method: http.MethodPost, path: jobsPath + "/{job}:trigger-items", right: operator.Operate, does: calls(triggerItems), fails: []string{codeInvalid, codeRefused}, header: []parameter{keyParameter},
+			says: "runs the \"items\" now, as `job run --item`, and answers with the id of their run; with \"param\" their guests get it in place of the job parameter. " +
+				"With the same header `" + keyHeader + "`, items and parameter within a day nothing runs again, and the answer has \"again\"",
+		},
 		verb("retry", operator.Operate, calls(retryRun), "does what `job retry` does for the \"run\", or for the newest that failed: for its \"items\", or for those that failed"),
 		verb("cancel", operator.Operate, calls(cancelRuns), "does what `job cancel` does for open runs: all, or those of \"run\" and \"item\"; with \"now\" they get no time to end by themselves"),
 		verb("reshard", operator.Operate, jobVerb((*operator.Operator).Reshard), "as `job reshard`"),

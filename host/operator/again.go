@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -35,6 +36,19 @@ type Asked struct {
 	Items []int  `json:"items"` // ascending
 	// Unread names servers that may have later attempts, and did not answer.
 	Unread []string `json:"unread,omitempty"`
+	// Again: the idempotency key was presented before, with the same request. The run is that of then.
+	Again bool `json:"again,omitempty"`
+}
+
+// ItemsWanted says which items TriggerItems lets run.
+type ItemsWanted struct {
+	Items []int
+	// Param is what their guests get in place of the job's parameter; nil: nothing. It is shown to
+	// all who may see the job, in the history and the audit, too, so it is no place for secrets.
+	Param *string
+	// Key is an idempotency key; empty: none. It is one with the items and the parameter: another
+	// request with the same key is carried out.
+	Key string
 }
 
 var (
@@ -43,27 +57,47 @@ var (
 )
 
 // TriggerItems requests that some items of a job run now, each once, on the servers that own
-// them. With a parameter their guests get it in place of the job's. It is shown to all who may
-// see the job, in the history and the audit, too, so it is no place for secrets.
-func (o *Operator) TriggerItems(ctx context.Context, name string, items []int, param *string) (Asked, error) {
-	items, err := askedItems(verbTriggerItems, name, items)
+// them.
+func (o *Operator) TriggerItems(ctx context.Context, name string, want ItemsWanted) (Asked, error) {
+	items, err := askedItems(verbTriggerItems, name, want.Items)
 	if err == nil {
-		err = checkParam(name, param)
+		err = checkParam(name, want.Param)
 	}
+	if err != nil {
+		return Asked{}, err
+	}
+	var param string
+	if want.Param != nil {
+		param = *want.Param
+	}
+	use, err := newOnce(verbTriggerItems, want.Key)
 	if err != nil {
 		return Asked{}, err
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	a := Asked{Run: "t-" + hex.EncodeToString(id[:]), Items: items}
+	if use != nil {
+		use.key = keyOf(verbTriggerItems, want.Key+"\x00"+itemsText(items)+"\x00"+param)
+	}
 	runs := make([]protocol.Entry, len(items))
 	for k, i := range items {
-		runs[k] = protocol.Entry{Item: i, Trigger: a.Run, Cause: protocol.Triggered, Attempt: 1}
-		if param != nil {
-			runs[k].Param = *param
-		}
+		runs[k] = protocol.Entry{Item: i, Trigger: runText(id[:]), Cause: protocol.Triggered, Attempt: 1, Param: param}
 	}
-	return a, o.enqueue(ctx, verbTriggerItems, name, runs)
+	err = o.enqueue(ctx, verbTriggerItems, name, runs, use)
+	if use != nil { // the first request with the key has named the run
+		return Asked{Run: use.run(), Items: items, Again: use.again && !use.settled()}, err
+	}
+	return Asked{Run: runs[0].Trigger, Items: items}, err
+}
+
+// runText is the id of a run that somebody asks for.
+func runText(id []byte) string { return "t-" + hex.EncodeToString(id) }
+
+// run is the id of the run for which the first request with the key has asked. After a day
+// the key is new, and its run another.
+func (u *once) run() string {
+	id := sha256.Sum256(fmt.Appendf(nil, "%v %q %d %v", u.first.Key, u.first.Job, u.first.At, u.first.By))
+	return runText(id[:8])
 }
 
 // Retry requests another attempt of a run, for each item whose last attempt did not end
@@ -104,7 +138,7 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 	case len(runs) < len(items):
 		return Asked{}, failf(host.NotFound, nil, "%s job %s: of the items asked for the history has only %s in run %s%s", verbRetry.words, name, itemsText(a.Items), run, unanswered(unread))
 	}
-	return a, o.enqueue(ctx, verbRetry, name, runs)
+	return a, o.enqueue(ctx, verbRetry, name, runs, nil)
 }
 
 // endedBadly: an attempt has ended, no other follows by itself, and one may help.
@@ -192,12 +226,12 @@ func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace
 	return slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }), unread, nil // which is no run
 }
 
-// enqueue lets runs wait for the owners of their items.
-func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry) error {
+// enqueue lets runs wait for the owners of their items; with use, once.
+func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry, use *once) error {
 	if len(runs) > maxAsked {
 		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
 	}
-	return o.askBy(ctx, request{verb: what, job: name, single: true, direct: func(v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
+	return o.askBy(ctx, request{verb: what, job: name, single: true, once: use, direct: func(v *protocol.View, l layout.Layout) ([]registry.Op, deed, error) {
 		if why := whyNotEnqueued(v, runs, time.Now().UnixMilli()); why != "" {
 			return nil, deed{}, failf(host.Refused, nil, "%s job %s: %s", what.words, name, why)
 		}
@@ -210,6 +244,10 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 		}
 		pending := make([]protocol.Pending, len(runs))
 		for k, e := range runs {
+			if use != nil {
+				e.Trigger = use.run()
+			}
+			runs[k].Trigger = e.Trigger
 			e.Instant = now.UnixMilli() // those that come due after it overtake it
 			pending[k] = protocol.Pending{Item: e.Item, Entry: e, After: e.Instant}
 		}

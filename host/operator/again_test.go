@@ -100,7 +100,7 @@ func TestItemsRunOnTheirOwn(t *testing.T) {
 		_, err = o.Retry(ctx, "j", run, nil)
 		wantCode(t, "retry again", err, host.Refused)
 
-		chosen, err := o.TriggerItems(ctx, "j", []int{3, 1}, nil)
+		chosen, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{3, 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,24 +143,24 @@ func TestItemsThatCannotRun(t *testing.T) {
 				}
 			}), host.Invalid},
 		} {
-			_, err := o.TriggerItems(ctx, "j", c.items, nil)
+			_, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: c.items})
 			wantCode(t, c.what, err, c.code)
 		}
 		if err := errors.Join(o.SetItem(ctx, "j", 1, true), o.Pause(ctx, "j", PauseTerms{})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := o.TriggerItems(ctx, "j", []int{0}, nil)
+		_, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{0}})
 		wantCode(t, "paused", err, host.Refused)
 		if err := o.Resume(ctx, "j"); err != nil {
 			t.Fatal(err)
 		}
-		_, err = o.TriggerItems(ctx, "j", []int{0, 1}, nil)
+		_, err = o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{0, 1}})
 		wantCode(t, "disabled", err, host.Refused)
 		time.Sleep(time.Minute)
 		if n := rows.count("j", trace.Succeeded); n != 0 {
 			t.Errorf("%d items ran", n)
 		}
-		if _, err = o.TriggerItems(ctx, "j", []int{0, 2}, nil); err != nil {
+		if _, err = o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{0, 2}}); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(5 * time.Second)

@@ -112,20 +112,20 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 // opsOf is the transaction that fulfils a request on a view, none if nothing is to be done.
 func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout, sent bool) ([]registry.Op, deed, error) {
 	what, name := r.verb.words, r.job
-	if r.direct != nil {
-		ops, d, err := r.direct(v, l)
-		d.verb, d.job = r.verb.command, name
-		if err == nil {
-			err = o.holds(l, name, v, sent)
-		}
-		return ops, d, err
-	}
 	var ops []registry.Op
 	if r.once != nil {
 		var err error
 		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
 			return nil, deed{}, err
 		}
+	}
+	if r.direct != nil {
+		more, d, err := r.direct(v, l)
+		d.verb, d.job = r.verb.command, name
+		if err == nil {
+			err = o.holds(l, name, v, sent)
+		}
+		return append(ops, more...), d, err
 	}
 	a, d, err := r.wish(v)
 	if err != nil {

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 		ctx := t.Context()
 		time.Sleep(time.Second)
 		param := `the "first" day` + "\nof <2026>"
-		asked, err := o.TriggerItems(ctx, "j", []int{1}, &param)
+		asked, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{1}, Param: &param})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := o.TriggerItems(ctx, "j", []int{1}, nil); err != nil {
+		if _, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{1}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -106,20 +107,20 @@ func TestParametersThatAreRefused(t *testing.T) {
 		ctx := t.Context()
 		time.Sleep(time.Second)
 		for what, param := range map[string]string{"empty": "", "too long": strings.Repeat("ä", MaxParam/2) + "x", "with NUL": "a\x00b", "no UTF-8": "\xff"} {
-			_, err := o.TriggerItems(ctx, javatest.Name, []int{0}, &param)
+			_, err := o.TriggerItems(ctx, javatest.Name, ItemsWanted{Items: []int{0}, Param: &param})
 			wantCode(t, what, err, host.Invalid)
 		}
 		longest := strings.Repeat("ä", MaxParam/2)
 		member := javatest.Node("wasm", "members", "10.0.0.1@-@a")
 		javatest.Put(t, o.session, registry.Set, member, `{"v":1}`)
-		_, err := o.TriggerItems(ctx, javatest.Name, []int{0}, &longest)
+		_, err := o.TriggerItems(ctx, javatest.Name, ItemsWanted{Items: []int{0}, Param: &longest})
 		wantCode(t, "an older server", err, host.Refused)
-		if _, err := o.TriggerItems(ctx, javatest.Name, []int{0}, nil); err != nil {
+		if _, err := o.TriggerItems(ctx, javatest.Name, ItemsWanted{Items: []int{0}}); err != nil {
 			t.Errorf("without a parameter, beside an older server: %v", err)
 		}
 		time.Sleep(time.Minute)
 		javatest.Put(t, o.session, registry.Set, member, `{"v":1,"params":true}`)
-		if _, err := o.TriggerItems(ctx, javatest.Name, []int{0}, &longest); err != nil {
+		if _, err := o.TriggerItems(ctx, javatest.Name, ItemsWanted{Items: []int{0}, Param: &longest}); err != nil {
 			t.Errorf("the longest parameter: %v", err)
 		}
 		time.Sleep(time.Minute)
@@ -151,7 +152,7 @@ func TestParametersAreNotMerged(t *testing.T) {
 		ctx := t.Context()
 		time.Sleep(time.Second)
 		for k, param := range []string{"runs", "waits", "too many"} {
-			_, err := o.TriggerItems(ctx, "j", []int{0}, &param)
+			_, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{0}, Param: &param})
 			if k < 2 && err != nil {
 				t.Errorf("request %q: %v", param, err)
 			}
@@ -173,6 +174,54 @@ func TestParametersAreNotMerged(t *testing.T) {
 		if diff := cmp.Diff([]string{"runs", "waits"}, params); diff != "" {
 			t.Error(diff)
 		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A key lets the same request run once. Another item or parameter is another request, so that
+// nothing is taken for what it is not.
+func TestKeysOfRunsWithAParameter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &pile{}
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Shards: 2}}, Sinks: []trace.Sink{rows}, Runner: host.Func(fine),
+		})
+		<-h.Ready()
+		o := operate(t, reg)
+		ctx := t.Context()
+		east, west := "east", "west"
+		var runs []string
+		for _, c := range []struct {
+			after time.Duration
+			want  ItemsWanted
+			again bool
+		}{
+			{time.Second, ItemsWanted{Items: []int{0}, Param: &east, Key: "k"}, false},
+			{time.Minute, ItemsWanted{Items: []int{0}, Param: &east, Key: "k"}, true},
+			{time.Minute, ItemsWanted{Items: []int{0}, Param: &west, Key: "k"}, false},
+			{time.Minute, ItemsWanted{Items: []int{0, 1}, Param: &east, Key: "k"}, false},
+			{time.Minute, ItemsWanted{Items: []int{0}, Key: "k"}, false},
+			{25 * time.Hour, ItemsWanted{Items: []int{0}, Param: &east, Key: "k"}, false},
+		} {
+			time.Sleep(c.after)
+			asked, err := o.TriggerItems(ctx, "j", c.want)
+			if err != nil || asked.Again != c.again {
+				t.Errorf("%+v: %+v, %v", c.want, asked, err)
+			}
+			if c.again != slices.Contains(runs, asked.Run) {
+				t.Errorf("%+v is run %s; before it: %s", c.want, asked.Run, runs)
+			}
+			runs = append(runs, asked.Run)
+		}
+		time.Sleep(time.Minute)
+		if n := rows.count("j", trace.Succeeded); n != 6 || runs[0] != runs[1] {
+			t.Errorf("%d runs of items, want 6: %s", n, runs)
+		}
+		_, err := o.TriggerItems(ctx, "j", ItemsWanted{Items: []int{0}, Key: "ü"})
+		wantCode(t, "no key", err, host.Invalid)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)
 		}

@@ -60,6 +60,7 @@ var heldNumbers = []held{
 	{"docs/PROTOCOL.md", "Within 24 hours by", "host/internal/layout/clustertree/keys.go", "KeyAge = 24 * time.Hour\n"},
 	{"docs/PROTOCOL.md", "are at most 1,000. Of", "host/internal/layout/clustertree/tokens.go", "MaxTokens    = 1000\n"},
 	{"docs/PROTOCOL.md", "Rows over 1,000 go", "host/internal/layout/clustertree/audit.go", "MaxRows   = 1000\n"},
+	{"docs/OPERATIONS.md", "1,024 bytes in place of the job parameter", "host/operator/again.go", "MaxParam = 1024\n"},
 	{"docs/PROTOCOL.md", "have up to 128 keys each", "host/internal/layout/clustertree/keys.go", "MaxKeys   = 128\n"},
 	{"docs/PROTOCOL.md", "The state of an item has at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
 	{"docs/PROTOCOL.md", "Where more than 127 moments differ", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
