@@ -10,10 +10,11 @@ type evidence struct {
 	// was, the moment up to which it was accounted for when it became a foreign
 	// member's; 0: no foreign member has it. An instant during a run is not part of it.
 	ran   []int64
-	holes []int64 // by item: up to where instants may not have been run, or were not seen
-	ended []int64 // by item: when the mark was there last
-	marks []int32 // by item: as Item.Marks was then
-	stray []int64 // by item: since when it has a mark that a member which is gone has left; 0: it has none
+	holes []int64   // by item: up to where instants may not have been run, or were not seen
+	ended []int64   // by item: when the mark was there last
+	marks []int32   // by item: as Item.Marks was then
+	late  []lateRun // by item: what a foreign member ran of it when it had moved here
+	stray []int64   // by item: since when it has a mark that a member which is gone has left; 0: it has none
 	// instances counts the instances that have come or gone.
 	instances int32
 	left      []foreignPending // ascending by item
@@ -23,6 +24,14 @@ type evidence struct {
 	taken   []Row
 	// noFailover is since when failover is off; 0: it is on.
 	noFailover int64
+}
+
+// lateRun is a run that a foreign member began of an item that had moved to one of ours.
+// It had looked before.
+type lateRun struct {
+	session int64 // that marks the item; 0: it has ended
+	at      int64 // when the newest one began; 0: there was none
+	hole    int64 // as evidence.holes
 }
 
 // foreignPending is a pending run that a foreign member wrote, and when it was first

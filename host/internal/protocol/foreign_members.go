@@ -141,15 +141,20 @@ func (s *State) seeRuns() {
 			if at(w.ran, i) != 0 {
 				w.ran[i] = 0
 			}
+			s.seeLateRun(i)
 			continue
 		}
 		for len(w.marks) <= i {
 			w.marks, w.holes = append(w.marks, 0), append(w.holes, 0)
 		}
+		late := w.forgetLateRun(i)
 		switch last := v.last(i); {
 		case v.Config != nil && i >= v.Config.Total:
 		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
-			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.isSession(it.Running) {
+			if w.ran, w.holes[i] = set(w.ran, i, last), 0; late.at > last {
+				w.ran[i], w.holes[i] = late.at, late.hole
+			}
+			if w.isSession(it.Running) {
 				w.ran[i] = s.now // it began as soon as it was assigned
 			}
 		case at(w.ran, i) == 0:
@@ -170,6 +175,36 @@ func (s *State) seeRuns() {
 		}
 		w.marks[i] = it.Marks
 	}
+}
+
+// seeLateRun notes a run that a foreign member marks of an item of ours.
+func (s *State) seeLateRun(i int) {
+	w, session := &s.evidence, s.view.Items[i].Running
+	if !w.isSession(session) {
+		session = 0
+	}
+	if session == 0 && i >= len(w.late) {
+		return
+	}
+	if more := i + 1 - len(w.late); more > 0 {
+		w.late = append(w.late, make([]lateRun, more)...)
+	}
+	l := &w.late[i]
+	began := session != 0 && l.session != session
+	if l.session = session; !began {
+		return
+	}
+	if l.at, l.hole = s.now, 0; s.view.last(i) < s.schedule.latest.Prev {
+		l.hole = max(s.view.last(i), s.schedule.latest.At-1)
+	}
+}
+
+// forgetLateRun returns what was noted of an item that is foreign again.
+func (w *evidence) forgetLateRun(i int) (was lateRun) {
+	if i < len(w.late) {
+		was, w.late[i] = w.late[i], lateRun{}
+	}
+	return was
 }
 
 // isForeign: the id is, or was, that of a foreign member.

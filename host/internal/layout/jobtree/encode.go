@@ -107,6 +107,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.follow()
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
+		t.checkAssignment("drop/epoch")
 		t.checkRuns("drop/records", m.Check)
 		t.deletePending(m.Items)
 	case protocol.DeleteOwners:
