@@ -35,7 +35,7 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 			name: "unknown type", config: strings.Replace(javatest.Config(nil), `"SIMPLE"`, `"WASM"`, 1),
 			want: `expected the JSON of layout 2.1: read configuration: jobType: at byte`,
 		},
-		{name: "a job of layout 3", config: "cron: 0/10 * * * * ?\njobName: orders\n", want: "it seems to be YAML, a job of layout 3"},
+		{name: "a job of layout 3", config: "cron: 0/10 * * * * ?\njobName: orders\nshardingTotalCount: 2\n", want: `it is a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`},
 		{
 			name: "a strategy of theirs", config: javatest.Config(func(c *v21.Config) { c.JobShardingStrategyClass = "com.acme.ByRack" }),
 			file: func(j *job.Config) { j.Unsaid = append(j.Unsaid, "strategy") },

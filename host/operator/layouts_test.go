@@ -23,21 +23,15 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 		also   map[string]string // nodes beside those of a job of layout 2.1
 		layout string
 	}{
-		"layout 1":          {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
-		"layout 2.0":        {config: javatest.Config(nil), also: map[string]string{javatest.Node("servers", "10.0.0.1", "status"): "READY"}, layout: "2.0"},
-		"layout 3":          {config: "cron: 0/10 * * * * ?\njobName: orders\n", layout: "3"},
-		"layout 3 takes it": {config: javatest.Config(nil), also: map[string]string{javatest.Node(): "com.acme.OrderJob"}, layout: "3"},
+		"layout 1":   {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
+		"layout 2.0": {config: javatest.Config(nil), also: map[string]string{javatest.Node("servers", "10.0.0.1", "status"): "READY"}, layout: "2.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := operate(t, passing(t))
 			javatest.Write(t, o.session, is.config)
 			for path, data := range is.also {
-				kind := registry.Create
-				if path == javatest.Node() {
-					kind = registry.Set
-				}
-				javatest.Put(t, o.session, kind, path, data)
+				javatest.Put(t, o.session, registry.Create, path, data)
 			}
 			before := treeOf(t, o, javatest.Node())
 			for verb, err := range map[string]error{

@@ -145,6 +145,7 @@ const (
 
 // Why a server must not run a job.
 const (
+	LayoutDiffers Code = "layout_differs"
 	TypeDiffers   Code = "type_differs"
 	ClassNotNamed Code = "class_not_named"
 	ClassDiffers  Code = "class_differs"

@@ -140,6 +140,7 @@ var table = map[Code]entry{
 
 	TypeDiffers:      {"the registry has it as a job of type {type}, this server's file as one of kind {kind}: set kind to the type that the module replaces", []string{"type", "kind"}},
 	ClassNotNamed:    {"its class in the registry is {class}, and this server's file names none: write class = {class} if the module does the same work", []string{"class"}},
+	LayoutDiffers:    {"it is a job of layout {layout}, in this server's file one of layout {file}: write layout = \"{layout}\"", []string{"layout", "file"}},
 	ClassDiffers:     {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
 	ClassStays:       {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
 	ServersAway:      {"no member of the job is at {servers} now: if a member of ElasticJob was there and comes back, servers of ours leave the job", []string{"servers"}},

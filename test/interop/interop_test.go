@@ -64,7 +64,7 @@ var scenarios = []scenario{
 	{name: "failover-wasmjobd", job: longRuns, play: func(c *cluster) { failovers(c, false) }},
 	{name: "listeners", job: waiting, play: listeners},
 	{name: "listeners-two", job: waiting, play: listenersOfTwo},
-	{name: "shadow", job: usual, play: shadow, only: ej2},
+	{name: "shadow", job: usual, play: shadow},
 	{name: "tools-java", job: byHand, play: func(c *cluster) { useTools(c, true) }, only: ej2},
 	{name: "tools-wasmjobd", job: byHand, play: func(c *cluster) { useTools(c, false) }, only: ej2},
 }

@@ -19,6 +19,7 @@ import (
 
 // Definition is what the configuration in the registry says to admission.
 type Definition struct {
+	Layout   string // of the job's tree
 	Class    string // what members of ElasticJob run
 	Type     string // ElasticJob's word for the kind of job
 	Script   bool   // it is a command of the operating system
@@ -41,6 +42,9 @@ type Facts struct {
 	// job, or was until its session ended. Barred: the answer before this one kept
 	// the server out, and it comes back only when what did is mended.
 	OwnFile, Member, Barred bool
+	// FileLayout is the layout that the server's own file names; empty: it does not have
+	// the job.
+	FileLayout string
 	// StandsFor: servers of ours have run the job in the place of the class that Job
 	// names. If the registry has another class, somebody has written that since.
 	StandsFor bool
@@ -83,6 +87,7 @@ func Decide(f *Facts) Verdict {
 	v := Verdict{Blockers: f.Unable}
 	switch {
 	case f.Definition != nil:
+		v.decideLayout(f)
 		v.decideClass(f)
 		v.decideCommonTerms(f)
 		v.warnOfStrategy(f)
@@ -98,6 +103,13 @@ func Decide(f *Facts) Verdict {
 // block adds to a list that is the caller's.
 func (v *Verdict) block(why reason.Reason) {
 	v.Blockers = append(slices.Clip(v.Blockers), why)
+}
+
+// decideLayout: a server reads and writes a job by the layout that its own file names.
+func (v *Verdict) decideLayout(f *Facts) {
+	if is := f.Definition.Layout; f.FileLayout != "" && is != f.FileLayout {
+		v.block(reason.Of(reason.LayoutDiffers, is, f.FileLayout))
+	}
 }
 
 // decideClass: a server that runs the job already goes on whatever the class, as

@@ -63,6 +63,9 @@ func TestDecide(t *testing.T) {
 		{name: "another class: a member that writes its own", facts: set{renamed, overwrite, member}},
 		{name: "another class: who writes its own beside members of ElasticJob", facts: set{renamed, overwrite, foreign}, blockers: differs},
 		{name: "another class, which no member of ElasticJob can run", facts: set{renamed, foreign, func(f *Facts) { f.Definition.OnlyOurs = true }}},
+		{name: "another layout", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "2.1", "3" }}, blockers: list{reason.LayoutDiffers}},
+		{name: "the layout of the file", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "3", "3" }}},
+		{name: "another layout, without a file", facts: set{candidate, func(f *Facts) { f.Definition.Layout = "3" }}},
 		{name: "no class in the file", facts: set{func(f *Facts) { f.Job.Class = "" }}, blockers: list{reason.ClassNotNamed}},
 
 		{name: "a command in both", facts: set{renamed, func(f *Facts) { f.Definition.Script, f.Job.Kind = true, job.Script }}},

@@ -43,7 +43,7 @@ func Config(change func(*v21.Config)) string {
 func File(change func(*job.Config)) []job.Config {
 	j := job.Config{
 		Name: Name, Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",
-		ReconcileEvery: 600e9, Class: Class, TimeZone: "Europe/Berlin",
+		ReconcileEvery: 600e9, Class: Class, TimeZone: "Europe/Berlin", Layout: job.Layout21,
 	}
 	if change != nil {
 		change(&j)

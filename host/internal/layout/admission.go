@@ -11,6 +11,9 @@ import (
 // definition. Without file and module no server of ours can join, so joinable is false.
 func AdmissionFacts(l Definer, file *job.Config, c definition.Config, m *definition.Module, foreign bool) (f admission.Facts, joinable bool) {
 	f = admission.Facts{Foreign: foreign, OwnFile: file != nil}
+	if file != nil {
+		f.FileLayout = file.Layout
+	}
 	if c == nil {
 		return f, true
 	}
@@ -18,7 +21,7 @@ func AdmissionFacts(l Definer, file *job.Config, c definition.Config, m *definit
 	f.StandsFor = m.StandsFor(f.Job)
 	facts := c.Facts()
 	f.Definition = &admission.Definition{
-		Class: facts.Class, Type: facts.Type, Script: facts.Kind == job.Script, OnlyOurs: facts.OnlyOurs,
+		Layout: facts.Layout, Class: facts.Class, Type: facts.Type, Script: facts.Kind == job.Script, OnlyOurs: facts.OnlyOurs,
 		Monitor: facts.MonitorExecution, Strategy: facts.Strategy,
 	}
 	return f, joinable

@@ -34,23 +34,16 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	return ""
 }
 
-// Ours reports whether servers of ours have a part in a job of that layout, or may have.
-// A job of layout 3 that none of them has defined is its members' alone: verbs and reports
-// were not tried on one.
-func Ours(of string, root registry.Node) bool {
-	return Known(of) && (of != job.Layout3 || slices.Contains(root.Children, jobtree.NodeWasm))
-}
-
 // By is the spelling of a job by its own node and config alone. A tree that does not show
 // a layout of ours counts as one of layout 2.1, which refuses it.
 func By(namespace, name string, root, config registry.Node) Layout {
-	if of := Of(root, config, nil); Ours(of, root) {
+	if of := Of(root, config, nil); Known(of) {
 		return New(of, namespace, name)
 	}
 	return NewJob(namespace, name)
 }
 
-// OtherError reports that a job is its members' alone, and which layout it has. Its nodes
+// OtherError reports that this release does not speak the layout of a job. Its nodes
 // are not touched.
 type OtherError struct{ Layout string }
 
@@ -58,7 +51,7 @@ func (e *OtherError) Error() string { return reason.Of(reason.OtherLayout, e.Lay
 
 // Found is the spelling of a job that was found in the registry. No configuration names
 // its layout, so its tree decides. A tree that shows none counts as a damaged one of
-// layout 2.1. For a job that is its members' alone the error is an *OtherError.
+// layout 2.1. For a layout that this release does not speak the error is an *OtherError.
 func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
 	l := NewJob(namespace, name)
 	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})
@@ -76,7 +69,7 @@ func Found(namespace, name string, read func(paths []string) ([]registry.Node, e
 	switch of := Of(nodes[0], nodes[1], known); {
 	case of == "":
 		return l, nil
-	case !Ours(of, nodes[0]):
+	case !Known(of):
 		return nil, &OtherError{of}
 	default:
 		return New(of, namespace, name), nil

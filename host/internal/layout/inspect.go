@@ -13,7 +13,7 @@ import (
 type Form struct {
 	// Layout is "1", "2.0", "2.1" or "3"; it is empty if the nodes show none.
 	Layout string
-	// Others: servers of ours have no part in a job of that layout.
+	// Others: this release does not speak that layout.
 	Others bool
 	// Class is what members of layout 3 keep in the job's own node.
 	Class string
@@ -81,7 +81,7 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 		}
 	}
 	f.Layout = Of(root, config, known)
-	if f.Others = f.Layout != "" && !Ours(f.Layout, root); f.Layout == job.Layout3 {
+	if f.Others = f.Layout != "" && !Known(f.Layout); f.Layout == job.Layout3 {
 		f.Class = string(root.Data)
 	}
 	if f.Unheld, err = unheld(l, read); err != nil {
