@@ -36,6 +36,19 @@ func (s *seenCalls) run(_ context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK}
 }
 
+func (s *seenCalls) calls() []job.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+// kept are the rows of a pile, in the order in which they came.
+func (p *pile) kept() []trace.Row {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.rows)
+}
+
 // A run that was asked for with a parameter has it in place of the job's, and so has a retry of it,
 // which also has the instant of the first attempt. What comes next has the job's again.
 func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
@@ -65,10 +78,11 @@ func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if len(seen.all) != 3 {
-			t.Fatalf("%d runs, want 3", len(seen.all))
+		calls := seen.calls()
+		if len(calls) != 3 {
+			t.Fatalf("%d runs, want 3", len(calls))
 		}
-		first, again, plain := seen.all[0], seen.all[1], seen.all[2]
+		first, again, plain := calls[0], calls[1], calls[2]
 		if first.Config.Param != param || again.Config.Param != param || plain.Config.Param != "full" {
 			t.Errorf("guests got the parameters %q, %q and %q", first.Config.Param, again.Config.Param, plain.Config.Param)
 		}
@@ -76,7 +90,7 @@ func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 			t.Errorf("attempt %d of %s has the instant %s, and the first of %s %s", again.Attempt, again.RunID, again.Scheduled, first.RunID, first.Scheduled)
 		}
 		var kept []string
-		for _, r := range rows.rows {
+		for _, r := range rows.kept() {
 			if r.Run == asked.Run && r.Instant == first.Scheduled.UnixMilli() {
 				kept = append(kept, string(r.State)+" "+r.Param)
 			}
@@ -168,7 +182,7 @@ func TestParametersAreNotMerged(t *testing.T) {
 		close(goOn)
 		time.Sleep(time.Minute)
 		var params []string
-		for _, r := range rows.rows {
+		for _, r := range rows.kept() {
 			params = append(params, r.Param)
 		}
 		if diff := cmp.Diff([]string{"runs", "waits"}, params); diff != "" {
