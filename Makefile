@@ -16,6 +16,7 @@ SEED          ?= 0
 SCENARIO      ?= .
 VERSION       ?= 2.1.5
 STORY         ?= .
+RECORD        ?= .
 # Where the API of `make run` is.
 LISTEN        ?= 127.0.0.1:8680
 # The commit whose program `make upgrade` runs beside that of today: the release before.
@@ -35,7 +36,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.m
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race fuzz-api sim sim-servers sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop record race fuzz-api sim sim-servers sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -87,6 +88,9 @@ interop: build ## run members of ElasticJob 2.1.5, or 3.0.4, beside servers, and
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
 	$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
 	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),|Requests))$$/^all$$/($(SCENARIO))' -count=1 -parallel=6 -timeout=20m -v -args -interop -version=$(VERSION)
+
+record: ## play members of ElasticJob 1.1.1 and 2.0.5, and compare what they write with what is kept: RECORD=ej20/pause KEEP=1
+	$(GO) test ./test/record -run '^Test(Answers|Record)$$/$(subst /,$$/,$(RECORD))' -count=1 -parallel=4 -timeout=1h -v -args -record $(if $(KEEP),-keep)
 
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector

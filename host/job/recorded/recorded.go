@@ -19,6 +19,9 @@ import (
 const (
 	vectors    = "WASMJOBD_VECTORS"
 	recordings = "WASMJOBD_GOLDEN"
+
+	// earlier has what no variable names elsewhere: it is made here.
+	earlier = "host/job/recorded/testdata/earlier"
 )
 
 // kept is where the repository has what these variables may name elsewhere.
@@ -63,7 +66,12 @@ func Golden(t testing.TB, file string) []byte {
 // Scenarios are the names of the recordings in a folder: "ej2".
 func Scenarios(t testing.TB, folder string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir(t, recordings) + "/" + folder)
+	return names(t, dir(t, recordings)+"/"+folder)
+}
+
+func names(t testing.TB, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,101 @@
+package recorded
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// Flow is a part of what members of an earlier release wrote.
+type Flow struct {
+	Name   string
+	Writes []Write
+}
+
+// Write is a write in ZooKeeper's order. The operator's are by "tool", all others by
+// members.
+type Write struct {
+	By, Op, Path string
+	Data         string
+	Ephemeral    bool
+	Ops          []Write  // of a "multi"
+	Removes      []string // by a "closeSession"
+}
+
+// Each are the writes of a flow one by one, without those that a transaction only
+// checks. What the end of a session removes is deleted by whose session it was.
+func (f Flow) Each() []Write {
+	var all []Write
+	for _, w := range f.Writes {
+		switch {
+		case w.Op == "multi":
+			for _, op := range w.Ops {
+				op.By = w.By
+				all = append(all, op)
+			}
+		case len(w.Removes) > 0:
+			for _, p := range w.Removes {
+				all = append(all, Write{By: w.By, Op: "delete", Path: p})
+			}
+		case w.Path != "":
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// EarlierFlows are those of a recording of an earlier release: "ej1/basic.json".
+func EarlierFlows(t testing.TB, file string) []Flow {
+	t.Helper()
+	var r struct{ Flows []Flow }
+	if err := json.Unmarshal(Earlier(t, file), &r); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if len(r.Flows) == 0 {
+		t.Fatalf("%s has no flows", file)
+	}
+	return r.Flows
+}
+
+// Earlier reads a file of what earlier releases wrote or answered, which package record
+// of the folder test has made.
+func Earlier(t testing.TB, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(Root(t) + "/" + earlier + "/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// EarlierTree is the tree of a recording at a moment: the data of nodes by path.
+func EarlierTree(t testing.TB, file, moment string) map[string]string {
+	t.Helper()
+	var r struct {
+		Moments []struct {
+			Name string
+			Tree []struct{ Path, Data string }
+		}
+	}
+	if err := json.Unmarshal(Earlier(t, file), &r); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	for _, m := range r.Moments {
+		if m.Name != moment {
+			continue
+		}
+		all := map[string]string{}
+		for _, n := range m.Tree {
+			all[n.Path] = n.Data
+		}
+		return all
+	}
+	t.Fatalf("%s has no moment %q", file, moment)
+	return nil
+}
+
+// EarlierScenarios are the names of the recordings in a folder: "ej1".
+func EarlierScenarios(t testing.TB, folder string) []string {
+	t.Helper()
+	return names(t, Root(t)+"/"+earlier+"/"+folder)
+}

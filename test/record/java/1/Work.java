@@ -1,0 +1,38 @@
+package recorder;
+
+import com.dangdang.ddframe.job.api.JobExecutionMultipleShardingContext;
+import com.dangdang.ddframe.job.plugin.job.type.simple.AbstractSimpleElasticJob;
+
+/** Work is the job. It tells what it was called with, and when it is over. */
+public final class Work extends AbstractSimpleElasticJob {
+
+    private static long milliseconds;
+
+    private static int batches;
+
+    static void configure(final Settings s) {
+        milliseconds = s.number("sleep", 0);
+        batches = s.number("batches", 1);
+    }
+
+    @Override
+    public void process(final JobExecutionMultipleShardingContext context) {
+        begin("run", context);
+        end("end", context);
+    }
+
+    static void begin(final String word, final JobExecutionMultipleShardingContext c) {
+        Told.line(word, "items", c.getShardingItems(), "params", c.getShardingItemParameters(), "offsets", c.getOffsets(),
+            "total", c.getShardingTotalCount(), "jobParam", c.getJobParameter(), "monitor", c.isMonitorExecution(), "fetch", c.getFetchDataCount());
+        Told.sleep(milliseconds);
+    }
+
+    static void end(final String word, final JobExecutionMultipleShardingContext c) {
+        Told.line(word, "items", c.getShardingItems());
+    }
+
+    /** How often there is something to fetch in a run. */
+    static int batches() {
+        return batches;
+    }
+}

@@ -1,0 +1,34 @@
+package recorder;
+
+import com.dangdang.ddframe.job.api.ShardingContext;
+import com.dangdang.ddframe.job.api.simple.SimpleJob;
+
+/** Work is the job. It tells what it was called with, and when it is over. */
+public final class Work implements SimpleJob {
+
+    private static long milliseconds;
+
+    private static int batches;
+
+    static void configure(final Settings s) {
+        milliseconds = s.number("sleep", 0);
+        batches = s.number("batches", 1);
+    }
+
+    @Override
+    public void execute(final ShardingContext context) {
+        begin("run", context);
+        Told.line("end", "items", new int[] {context.getShardingItem()});
+    }
+
+    static void begin(final String word, final ShardingContext c) {
+        Told.line(word, "items", new int[] {c.getShardingItem()}, "param", c.getShardingParameter(), "total", c.getShardingTotalCount(),
+            "jobParam", c.getJobParameter(), "task", c.getTaskId());
+        Told.sleep(milliseconds);
+    }
+
+    /** How often there is something to fetch in a run. */
+    static int batches() {
+        return batches;
+    }
+}

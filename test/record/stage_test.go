@@ -1,0 +1,249 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+const (
+	patience  = 2 * time.Minute
+	lookEvery = 100 * time.Millisecond
+	// calm is how long nothing is written when something is over. Runs of the usual
+	// members are shorter.
+	calm = 1500 * time.Millisecond
+	job  = "job"
+)
+
+// stage is a scenario that is being played.
+type stage struct {
+	t         *testing.T
+	classpath string
+	release   string
+	server    *zktest.Server
+	namespace string
+	began     time.Time
+	period    time.Duration // from one instant to the next
+
+	ask       io.Writer // the operator's input
+	processes []*process
+	sessions  map[int64]string // whose a session is
+	flows     []span
+	moments   []glance
+	notes     []string
+}
+
+// span is a part of the log, by its first and last entries.
+type span struct {
+	name     string
+	from, to int64
+}
+
+// glance is a moment at which the tree is kept.
+type glance struct {
+	name string
+	zxid int64
+	at   time.Time
+}
+
+func newStage(t *testing.T, classpath, release string) *stage {
+	t.Helper()
+	s := &stage{
+		t: t, classpath: classpath, release: release, server: zktest.Start(t, zktest.Debian(t), zktest.Options{}),
+		namespace: "ns", began: time.Now(), period: 10 * time.Second, sessions: map[int64]string{},
+	}
+	s.processes = append(s.processes, s.launch("tool", "recorder.Operator", "zk="+s.server.Address()))
+	return s
+}
+
+// log is what was written since the stage was there, without its own namespace's root.
+func (s *stage) log() []zktest.Transaction { return s.server.Log() }
+
+func (s *stage) zxid() int64 {
+	log := s.log()
+	if len(log) == 0 {
+		return 0
+	}
+	return log[len(log)-1].Zxid
+}
+
+// until looks again and again until it is so.
+func (s *stage) until(what string, so func() bool) {
+	s.t.Helper()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	late := time.After(patience)
+	for !so() {
+		select {
+		case <-look.C:
+		case <-late:
+			s.t.Fatalf("waited in vain for %s; there is:\n%s", what, strings.Join(paths(s.tree(s.zxid())), "\n"))
+		}
+	}
+}
+
+// pass lets time pass.
+func (s *stage) pass(d time.Duration) { <-time.After(d) }
+
+// quiet waits until nothing was written for that long.
+func (s *stage) quiet(d time.Duration) {
+	s.t.Helper()
+	last, since := s.zxid(), time.Now()
+	s.until("quiet", func() bool {
+		if z := s.zxid(); z != last {
+			last, since = z, time.Now()
+		}
+		return time.Since(since) >= d
+	})
+}
+
+// early waits until an instant has just passed and what it began is over.
+func (s *stage) early() {
+	s.t.Helper()
+	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)))
+	s.quiet(calm)
+}
+
+// tick lets an instant come, and what it begins end.
+func (s *stage) tick() {
+	s.t.Helper()
+	s.begun()
+	s.quiet(calm)
+}
+
+// begun lets an instant come and waits until something was written for it.
+func (s *stage) begun() {
+	s.t.Helper()
+	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)))
+	before := s.zxid()
+	s.until("an instant's writes", func() bool { return s.zxid() > before || s.said() })
+}
+
+// said tells whether a member has said something in the last second, as those do that
+// write nothing in a run.
+func (s *stage) said() bool {
+	for _, p := range s.processes {
+		p.mu.Lock()
+		n := len(p.lines)
+		recent := n > 0 && time.Now().UnixMilli()-int64(p.lines[n-1]["t"].(float64)) < 1000
+		p.mu.Unlock()
+		if recent {
+			return true
+		}
+	}
+	return false
+}
+
+// flow is a part of the scenario that has a name.
+func (s *stage) flow(name string, do func()) {
+	s.t.Helper()
+	before, from := int64(0), s.zxid()+1
+	if n := len(s.flows); n > 0 {
+		before = s.flows[n-1].to
+	}
+	if before+1 < from {
+		s.flows = append(s.flows, span{"meanwhile", before + 1, from - 1})
+	}
+	do()
+	s.flows = append(s.flows, span{name, from, s.zxid()})
+}
+
+// moment keeps the tree as it is now.
+func (s *stage) moment(name string) {
+	s.moments = append(s.moments, glance{name, s.zxid(), time.Now()})
+}
+
+// start begins a member, and waits until it has joined. The sessions that begin meanwhile
+// are its own.
+func (s *stage) start(name, ip string, settings ...string) *process {
+	s.t.Helper()
+	before := s.zxid()
+	usual := []string{
+		"zk=" + s.server.Address(), "namespace=" + s.namespace, "ip=" + ip, "job=" + job, "total=4", "params=0=a,1=b,2=c,3=d", "parameter=p", "sleep=500",
+		fmt.Sprintf("cron=0/%d * * * * ?", int(s.period.Seconds())),
+	}
+	p := s.launch(name, "recorder.Member", append(usual, settings...)...)
+	s.processes = append(s.processes, p)
+	s.until(name+" to join", func() bool { return p.count("joined") > 0 })
+	for _, x := range s.log() {
+		if x.Zxid > before && x.Changes[0].Kind == zktest.SessionBegun {
+			s.sessions[x.Session] = name
+		}
+	}
+	return p
+}
+
+// first is a member that has just started, in a flow of its own.
+func (s *stage) first(name, ip string, settings ...string) (p *process) {
+	s.t.Helper()
+	s.flow("start of "+name, func() {
+		p = s.start(name, ip, settings...)
+		s.quiet(calm / 2)
+	})
+	return p
+}
+
+// two are two members that idle until the next instant.
+func (s *stage) two(settings ...string) (m1, m2 *process) {
+	s.t.Helper()
+	s.early()
+	return s.first("m1", "10.0.0.1", settings...), s.first("m2", "10.0.0.2", settings...)
+}
+
+// operate has the operator do something.
+func (s *stage) operate(words ...string) {
+	s.t.Helper()
+	tool := s.processes[0]
+	before := tool.count("done failed")
+	if _, err := io.WriteString(s.ask, s.namespace+" "+job+" "+strings.Join(words, " ")+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.until("the operator", func() bool { return tool.count("done failed") > before })
+}
+
+// running waits until so many items are marked as running.
+func (s *stage) running(n int) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("%d items that run", n), func() bool {
+		found := 0
+		for _, p := range paths(s.tree(s.zxid())) {
+			if strings.HasPrefix(p, s.at("execution/")) && strings.HasSuffix(p, "/running") {
+				found++
+			}
+		}
+		return found == n
+	})
+}
+
+// there waits until a node exists, or exists no more.
+func (s *stage) there(name string, want bool) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("%s: %v", name, want), func() bool { _, ok := s.tree(s.zxid())[s.at(name)]; return ok == want })
+}
+
+func (s *stage) at(name string) string { return "/" + s.namespace + "/" + job + "/" + name }
+
+// kill ends a member as kill -9 does.
+func (s *stage) kill(p *process) {
+	s.t.Helper()
+	p.signal(s.t, syscall.SIGKILL)
+	<-p.ended
+}
+
+// stop ends a member as a service manager does, unless it has ended by itself.
+func (s *stage) stop(p *process) {
+	s.t.Helper()
+	select {
+	case <-p.ended:
+		s.notes = append(s.notes, p.name+" had ended by itself before its SIGTERM")
+		return
+	default:
+	}
+	p.signal(s.t, syscall.SIGTERM)
+	<-p.ended
+}
