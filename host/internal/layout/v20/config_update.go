@@ -1,0 +1,29 @@
+package v20
+
+import "fmt"
+
+// UpdateConfig changes raw, the text of a configuration, to the values of c. Only values
+// that differ are written anew; everything else stays as it is, byte for byte: order,
+// spelling, unknown keys. A missing key is added at the end, unless its absence means
+// the same. Without a difference the result is raw itself. UpdateConfig refuses what
+// DecodeConfig or EncodeConfig refuse.
+func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
+	old, there, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil {
+		return EncodeConfig(*c)
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("update configuration of job %.200q: %w", c.JobName, err)
+	}
+	want := *c
+	if want.JobType == Script {
+		want.JobClass = scriptClass
+		if old.JobType == Script {
+			old.JobClass = scriptClass // whatever is written there
+		}
+	}
+	return want.bounded(there.Update(raw, want.object()))
+}
