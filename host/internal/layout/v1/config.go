@@ -1,0 +1,219 @@
+package v1
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxValue is the largest text of a key, in bytes; no node of ZooKeeper holds more.
+	MaxValue = 1 << 20
+
+	scriptClass = "com.dangdang.ddframe.job.plugin.job.type.integrated.ScriptElasticJob"
+)
+
+// JobType is what kind of class a member would call.
+type JobType string
+
+// The kinds of jobs in layout 1.
+const (
+	Simple   JobType = "SIMPLE"
+	Dataflow JobType = "DATA_FLOW"
+	Script   JobType = "SCRIPT"
+)
+
+// Config is the configuration of a job as ElasticJob 1.1 keeps it, with the types of Java.
+type Config struct {
+	JobType                  JobType
+	JobClass                 string // always the same for a script
+	ShardingTotalCount       int32
+	ShardingItemParameters   string
+	JobParameter             string
+	Cron                     string
+	MonitorExecution         bool
+	MaxTimeDiffSeconds       int32 // negative: no check
+	Failover                 bool
+	Misfire                  bool
+	JobShardingStrategyClass string
+	Description              string
+	MonitorPort              int32 // negative: none
+
+	// Of a dataflow.
+	ProcessCountIntervalSeconds      int32
+	ConcurrentDataProcessThreadCount int32
+	FetchDataCount                   int32
+	StreamingProcess                 bool
+
+	ScriptCommandLine string // of a script
+}
+
+// Entry is the node of a key with its text.
+type Entry struct{ Key, Text string }
+
+// Default has what ElasticJob's builder gives to settings that nobody names; type, class,
+// cron and total are still missing.
+func Default() Config {
+	return Config{
+		MonitorExecution: true, MaxTimeDiffSeconds: -1, Misfire: true, MonitorPort: -1,
+		ProcessCountIntervalSeconds: 300, ConcurrentDataProcessThreadCount: 1, FetchDataCount: 1,
+	}
+}
+
+// key is a key with a pointer to its value: a *string, *int32, *bool or *JobType.
+type key struct {
+	name  string
+	value any
+	of    JobType // the one type that has it; "": all have
+}
+
+// keys are all of them, in the order in which a member writes them.
+func (c *Config) keys() []key {
+	return []key{
+		{"jobType", &c.JobType, ""},
+		{"jobClass", &c.JobClass, ""},
+		{"shardingTotalCount", &c.ShardingTotalCount, ""},
+		{"shardingItemParameters", &c.ShardingItemParameters, ""},
+		{"jobParameter", &c.JobParameter, ""},
+		{"cron", &c.Cron, ""},
+		{"monitorExecution", &c.MonitorExecution, ""},
+		{"maxTimeDiffSeconds", &c.MaxTimeDiffSeconds, ""},
+		{"failover", &c.Failover, ""},
+		{"misfire", &c.Misfire, ""},
+		{"jobShardingStrategyClass", &c.JobShardingStrategyClass, ""},
+		{"description", &c.Description, ""},
+		{"monitorPort", &c.MonitorPort, ""},
+		{"processCountIntervalSeconds", &c.ProcessCountIntervalSeconds, Dataflow},
+		{"concurrentDataProcessThreadCount", &c.ConcurrentDataProcessThreadCount, Dataflow},
+		{"fetchDataCount", &c.FetchDataCount, Dataflow},
+		{"streamingProcess", &c.StreamingProcess, Dataflow},
+		{"scriptCommandLine", &c.ScriptCommandLine, Script},
+	}
+}
+
+// check refuses what no member runs.
+func (c *Config) check() error {
+	switch {
+	case c.Cron == "":
+		return errors.New("cron is empty")
+	case c.ShardingTotalCount < 1:
+		return fmt.Errorf("shardingTotalCount is %d, less than 1", c.ShardingTotalCount)
+	case c.JobType != Simple && c.JobType != Dataflow && c.JobType != Script:
+		return fmt.Errorf("jobType %.100q is none of %s, %s, %s", c.JobType, Simple, Dataflow, Script)
+	case c.JobClass == "":
+		return errors.New("jobClass is empty")
+	}
+	for _, k := range c.keys() {
+		if n := len(text(k.value)); n > MaxValue {
+			return fmt.Errorf("%s has %d bytes, more than %d", k.name, n, MaxValue)
+		}
+	}
+	return nil
+}
+
+// Encode is what a member writes for a new job, to the byte and in its order. It refuses
+// what Decode refuses.
+func Encode(c Config) ([]Entry, error) {
+	if c.JobType == Script {
+		c.JobClass = scriptClass
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	var all []Entry
+	for _, k := range c.keys() {
+		if k.of == "" || k.of == c.JobType {
+			all = append(all, Entry{k.name, text(k.value)})
+		}
+	}
+	return all, nil
+}
+
+// Decode reads the nodes of the keys. read returns the text of a key, and whether its node
+// is there. A missing key that has no default, and a text that ElasticJob does not write
+// for its key, are refused.
+func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
+	c := Default()
+	c.Misfire = false // which is what a member reads of a missing node
+	for _, k := range c.keys() {
+		data, ok := read(k.name)
+		if !ok || k.of != "" && k.of != c.JobType {
+			continue
+		}
+		if len(data) > MaxValue {
+			return nil, fmt.Errorf("read configuration: %s has %d bytes, more than %d", k.name, len(data), MaxValue)
+		}
+		if err := set(k.value, data); err != nil {
+			return nil, fmt.Errorf("read configuration: %s %w", k.name, err)
+		}
+	}
+	if c.JobType == Script {
+		c.JobClass = scriptClass
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return &c, nil
+}
+
+// Update is what has to be written so that the keys, which are old, become c: those that
+// are missing or differ, in their order. A text that means the same stays.
+func Update(read func(key string) (text string, ok bool), c Config) ([]Entry, error) {
+	want, err := Encode(c)
+	if err != nil {
+		return nil, err
+	}
+	old, err := Decode(read)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, k := range old.keys() {
+		values[k.name] = text(k.value)
+	}
+	var changed []Entry
+	for _, e := range want {
+		if _, there := read(e.Key); !there || values[e.Key] != e.Text {
+			changed = append(changed, e)
+		}
+	}
+	return changed, nil
+}
+
+func text(value any) string {
+	switch v := value.(type) {
+	case *string:
+		return *v
+	case *JobType:
+		return string(*v)
+	case *int32:
+		return strconv.FormatInt(int64(*v), 10)
+	case *bool:
+		return strconv.FormatBool(*v)
+	}
+	return ""
+}
+
+// set reads a value as strictly as a member does, and booleans more so: a member takes
+// each text that is not true for false.
+func set(value any, data string) error {
+	switch v := value.(type) {
+	case *string:
+		*v = data
+	case *JobType:
+		*v = JobType(data)
+	case *int32:
+		n, err := strconv.ParseInt(data, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%.50q: expected a number of 32 bits", data)
+		}
+		*v = int32(n)
+	case *bool:
+		if !strings.EqualFold(data, "true") && !strings.EqualFold(data, "false") {
+			return fmt.Errorf("%.50q: expected true or false", data)
+		}
+		*v = strings.EqualFold(data, "true")
+	}
+	return nil
+}
