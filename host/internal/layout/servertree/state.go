@@ -1,0 +1,114 @@
+package servertree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// MaxServers bounds how many servers of a job are read.
+const MaxServers = 1000
+
+// Job is what a tree says of the members of a job.
+type Job struct {
+	Leader  string // its address; "": there is none
+	Servers []Member
+	// Fault is the first value that members of ElasticJob do not write, with its path.
+	Fault error
+}
+
+// Member is a server that is a member of a job, or was.
+type Member struct {
+	IP     string
+	Status string // "": no session of it is there
+	Items  []int
+
+	Disabled, Paused, Shutdown bool
+}
+
+// String is the member in a few words.
+func (m Member) String() string {
+	words := []string{m.IP, m.Status}
+	if m.Status == "" {
+		words[1] = "gone"
+	}
+	for _, flag := range []struct {
+		is   bool
+		word string
+	}{{m.Disabled, "disabled"}, {m.Paused, "paused"}, {m.Shutdown, "shut down"}} {
+		if flag.is {
+			words = append(words, flag.word)
+		}
+	}
+	if len(m.Items) > 0 {
+		words = append(words, "items "+FormatItems(m.Items))
+	}
+	return strings.Join(words, ", ")
+}
+
+// Read reads the members of the job whose own node is at root.
+func Read(root string, read func(path string) (registry.Node, error)) (Job, error) {
+	r := &reader{root: root, read: read}
+	servers := r.node(Servers)
+	j := Job{Leader: r.value(Host, "")}
+	if n := len(servers.Children); n > MaxServers {
+		r.fault(Servers, fmt.Errorf("%d servers, more than %d", n, MaxServers))
+		servers.Children = nil
+	}
+	for _, ip := range slices.Sorted(slices.Values(servers.Children)) {
+		j.Servers = append(j.Servers, r.member(ip))
+	}
+	j.Fault = r.faulty
+	return j, r.err
+}
+
+// reader reads nodes below root. After an error it reads none.
+type reader struct {
+	root   string
+	read   func(path string) (registry.Node, error)
+	err    error
+	faulty error // the first value that is none of ElasticJob's
+}
+
+func (r *reader) node(path string) (n registry.Node) {
+	if r.err == nil {
+		n, r.err = r.read(r.root + "/" + path)
+	}
+	return n
+}
+
+func (r *reader) fault(path string, err error) {
+	if r.faulty == nil && err != nil {
+		r.faulty = fmt.Errorf("%s/%s: %w", r.root, path, err)
+	}
+}
+
+// value is that of a node; "" if it is missing, or none of ElasticJob's.
+func (r *reader) value(name, ip string) string {
+	path := strings.Replace(name, placeServer, ip, 1)
+	n := r.node(path)
+	if !n.Exists {
+		return ""
+	}
+	row, _, _ := NodeOf(path)
+	if err := row.Check(string(n.Data)); err != nil {
+		r.fault(path, err)
+		return ""
+	}
+	return string(n.Data)
+}
+
+func (r *reader) member(ip string) Member {
+	n := r.node(strings.Replace(Server, placeServer, ip, 1))
+	has := func(name string) bool { return slices.Contains(n.Children, name[strings.LastIndexByte(name, '/')+1:]) }
+	m := Member{IP: ip, Disabled: has(Disabled), Paused: has(Paused) || has(Stopped), Shutdown: has(Shutdown)}
+	if has(Status) {
+		m.Status = r.value(Status, ip)
+	}
+	if has(Sharding) {
+		m.Items, _ = ParseItems(r.value(Sharding, ip)) // value has checked it
+	}
+	return m
+}
