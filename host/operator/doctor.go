@@ -124,6 +124,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 	file := fileOf(as, name)
 	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.HasModule, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
+	c.noteOlder(form)
 	switch {
 	case v.Config == nil && v.ConfigFault == "" && !form.Used:
 		if file == nil {
@@ -223,10 +224,32 @@ func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
 	for _, id := range v.Ghosts {
 		all = append(all, CheckedMember{ID: id, Kind: Ghost})
 	}
-	for _, ip := range form.Online {
-		all = append(all, CheckedMember{ID: job.InstanceID(ip), Kind: Java})
+	for _, m := range form.Older {
+		if m.Status != "" {
+			all = append(all, CheckedMember{ID: job.InstanceID(m.IP), Kind: Java, Disabled: m.Disabled})
+		}
 	}
 	return all
+}
+
+// noteOlder notes what a job of layout 1 or 2.0 is, and how its servers are.
+func (c *Checkup) noteOlder(form layout.Form) {
+	if form.Older == nil && form.Unreadable == nil {
+		return
+	}
+	if c.Type = form.Type; form.Leader != "" {
+		c.Leader = form.Leader
+	}
+	if form.Unreadable != nil {
+		c.breaks(reason.Of(reason.NodeUnreadable, form.Unreadable.Error()))
+	}
+	servers := make([]string, len(form.Older))
+	for k, m := range form.Older {
+		servers[k] = m.String()
+	}
+	if len(servers) > 0 {
+		c.Notes = append(c.Notes, reason.Of(reason.OlderServers, strings.Join(servers, "; ")))
+	}
 }
 
 // noteLatch notes what keeps a job with members from electing a leader: who holds the

@@ -2,6 +2,9 @@ package operator
 
 import (
 	"encoding/json"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,8 +89,11 @@ func TestCheckups(t *testing.T) {
 			name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\nmisfire: true\nmonitorExecution: true\nreconcileIntervalMinutes: 10\nshardingTotalCount: 2\n", jobs: fits,
 			breaks: []string{`a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`},
 		},
-		{name: "layout 2.0", jobs: fits, nodes: []extra{{javatest.Node("servers", "10.0.0.1", "status"), "READY"}}, breaks: []string{"a job of layout 2.0"}},
-		{name: "layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}}, breaks: []string{"a job of layout 1"}},
+		{name: "layout 2.0", jobs: fits, nodes: []extra{{javatest.Node("servers", "10.0.0.1", "status"), "READY"}}, breaks: []string{"a job of layout 2.0"}, notes: []string{"its servers: 10.0.0.1, READY"}},
+		{
+			name: "layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}},
+			breaks: []string{javatest.Node("config") + ": read configuration: shardingTotalCount is 0", "a job of layout 1"}, notes: []string{"its servers: 10.0.0.1, gone"},
+		},
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
 			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
@@ -216,6 +222,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 	recordings := []string{
 		"ej2/basic", "ej2/disable", "ej2/failover_one_ip", "ej2/misfire", "ej2/once", "ej2/shutdown", "ej2/totals", "ej2/trigger",
 		"ej3/basic", "ej3/failover", "ej3/oneoff", "ej3/trigger",
+		"ej1/basic", "ej1/failover", "ej1/pause", "ej1/disable", "ej1/sequence", "ej20/basic", "ej20/pause", "ej20/disable", "ej20/totals",
 	}
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
 	r, err := zk.New(zk.Options{Servers: []string{service.Address()}})
@@ -251,6 +258,8 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 		switch {
 		case file == "ej3/failover": // the member was killed in the run, and nobody was there to take it
 			wantLines(t, file, got.Breaks, []string{": no session holds it, so members of ElasticJob think"})
+		case strings.HasPrefix(file, "ej1/"), strings.HasPrefix(file, "ej20/"):
+			checkOlder(t, file, &got)
 		case file == "ej2/once":
 			wantLines(t, file, got.Notes, []string{"runs once for all"})
 		default:
@@ -258,6 +267,52 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 			wantLines(t, file, got.Needs, []string{"class = \"peer."})
 		}
 	}
+}
+
+// checkOlder checks what is said of a job of layout 1 or 2.0.
+func checkOlder(t *testing.T, file string, got *Checkup) {
+	t.Helper()
+	folder, scenario, _ := strings.Cut(file, "/")
+	layout := map[string]string{"ej1": "1", "ej20": "2.0"}[folder]
+	class, kind := "recorder.Work", "SIMPLE"
+	if scenario == "sequence" {
+		class, kind = "recorder.Sequence", "DATA_FLOW"
+	}
+	if got.Layout != layout || got.Class != class || got.Type != kind {
+		t.Errorf("%s: layout %q, class %q, type %q", file, got.Layout, got.Class, got.Type)
+	}
+	wantLines(t, file, got.Breaks, []string{"a job of layout " + layout})
+	servers := map[string]string{
+		"ej1/basic": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, items 2,3",
+		"ej1/pause": "10.0.0.1, READY, items 0,1,2,3; 10.0.0.2, READY, paused", "ej20/pause": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, paused, items 2,3",
+		"ej1/failover": "10.0.0.1, READY, items 0,3; 10.0.0.2, gone",
+	}[file]
+	wantLines(t, file, got.Notes, []string{"its servers: " + servers})
+}
+
+// A value of an older job that cannot be read is named, and the rest of it is told.
+func TestCheckupOfAnOlderJobWithAFault(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	tree := recorded.EarlierTree(t, "ej1/shutdown.json", "without members")
+	paths := map[string]string{} // by their last names
+	for _, p := range slices.Sorted(maps.Keys(tree)) {
+		at := strings.Replace(p, "/ns", "/jobs", 1)
+		put(t, o, registry.Create, at, tree[p])
+		paths[path.Base(at)] = at
+	}
+	breaks := func() []reason.Reason {
+		all, err := o.Checkups(t.Context(), host.Options{}, "job")
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d jobs, %v", len(all), err)
+		}
+		wantLines(t, "servers", all[0].Notes, []string{"its servers: 10.0.0.1, gone"})
+		return all[0].Breaks
+	}
+	put(t, o, registry.Set, paths["shardingTotalCount"], "two")
+	wantLines(t, "a total", breaks(), []string{paths["config"] + ": read configuration: shardingTotalCount \"two\": expected a number", "a job of layout 1"})
+	put(t, o, registry.Set, paths["sharding"], "0,x")
+	wantLines(t, "items", breaks(), []string{paths["sharding"] + ": \"x\" is no item", "a job of layout 1"})
 }
 
 // A job that another user owns does not hide the others.
@@ -299,16 +354,23 @@ func writeRecorded(t *testing.T, o *Operator, file string) (namespace string, ma
 			}
 		}
 	}
-	if err := json.Unmarshal(recorded.Golden(t, file+".json"), &r); err != nil {
+	text := recorded.Golden
+	if strings.HasPrefix(file, "ej1/") || strings.HasPrefix(file, "ej20/") {
+		text = recorded.Earlier
+	}
+	if err := json.Unmarshal(text(t, file+".json"), &r); err != nil {
 		t.Fatal(err)
 	}
 	m := r.Moments[len(r.Moments)/2]
-	for _, n := range m.Tree {
+	namespace = strings.ReplaceAll(file, "/", "_")
+	for k, n := range m.Tree {
+		n.Path = strings.Replace(n.Path, r.Namespace, namespace, 1)
+		m.Tree[k].Path = n.Path
 		kind := registry.Create
 		if n.Ephemeral {
 			kind = registry.CreateEphemeral
 		}
-		if names := strings.Split(n.Path, "/"); names[len(names)-2] == "instances" {
+		if names := strings.Split(n.Path, "/"); names[len(names)-2] == "instances" || names[len(names)-1] == "status" {
 			live++
 		}
 		put(t, o, kind, n.Path, n.Data)
@@ -317,5 +379,5 @@ func writeRecorded(t *testing.T, o *Operator, file string) (namespace string, ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Namespace, last.Revision, live
+	return namespace, last.Revision, live
 }

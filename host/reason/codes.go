@@ -185,6 +185,7 @@ const (
 	NotInRegistry         Code = "not_in_registry"
 	NotInConfiguration    Code = "not_in_configuration"
 	OtherLayout           Code = "other_layout"
+	OlderServers          Code = "older_servers"
 	NoConfig              Code = "no_config"
 	InvalidHere           Code = "invalid_here"
 	LatchUnheld           Code = "latch_unheld"

@@ -15,11 +15,14 @@ type Form struct {
 	Layout string
 	// Others: this release does not speak that layout.
 	Others bool
-	// Class is what members of layout 3 keep in the job's own node.
-	Class string
-	// Online are the addresses of members in layouts 1 and 2.0, where members have no
-	// other id.
-	Online []string
+	// Class is what members run in layouts 1, 2.0 and 3, and Type what the first two call
+	// the kind of it.
+	Class, Type string
+	// Leader and Older are the members in layouts 1 and 2.0, whose only id is an address.
+	// Unreadable is a value of theirs that cannot be read.
+	Leader     job.InstanceID
+	Older      []OlderMember
+	Unreadable error
 	// Used is set if a node exists in which members register, whoever they are.
 	Used bool
 	// Guarantee is set if members of ElasticJob have waited for each other, for a
@@ -36,11 +39,7 @@ type Form struct {
 	Newest int64
 }
 
-const (
-	oldStatus = "status" // of a server, in layouts 1 and 2.0
-
-	maxUnheld = 10 // places of one latch
-)
+const maxUnheld = 10 // places of one latch
 
 // Inspected lists the nodes that Form and a view of a job are made of, as Watched does.
 // It leaves out nodes whose names other programs choose.
@@ -76,13 +75,15 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 			return Form{}, err
 		}
 		known = append(known, s)
-		if slices.Contains(s.Children, oldStatus) {
-			f.Online = append(f.Online, ip)
-		}
 	}
 	f.Layout = Of(root, config, known)
 	if f.Others = f.Layout != "" && !Known(f.Layout); f.Layout == job.Layout3 {
 		f.Class = string(root.Data)
+	}
+	if f.Layout == layout1 || f.Layout == layout20 {
+		if err := f.older(l, config, read); err != nil {
+			return Form{}, err
+		}
 	}
 	if f.Unheld, err = unheld(l, read); err != nil {
 		return f, err
