@@ -43,7 +43,7 @@ const (
 	Started     = "guarantee/started/{i}"
 	Ended       = "guarantee/completed/{i}"
 	Clock       = "systemTime/current{digits}"
-	Contender   = "{latch}" // in the queue of a latch
+	Contender   = "{latch}/_c_{uuid}-latch-{digits}" // in the queue of a latch
 	placeServer = "{ip}"
 	placeItem   = "{i}"
 	placeKey    = "{key}"
@@ -78,7 +78,7 @@ var Nodes = []Node{
 	{Config, false, Text, "", "a member at its start; a console", "removal of the job"},
 	{ConfigKey, false, Text, "1", "a member at its start, if it is missing or the member overwrites; a console", "removal of the job"},
 	{HostName, false, Text, "", "a member at its start", "a console removes the server"},
-	{Status, true, State, "", "a member: READY from its start, RUNNING in a round", "the session; a shutdown; a reconnect, which makes it anew"},
+	{Status, true, State, "", "a member: READY from its start, RUNNING in a round if execution is monitored", "the session; the member, when a console shuts it down or its session is another"},
 	{Sharding, false, Items, "", "the leader", "the next assignment, which deletes all of them first"},
 	{Disabled, false, Empty, "", "a console; a member that overwrites and is configured so", "a console; such a member"},
 	{Paused, false, Empty, "", "a console", "a console; the member's next start"},
@@ -87,27 +87,27 @@ var Nodes = []Node{
 	{Trigger, false, Empty, "", "a console", "the member, before it runs"},
 	{Successes, false, Number, "1", "a member with a dataflow, each processCountIntervalSeconds", "a console removes the server"},
 	{Failures, false, Number, "1", "as the one before", "a console removes the server"},
-	{Item, false, Empty, "", "who first runs the item; the leader when the total has grown", "the leader, when the total has shrunk"},
+	{Item, false, Empty, "", "who first runs the item; the leader when the total has grown", "the leader, when the total has shrunk; each member, when monitoring is switched off"},
 	{Running, true, Empty, "", "who runs the item, if execution is monitored", "the same, at the end; the session"},
 	{Completed, false, Empty, "", "who has run the item, if execution is monitored", "the leader, before the next round"},
 	{Failover, true, Addr, "", "the taker", "the taker, at the end; its session"},
 	{Misfire, false, Empty, "", "the item's owner, when a round outlasts an instant", "the same, before the round that makes up for it"},
-	{LastBegin, false, Millis, "", "who runs the item", "the item goes"},
+	{LastBegin, false, Millis, "", "who runs the item, as all below it if execution is monitored", "the item goes"},
 	{LastEnd, false, Millis, "", "who has run the item", "the item goes"},
 	{NextFire, false, Millis, "", "who runs the item", "the item goes"},
-	{Offset, false, Text, "1", "the job's code, through its member", "removal of the job"},
-	{Host, true, Addr, "", "who wins the latch", "the leader's session; a disable or shutdown of it"},
+	{Offset, false, Text, "1", "the job's code, through its member; it has read it when its round began", "removal of the job"},
+	{Host, true, Addr, "", "who wins the latch", "its session; the leader itself, when a console disables, pauses or shuts it down"},
 	{Latch, false, Empty, "", "the first member", "removal of the job"},
-	{Necessary, false, Empty, "", "any member: a start, an end, another total, a new leader, a disable", "the leader's transaction that assigns"},
+	{Necessary, false, Empty, "", "any member: at its start, or when it sees another end, the total change, a new leader, a server disabled or enabled", "the leader's transaction that assigns"},
 	{Processing, true, Empty, "", "the leader while it assigns", "the leader's transaction that assigns"},
-	{Repair, false, Empty, "", "a member, beside the mark that wants an assignment", "the leader, when it has cleaned"},
+	{Repair, false, Empty, "", "a member: in layout 1 at its start, in both when the total changes", "the leader, when it has cleaned"},
 	{Cleaning, true, Empty, "", "the leader while it deletes what rounds before have completed", "the leader"},
 	{Pending, false, Empty, "", "any survivor, for each item that a dead member was running", "the taker"},
 	{FailLatch, false, Empty, "", "the first that wants to take over", "removal of the job"},
 	{Started, false, Empty, "", "a member with a listener that runs once", "the last of them, after its listener"},
 	{Ended, false, Empty, "", "a member with a listener that runs once", "the last of them, after its listener"},
 	{Clock, true, Text, "", "a member that compares clocks; the value is an address of its client", "its session"},
-	{Contender, true, Text, "", "who wants to lead or to take over", "the same; its session"},
+	{Contender, true, Empty, "", "who wants to lead or to take over", "the same; its session"},
 }
 
 // parents only have others below them.
