@@ -4,5 +4,26 @@
 // layouts yet, so nothing writes them. The configuration is what v20 and v1 spell.
 //
 // Flow: Nodes is the table of all nodes; NodeOf finds the row of a path; Read makes a
-// State of a tree, as doctor shows it.
+// Job of a tree, as doctor shows it.
+//
+// What members write, in their order (order_test.go holds it against the recordings):
+//
+//   - Start: the latch and host, then the configuration, hostName, disabled if the member
+//     overwrites, status; shutdown and paused go. A mark for an assignment is made if
+//     there is none.
+//   - Assignment, by the leader at an instant or trigger: processing; each sharding is
+//     deleted; one transaction checks the namespace, creates them anew, and deletes
+//     necessary and processing. A server without items gets an empty list.
+//   - Round, if execution is monitored: the leader makes cleaning, deletes each completed,
+//     makes or deletes nodes of items that a new total has brought or taken, deletes its
+//     marks. Each member sets its status, then creates running, lastBeginTime and
+//     nextFireTime of each item; when all have ended it sets its status, then for each
+//     item creates completed, deletes running and sets lastCompleteTime. Others wait while
+//     cleaning is there, but not for a leader that comes later, which deletes what they
+//     have completed by then.
+//   - Death, and SIGTERM, which is the same: the session's end deletes status, running,
+//     host. A survivor makes pending each item that was running and not completed;
+//     another mark asks for an assignment.
+//   - Take-over, in the queue of the latch: failover with the taker's address, pending goes,
+//     then a round of that item alone, after which failover goes.
 package servertree
