@@ -89,7 +89,7 @@ interop: build ## run members of ElasticJob 2.1.5, or 3.0.4, beside servers, and
 	$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
 	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),|Requests))$$/^all$$/($(SCENARIO))' -count=1 -parallel=6 -timeout=20m -v -args -interop -version=$(VERSION)
 
-record: ## play members of ElasticJob 1.1.1 and 2.0.5, and compare what they write with what is kept: RECORD=ej20/pause KEEP=1
+record: ## play members of ElasticJob 1.0.6, 1.1.1 and 2.0.5, and compare what they write with what is kept: RECORD=ej20/pause KEEP=1
 	$(GO) test ./test/record -run '^Test(Answers|Record)$$/$(subst /,$$/,$(RECORD))' -count=1 -parallel=4 -timeout=1h -v -args -record $(if $(KEEP),-keep)
 
 # Building projects in five languages has no goroutines, and takes minutes here.

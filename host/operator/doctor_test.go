@@ -222,7 +222,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 	recordings := []string{
 		"ej2/basic", "ej2/disable", "ej2/failover_one_ip", "ej2/misfire", "ej2/once", "ej2/shutdown", "ej2/totals", "ej2/trigger",
 		"ej3/basic", "ej3/failover", "ej3/oneoff", "ej3/trigger",
-		"ej1/basic", "ej1/failover", "ej1/pause", "ej1/disable", "ej1/sequence", "ej20/basic", "ej20/pause", "ej20/disable", "ej20/totals",
+		"ej10/stop", "ej1/basic", "ej1/failover", "ej1/pause", "ej1/disable", "ej1/sequence", "ej20/basic", "ej20/pause", "ej20/disable", "ej20/totals",
 	}
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
 	r, err := zk.New(zk.Options{Servers: []string{service.Address()}})
@@ -258,7 +258,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 		switch {
 		case file == "ej3/failover": // the member was killed in the run, and nobody was there to take it
 			wantLines(t, file, got.Breaks, []string{": no session holds it, so members of ElasticJob think"})
-		case strings.HasPrefix(file, "ej1/"), strings.HasPrefix(file, "ej20/"):
+		case earlier(file):
 			checkOlder(t, file, &got)
 		case file == "ej2/once":
 			wantLines(t, file, got.Notes, []string{"runs once for all"})
@@ -269,14 +269,22 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 	}
 }
 
+// earlier reports whether a recording is of layout 1 or 2.0.
+func earlier(file string) bool {
+	return slices.ContainsFunc([]string{"ej10/", "ej1/", "ej20/"}, func(folder string) bool { return strings.HasPrefix(file, folder) })
+}
+
 // checkOlder checks what is said of a job of layout 1 or 2.0.
 func checkOlder(t *testing.T, file string, got *Checkup) {
 	t.Helper()
 	folder, scenario, _ := strings.Cut(file, "/")
-	layout := map[string]string{"ej1": "1", "ej20": "2.0"}[folder]
+	layout := map[string]string{"ej10": "1", "ej1": "1", "ej20": "2.0"}[folder]
 	class, kind := "recorder.Work", "SIMPLE"
-	if scenario == "sequence" {
+	switch scenario {
+	case "sequence":
 		class, kind = "recorder.Sequence", "DATA_FLOW"
+	case "stop": // whose release has no types
+		kind = ""
 	}
 	if got.Layout != layout || got.Class != class || got.Type != kind {
 		t.Errorf("%s: layout %q, class %q, type %q", file, got.Layout, got.Class, got.Type)
@@ -285,6 +293,7 @@ func checkOlder(t *testing.T, file string, got *Checkup) {
 	servers := map[string]string{
 		"ej1/basic": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, items 2,3",
 		"ej1/pause": "10.0.0.1, READY, items 0,1,2,3; 10.0.0.2, READY, paused", "ej20/pause": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, paused, items 2,3",
+		"ej10/stop":    "10.0.0.1, READY, paused, items 0,1; 10.0.0.2, gone, shut down, items 2,3",
 		"ej1/failover": "10.0.0.1, READY, items 0,3; 10.0.0.2, gone",
 	}[file]
 	wantLines(t, file, got.Notes, []string{"its servers: " + servers})
@@ -355,7 +364,7 @@ func writeRecorded(t *testing.T, o *Operator, file string) (namespace string, ma
 		}
 	}
 	text := recorded.Golden
-	if strings.HasPrefix(file, "ej1/") || strings.HasPrefix(file, "ej20/") {
+	if earlier(file) {
 		text = recorded.Earlier
 	}
 	if err := json.Unmarshal(text(t, file+".json"), &r); err != nil {

@@ -1,7 +1,7 @@
 // Package record records what members of earlier releases of ElasticJob write:
-// elastic-job-core 1.1.1, which keeps layout 1, and elastic-job-lite-core 2.0.5,
-// which keeps layout 2.0. It holds tests only, which need Java, Maven and half an
-// hour: make record. What it has written lies in host/job/recorded.
+// elastic-job-core 1.1.1, and 1.0.6 for what it alone has, which keep layout 1, and
+// elastic-job-lite-core 2.0.5, which keeps layout 2.0. It holds tests only, which need
+// Java, Maven and ten minutes: make record. What it has written lies in host/job/recorded.
 //
 // Flow: the Java programs in the folder java are built once for each release →
 // each scenario starts members on a ZooKeeper of its own, and an operator that

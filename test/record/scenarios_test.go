@@ -269,6 +269,7 @@ func config(s *stage) {
 	s.first("script", "10.0.0.1", "job=script", never, "kind=script", "script=/bin/echo a=b")
 	s.first("kept", "10.0.0.2", "job=least", "cron=0 0 0 1 1 ? 2097", "params=0=other", "total=2")
 	s.first("over", "10.0.0.3", "job=least", "cron=0 0 0 1 1 ? 2096", "params=0=other", "total=2", "overwrite=true")
+	s.early()
 	s.first("time", "10.0.0.1", "skew=60")
 	s.flow("tick that looks at the clocks", s.tick)
 }
@@ -278,6 +279,33 @@ func strategyOf(release string) string {
 		return "com.dangdang.ddframe.job.plugin.sharding.strategy.OdevitySortByNameJobShardingStrategy"
 	}
 	return "com.dangdang.ddframe.job.lite.api.strategy.impl.OdevitySortByNameJobShardingStrategy"
+}
+
+// stopped has the flags of servers that releases before 1.0.8 know.
+func stopped(s *stage) {
+	_, m2 := s.two()
+	s.flow("first tick", s.tick)
+	s.flow("stop of 10.0.0.2", func() { s.operate("make", "10.0.0.2/stoped"); s.quiet(calm) })
+	s.flow("instant with a stopped server", s.instant)
+	s.flow("10.0.0.2 goes on", func() { s.operate("remove", "10.0.0.2/stoped"); s.quiet(calm) })
+	s.flow("tick after that", s.tick)
+	s.flow("stop of the leader in execution", func() {
+		s.begun()
+		s.running(4)
+		s.operate("make", "10.0.0.1/stoped")
+		s.quiet(calm)
+	})
+	s.flow("instant with a stopped leader", s.instant)
+	s.flow("stop and SIGKILL of 10.0.0.2", func() {
+		s.operate("make", "10.0.0.2/stoped")
+		s.kill(m2)
+		s.there("servers/10.0.0.2/status", false)
+	})
+	s.early()
+	s.first("m2", "10.0.0.2")
+	s.flow("instant after the restart", s.instant)
+	s.flow("shutdown of 10.0.0.2", func() { s.operate("make", "10.0.0.2/shutdown"); s.quiet(calm) })
+	s.flow("instant after the shutdown", s.instant)
 }
 
 // sequence has each item fetch for itself, with offsets and counts.

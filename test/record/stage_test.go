@@ -116,6 +116,13 @@ func (s *stage) tick() {
 	s.quiet(calm)
 }
 
+// instant lets an instant come at which perhaps nothing begins.
+func (s *stage) instant() {
+	s.t.Helper()
+	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)) + calm)
+	s.quiet(calm)
+}
+
 // begun lets an instant come and waits until something was written for it.
 func (s *stage) begun() {
 	s.t.Helper()

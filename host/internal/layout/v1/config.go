@@ -3,6 +3,7 @@ package v1
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,8 +18,10 @@ const (
 // JobType is what kind of class a member would call.
 type JobType string
 
-// The kinds of jobs in layout 1.
+// The kinds of jobs in layout 1. Releases before 1.1 have no node for it: the class alone
+// tells, and every job has the settings of a dataflow.
 const (
+	Untyped  JobType = ""
 	Simple   JobType = "SIMPLE"
 	Dataflow JobType = "DATA_FLOW"
 	Script   JobType = "SCRIPT"
@@ -40,7 +43,7 @@ type Config struct {
 	Description              string
 	MonitorPort              int32 // negative: none
 
-	// Of a dataflow.
+	// Of a dataflow, and of a job whose type is missing, which has no StreamingProcess.
 	ProcessCountIntervalSeconds      int32
 	ConcurrentDataProcessThreadCount int32
 	FetchDataCount                   int32
@@ -65,31 +68,42 @@ func Default() Config {
 type key struct {
 	name  string
 	value any
-	of    JobType // the one type that has it; "": all have
 }
 
-// keys are all of them, in the order in which a member writes them.
+// keys are those that a job of its type has, in the order in which a member writes them.
 func (c *Config) keys() []key {
-	return []key{
-		{"jobType", &c.JobType, ""},
-		{"jobClass", &c.JobClass, ""},
-		{"shardingTotalCount", &c.ShardingTotalCount, ""},
-		{"shardingItemParameters", &c.ShardingItemParameters, ""},
-		{"jobParameter", &c.JobParameter, ""},
-		{"cron", &c.Cron, ""},
-		{"monitorExecution", &c.MonitorExecution, ""},
-		{"maxTimeDiffSeconds", &c.MaxTimeDiffSeconds, ""},
-		{"failover", &c.Failover, ""},
-		{"misfire", &c.Misfire, ""},
-		{"jobShardingStrategyClass", &c.JobShardingStrategyClass, ""},
-		{"description", &c.Description, ""},
-		{"monitorPort", &c.MonitorPort, ""},
-		{"processCountIntervalSeconds", &c.ProcessCountIntervalSeconds, Dataflow},
-		{"concurrentDataProcessThreadCount", &c.ConcurrentDataProcessThreadCount, Dataflow},
-		{"fetchDataCount", &c.FetchDataCount, Dataflow},
-		{"streamingProcess", &c.StreamingProcess, Dataflow},
-		{"scriptCommandLine", &c.ScriptCommandLine, Script},
+	first := []key{
+		{"jobClass", &c.JobClass},
+		{"shardingTotalCount", &c.ShardingTotalCount},
+		{"shardingItemParameters", &c.ShardingItemParameters},
+		{"jobParameter", &c.JobParameter},
+		{"cron", &c.Cron},
+		{"monitorExecution", &c.MonitorExecution},
 	}
+	flow := []key{
+		{"processCountIntervalSeconds", &c.ProcessCountIntervalSeconds},
+		{"concurrentDataProcessThreadCount", &c.ConcurrentDataProcessThreadCount},
+		{"fetchDataCount", &c.FetchDataCount},
+	}
+	last := []key{
+		{"maxTimeDiffSeconds", &c.MaxTimeDiffSeconds},
+		{"failover", &c.Failover},
+		{"misfire", &c.Misfire},
+		{"jobShardingStrategyClass", &c.JobShardingStrategyClass},
+		{"description", &c.Description},
+		{"monitorPort", &c.MonitorPort},
+	}
+	kind := []key{{"jobType", &c.JobType}}
+	switch c.JobType {
+	case Untyped:
+		return slices.Concat(first, flow, last)
+	case Dataflow:
+		return slices.Concat(kind, first, last, flow, []key{{"streamingProcess", &c.StreamingProcess}})
+	case Script:
+		return slices.Concat(kind, first, last, []key{{"scriptCommandLine", &c.ScriptCommandLine}})
+	case Simple:
+	}
+	return slices.Concat(kind, first, last)
 }
 
 // check refuses what no member runs.
@@ -99,7 +113,7 @@ func (c *Config) check() error {
 		return errors.New("cron is empty")
 	case c.ShardingTotalCount < 1:
 		return fmt.Errorf("shardingTotalCount is %d, less than 1", c.ShardingTotalCount)
-	case c.JobType != Simple && c.JobType != Dataflow && c.JobType != Script:
+	case !slices.Contains([]JobType{Untyped, Simple, Dataflow, Script}, c.JobType):
 		return fmt.Errorf("jobType %.100q is none of %s, %s, %s", c.JobType, Simple, Dataflow, Script)
 	case c.JobClass == "":
 		return errors.New("jobClass is empty")
@@ -123,9 +137,7 @@ func Encode(c Config) ([]Entry, error) {
 	}
 	var all []Entry
 	for _, k := range c.keys() {
-		if k.of == "" || k.of == c.JobType {
-			all = append(all, Entry{k.name, text(k.value)})
-		}
+		all = append(all, Entry{k.name, text(k.value)})
 	}
 	return all, nil
 }
@@ -136,9 +148,13 @@ func Encode(c Config) ([]Entry, error) {
 func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	c := Default()
 	c.Misfire = false // which is what a member reads of a missing node
+	kind, there := read("jobType")
+	if c.JobType = JobType(kind); there && kind == "" {
+		return nil, errors.New("read configuration: jobType is empty")
+	}
 	for _, k := range c.keys() {
 		data, ok := read(k.name)
-		if !ok || k.of != "" && k.of != c.JobType {
+		if !ok {
 			continue
 		}
 		if len(data) > MaxValue {

@@ -19,9 +19,13 @@ func reader(nodes map[string]string) func(key string) (string, bool) {
 func TestRecordedConfigs(t *testing.T) {
 	t.Parallel()
 	jobs, changes := 0, 0
+	files := []string{"ej10/stop"}
 	for _, name := range recorded.EarlierScenarios(t, "ej1") {
+		files = append(files, "ej1/"+name)
+	}
+	for _, name := range files {
 		nodes := map[string]map[string]string{} // by job
-		for _, f := range recorded.EarlierFlows(t, "ej1/"+name+".json") {
+		for _, f := range recorded.EarlierFlows(t, name+".json") {
 			created, before := map[string][]Entry{}, map[string]map[string]string{}
 			var changed []Entry
 			for _, w := range f.Each() {
@@ -67,7 +71,7 @@ func TestRecordedConfigs(t *testing.T) {
 			}
 		}
 	}
-	if jobs < 18 || changes < 8 {
+	if jobs < 19 || changes < 8 {
 		t.Errorf("only %d jobs and %d changes", jobs, changes)
 	}
 }
@@ -85,7 +89,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ key, text, want string }{
 		{"jobType", "DATAFLOW", "none of SIMPLE, DATA_FLOW, SCRIPT"},
-		{"jobType", "", "none of"},
+		{"jobType", "", "jobType is empty"},
 		{"jobClass", "", "jobClass is empty"},
 		{"cron", "", "cron is empty"},
 		{"shardingTotalCount", "0", "less than 1"},
@@ -100,7 +104,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 			t.Errorf("%s=%.50q: got %v, want %s", c.key, c.text, err, c.want)
 		}
 	}
-	for _, key := range []string{"jobType", "jobClass", "shardingTotalCount", "cron"} {
+	for _, key := range []string{"jobClass", "shardingTotalCount", "cron"} {
 		nodes := plain()
 		delete(nodes, key)
 		if _, err := Decode(reader(nodes)); err == nil || !strings.Contains(err.Error(), key) {
@@ -139,10 +143,14 @@ func FuzzConfig(f *testing.F) {
 	f.Add("SIMPLE", "a.B", "2", "c", "true", "-1", "cmd")
 	f.Add("DATA_FLOW", "a.B", "+02", "c", "TRUE", "2147483647", "")
 	f.Add("SCRIPT", "", "1", "\x00ü", "false", "0", "/bin/echo")
+	f.Add("", "a.B", "1", "c", "false", "7", "")
 	f.Fuzz(func(t *testing.T, kind, class, total, cron, flag, number, command string) {
 		nodes := map[string]string{
 			"jobType": kind, "jobClass": class, "shardingTotalCount": total, "cron": cron, "failover": flag, "streamingProcess": flag,
 			"fetchDataCount": number, "monitorPort": number, "scriptCommandLine": command,
+		}
+		if kind == "" {
+			delete(nodes, "jobType")
 		}
 		c, err := Decode(reader(nodes))
 		if err != nil {
