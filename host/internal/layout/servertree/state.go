@@ -58,6 +58,10 @@ func Read(root string, read func(path string) (registry.Node, error)) (Job, erro
 		servers.Children = nil
 	}
 	for _, ip := range slices.Sorted(slices.Values(servers.Children)) {
+		if _, err := ParseAddress(ip); err != nil {
+			r.fault(Servers, err)
+			continue
+		}
 		j.Servers = append(j.Servers, r.member(ip))
 	}
 	j.Fault = r.faulty

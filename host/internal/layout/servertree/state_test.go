@@ -71,10 +71,11 @@ func TestValuesThatAreNotElasticJobs(t *testing.T) {
 		many[root+"/servers/"+strconv.Itoa(k)] = ""
 	}
 	for want, change := range map[string]map[string]string{
-		"servers/10.0.0.1/status: \"ready\"":  {root + "/servers/10.0.0.1/status": "ready"},
-		"servers/10.0.0.1/sharding: \"a\" is": {root + "/servers/10.0.0.1/sharding": "0,a"},
-		"leader/election/host: \"here\"":      {root + "/leader/election/host": "here"},
-		"1002 servers, more than 1000":        many,
+		"servers/10.0.0.1/status: \"ready\"":       {root + "/servers/10.0.0.1/status": "ready"},
+		"servers/10.0.0.1/sharding: \"a\" is":      {root + "/servers/10.0.0.1/sharding": "0,a"},
+		"leader/election/host: \"here\"":           {root + "/leader/election/host": "here"},
+		"servers: \"\\x1b[2J\" is no IPv4 address": {root + "/servers/\x1b[2J": ""},
+		"1002 servers, more than 1000":             many,
 	} {
 		tree := maps.Clone(good)
 		maps.Copy(tree, change)
