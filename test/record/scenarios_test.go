@@ -13,7 +13,7 @@ type scenario struct {
 
 var scenarios = []scenario{
 	{"basic", basic}, {"unmonitored", unmonitored}, {"failover", failover}, {"misfire", misfire}, {"pause", pause}, {"disable", disable},
-	{"trigger", trigger}, {"shutdown", shutdown}, {"totals", totals}, {"once", once}, {"reconnect", reconnect}, {"one_ip", oneIP}, {"config", config},
+	{"trigger", trigger}, {"shutdown", shutdown}, {"totals", totals}, {"once", once}, {"reconnect", reconnect}, {"one_ip", oneIP}, {"config", config}, {"verbs", verbs},
 }
 
 func basic(s *stage) {
@@ -253,6 +253,35 @@ func oneIP(s *stage) {
 	s.flow("second tick", s.tick)
 	s.flow("SIGTERM of m2", func() { s.stop(m2); s.quiet(4 * time.Second) })
 	s.flow("next tick", s.tick)
+}
+
+// verbs are requests of an operator to a server that is not as usual.
+func verbs(s *stage) {
+	m1, m2 := s.two("misfire=false", "failover=true")
+	s.flow("first tick", s.tick)
+	s.flow("pause of 10.0.0.2", func() { s.operate("pause", "10.0.0.2"); s.quiet(calm) })
+	s.flow("trigger of the paused server", func() { s.operate("trigger", "10.0.0.2"); s.quiet(calm) })
+	s.flow("instant while it is paused", s.instant)
+	s.flow("resume without misfire", func() { s.operate("resume", "10.0.0.2"); s.quiet(calm) })
+	s.flow("disable of 10.0.0.2", func() { s.operate("disable", "10.0.0.2"); s.quiet(calm) })
+	s.flow("trigger of the disabled server", func() { s.operate("trigger", "10.0.0.2"); s.quiet(calm) })
+	s.flow("instant while it is disabled", s.instant)
+	s.flow("enable of 10.0.0.2", func() { s.operate("enable", "10.0.0.2"); s.quiet(calm) })
+	s.flow("failover is switched off", func() { s.operate("set", "failover=false"); s.quiet(calm) })
+	s.flow("SIGKILL of m2 in execution without failover", func() {
+		s.begun()
+		s.running(4)
+		s.kill(m2)
+		s.there("servers/10.0.0.2/status", false)
+		s.quiet(calm)
+	})
+	s.early()
+	m2 = s.first("m2", "10.0.0.2", "misfire=false", "failover=true")
+	s.flow("shutdown of the leader 10.0.0.1", func() { s.operate("shutdown", "10.0.0.1"); s.quiet(3 * time.Second) })
+	s.flow("instant after that", s.instant)
+	s.flow("trigger of all with one shut down", func() { s.operate("trigger"); s.quiet(calm) })
+	s.stop(m1)
+	s.stop(m2)
 }
 
 // config has a job for each way to configure one. None of them runs.
