@@ -274,6 +274,8 @@ func compare(t *testing.T, kept, now []byte) {
 	}
 }
 
+// kinds are what is written and deleted, and what is ephemeral. A node that two members
+// write at once is created by one and set by the other.
 func kinds(t *testing.T, text []byte) map[string]bool {
 	t.Helper()
 	var f file
@@ -288,11 +290,16 @@ func kinds(t *testing.T, text []byte) map[string]bool {
 				who = w.By
 			}
 			for _, p := range append(w.Ops, part{Op: w.Op, Path: w.Path, Data: w.Data, Ephemeral: w.Ephemeral}) {
-				value := ""
-				if p.Data != nil {
-					value = numbers.ReplaceAllString(*p.Data, "numbers")
+				path := changing.ReplaceAllString(p.Path, "$1*")
+				switch p.Op {
+				case "create":
+					all[fmt.Sprintf("%s: ephemeral %v", path, p.Ephemeral)] = true
+					fallthrough
+				case "setData":
+					all[fmt.Sprintf("%s: written by %s: %q", path, who, numbers.ReplaceAllString(*p.Data, "numbers"))] = true
+				case "delete":
+					all[fmt.Sprintf("%s: deleted by %s", path, who)] = true
 				}
-				all[fmt.Sprintf("%s: %s %s %q %v", who, p.Op, changing.ReplaceAllString(p.Path, "$1*"), value, p.Ephemeral)] = true
 			}
 		}
 	}
