@@ -21,9 +21,9 @@
 //     item creates completed, deletes running and sets lastCompleteTime. Others wait while
 //     cleaning is there, but not for a leader that comes later, which deletes what they
 //     have completed by then.
-//   - Death, and SIGTERM, which is the same: the session's end deletes status, running,
-//     host. A survivor makes pending each item that was running and not completed;
-//     another mark asks for an assignment.
+//   - Death: the session's end deletes status, running, host. A survivor makes pending each
+//     item that was running and not completed; another mark asks for an assignment. SIGTERM
+//     cuts the round in 1.1.1, and 2.0.5 waits for its end; neither closes the session.
 //   - Take-over, in the queue of the latch: failover with the taker's address, pending goes,
 //     then a round of that item alone, after which failover goes.
 package servertree
