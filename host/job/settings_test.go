@@ -149,8 +149,8 @@ func settingsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Settings of a job
 
-Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. What each is for stands in
-[jobs.toml](../jobs.toml), and the limits that hold where none is said in [README](../README.md#what-a-module-gets).
+Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) says what each is for, and
+has the limits that hold where none is said.
 
 - A setting marked * can stand in ` + "`[defaults]`" + `, for all jobs.
 - *Kept*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
