@@ -97,8 +97,13 @@ func mutationsPage(t *testing.T, p *project) []byte {
 		}
 	}
 	b.WriteString(strings.Join(shared, ", ") + ".\n")
-	if len(rules) < 20 || len(muts) < 30 || len(shared) == 0 {
-		t.Errorf("found %d rules, %d mutations and %d shared fences: the page no longer reads the code", len(rules), len(muts), len(shared))
+	b.WriteString("\n## Files by theme\n\nWhat the files of the core are about, by the comments at their heads.\n\n| file | theme |\n|---|---|\n")
+	heads := headsOf(core)
+	for _, h := range heads {
+		fmt.Fprintf(&b, "| [%s](../%s/%s) | %s |\n", h[0], core.rel, h[0], cell("", h[1]))
+	}
+	if len(rules) < 20 || len(muts) < 30 || len(shared) == 0 || len(heads) < 20 {
+		t.Errorf("found %d rules, %d mutations, %d shared fences and %d heads of files: the page no longer reads the code", len(rules), len(muts), len(shared), len(heads))
 	}
 	return b.Bytes()
 }
@@ -141,6 +146,44 @@ func comments(f folder) (types, functions map[string]string) {
 		}
 	}
 	return types, functions
+}
+
+// headsOf are the files of a package that begin with a comment of their own, and
+// that comment: it stands before the first declaration and belongs to none.
+func headsOf(f folder) (heads [][2]string) {
+	for _, s := range f.files {
+		if s.test || len(s.ast.Decls) == 0 {
+			continue
+		}
+		first, from := token.NoPos, s.ast.Name.End()
+		for _, d := range s.ast.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+				from = d.End()
+				continue
+			}
+			if first = d.Pos(); docOf(d) != nil {
+				first = docOf(d).Pos()
+			}
+			break
+		}
+		for _, c := range s.ast.Comments {
+			if c.Pos() > from && c.End() < first {
+				heads = append(heads, [2]string{path.Base(s.rel), c.Text()})
+				break
+			}
+		}
+	}
+	return heads
+}
+
+func docOf(d ast.Decl) *ast.CommentGroup {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Doc
+	case *ast.GenDecl:
+		return d.Doc
+	}
+	return nil
 }
 
 // rulesOf are the names of the rules and of the functions behind them.
