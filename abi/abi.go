@@ -24,27 +24,30 @@ const MarkerPrefix = "wasmjob_abi_v"
 
 // Exports of a guest.
 const (
-	// ExportMarker says which ABI the guest speaks; the host never calls it.
-	ExportMarker = "wasmjob_abi_v1"
-	// ExportInitialize is called once before anything else, if it is there.
-	ExportInitialize = "_initialize"
-	// ExportExecute is the entry of a simple job.
-	ExportExecute = "wasmjob_execute"
-	// ExportFetch and ExportProcess are the entries of a dataflow job.
-	ExportFetch   = "wasmjob_fetch"
-	ExportProcess = "wasmjob_process"
-	// ExportShard is the entry of a sharding strategy.
-	ExportShard = "wasmjob_shard"
-	// ExportBefore and ExportAfter surround each run.
-	ExportBefore = "wasmjob_before"
-	ExportAfter  = "wasmjob_after"
-	// ExportStarted and ExportCompleted are called once per fire of a job.
-	ExportStarted   = "wasmjob_started"
-	ExportCompleted = "wasmjob_completed"
-	// ExportStart is the entry of a WASI command, which only a script job is.
-	ExportStart = "_start"
-	// ExportMemory is the one memory of the guest.
+	// ExportMemory is the one memory of the module: defined by it, not shared, not imported.
 	ExportMemory = "memory"
+	// ExportMarker says that the module speaks this version; it is never called.
+	ExportMarker = "wasmjob_abi_v1"
+	// ExportInitialize is called once before anything else, within the time of the run, if it is there.
+	ExportInitialize = "_initialize"
+	// ExportExecute is the entry of a simple job: called once per item and attempt.
+	ExportExecute = "wasmjob_execute"
+	// ExportFetch is an entry of a dataflow job: fills a batch.
+	ExportFetch = "wasmjob_fetch"
+	// ExportProcess is the other entry of a dataflow job: handles the batch.
+	ExportProcess = "wasmjob_process"
+	// ExportShard is the entry of a strategy: assigns items.
+	ExportShard = "wasmjob_shard"
+	// ExportBefore is an optional listener, called before the entry of each run, in its instance.
+	ExportBefore = "wasmjob_before"
+	// ExportAfter is an optional listener, called after the entry of each run, in its instance.
+	ExportAfter = "wasmjob_after"
+	// ExportStarted is an optional listener, called once per fire, on one server, when every item has begun.
+	ExportStarted = "wasmjob_started"
+	// ExportCompleted is an optional listener, called once per fire, on one server, when every item has ended.
+	ExportCompleted = "wasmjob_completed"
+	// ExportStart is the entry of a script, a WASI command, which has neither the marker nor another entry.
+	ExportStart = "_start"
 )
 
 // Functions that the host offers under Module; Functions has their types. In
