@@ -144,7 +144,7 @@ fmt: ## format the Go sources
 
 generate: ## rebuild what is generated: docs/deps.txt, pages of docs made from code, the SDKs that travel in the program
 	@mkdir -p build
-	$(GO) generate ./abi ./cmd/wasmjobd ./cmd/wasmjobd/internal/scaffold ./host/admin ./host/job ./host/internal/layout/v21 ./host/metrics ./host/reason ./host/internal/sim/golden ./host/internal/arch
+	$(GO) generate ./abi ./cmd/wasmjobd ./cmd/wasmjobd/internal/scaffold ./host/admin ./host/config ./host/job ./host/internal/layout/v21 ./host/metrics ./host/reason ./host/internal/sim/golden ./host/internal/arch
 	@$(MAKE) deps > build/deps.txt
 	@mv build/deps.txt docs/deps.txt
 

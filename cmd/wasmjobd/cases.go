@@ -58,7 +58,7 @@ cannot be used.
 
 An exchange of http also has headers, fails = true, and want_body and want_headers of the request. A
 strategy's case has instances = { "10.0.0.1" = { weight = "2" } }, previous = ["10.0.0.1", ""], total, and
-want.owners = ["10.0.0.1", "10.0.0.1"]. docs/CASES.md tells all.`
+want.owners = ["10.0.0.1", "10.0.0.1"]. docs/CASEKEYS.md tells all.`
 
 func testCommand(term *terminal) *cobra.Command {
 	var only []string

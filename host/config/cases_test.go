@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -174,22 +173,6 @@ func TestManyCases(t *testing.T) {
 	cases, err := ParseCases("c.toml", []byte(b.String()))
 	if err != nil || len(cases) < 20_000 {
 		t.Errorf("%d cases, %v", len(cases), err)
-	}
-}
-
-// The document names every key.
-func TestCasesAreDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/CASES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range caseKeys() {
-		name := strings.TrimPrefix(k.path, "cases.*.")
-		name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "http.*."), "want."), ".*")
-		if !bytes.Contains(text, []byte("`"+name+"`")) {
-			t.Errorf("docs/CASES.md does not tell of %s", name)
-		}
 	}
 }
 

@@ -47,6 +47,9 @@ type key struct {
 	// instead. Such a key is refused, not ignored: otherwise the operator would
 	// rely on a limit or a retry that does not exist.
 	release string
+	// about and unset describe a key of a file of cases: what it means, and what holds
+	// without it. What keys of jobs.toml mean stands in that file.
+	about, unset string
 }
 
 const (

@@ -15,7 +15,7 @@ import (
 )
 
 // generatedPages are made from the code by make generate.
-var generatedPages = []string{"docs/PACKAGES.md", "docs/NODES.md", "docs/MUTATIONS.md", "docs/SCRIPTS.md", "docs/SETTINGS.md", "docs/METRICS.md", "docs/REASONS.md", "docs/COMMANDS.md", "docs/DIFFERENCES.md", "abi/REFERENCE.md", "docs/API.md"}
+var generatedPages = []string{"docs/PACKAGES.md", "docs/NODES.md", "docs/MUTATIONS.md", "docs/SCRIPTS.md", "docs/SETTINGS.md", "docs/CASEKEYS.md", "docs/METRICS.md", "docs/REASONS.md", "docs/COMMANDS.md", "docs/DIFFERENCES.md", "abi/REFERENCE.md", "docs/API.md"}
 
 var documents = slices.Concat(generatedPages, []string{
 	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md", "docs/MIGRATION.md",

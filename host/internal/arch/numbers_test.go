@@ -75,9 +75,9 @@ var heldNumbers = []held{
 
 	{"docs/FAULTS.md", "a sign of life every 50 ms", "test/faults/guest/main.go", "beat = 50 * time.Millisecond\n"},
 
-	{"docs/CASES.md", "| `timeout` | deadline of the run | `10s` |", "host/config/cases.go", "caseTimeout  = 10 * time.Second "},
-	{"docs/CASES.md", "may go on after that | `2s` |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
-	{"docs/CASES.md", "| `memory` | memory limit | `64MiB` |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
+	{"docs/CASEKEYS.md", "| deadline of the run | `10s` |", "host/config/cases.go", "caseTimeout  = 10 * time.Second "},
+	{"docs/CASEKEYS.md", "may go on after that | `2s` |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
+	{"docs/CASEKEYS.md", "| memory limit | `64MiB` |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
 
 	{"abi/REFERENCE.md", "cut after 8 KiB", "host/internal/sandbox/hostcalls.go", "maxErrorText = 8 << 10\n"},
 	{"abi/ABI.md", "64 KiB of secrets in headers", "host/internal/sandbox/limits.go", "maxInserted    = 64 << 10 "},
