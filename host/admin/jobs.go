@@ -74,7 +74,7 @@ func switchItem(disabled bool) action {
 	return onJob(func(r *request, name string, _ *nothing) error {
 		text := r.PathValue("item")
 		item, err := strconv.Atoi(text)
-		if err != nil || strconv.Itoa(item) != text {
+		if err != nil || strconv.Itoa(item) != text { // an item has one address: 01 is none
 			return noRoute(r.Request)
 		}
 		return r.op.SetItem(r.Context(), name, item, disabled)

@@ -42,6 +42,9 @@ func (r *reader) overlay() {
 	}
 }
 
+// overlayOne sets the key that the parts of a variable's name lead to, or reports why the
+// variable cannot set one. Variables have no hyphens and dots, so a part may mean several
+// of the jobs or modules that the files define.
 func (r *reader) overlayOne(variable string, parts []string) {
 	at := place{file: variable}
 	r.order[variable] = len(r.order)

@@ -75,18 +75,18 @@ func (s *Store) putSignature(digest string, text []byte) error {
 	return errors.Join(err, discard(f))
 }
 
-// pruneSignature removes the signature of a module that was removed, unless it was stored
-// after a time. dir is where it is set aside meanwhile: an upload makes the file a new one,
-// and has it back.
+// pruneSignature removes the signature of a module that was pruned, unless it was stored at
+// or after before. It is first moved to dir, the directory of this Prune: an upload may have
+// replaced it since its age was read, and Prune gives back what is left in dir.
 func (s *Store) pruneSignature(digest string, before time.Time, dir string) error {
-	at, away := s.signaturePath(digest), filepath.Join(dir, digest+signature.Suffix)
-	if !older(at, before) {
+	stored, setAside := s.signaturePath(digest), filepath.Join(dir, digest+signature.Suffix)
+	if !older(stored, before) {
 		return nil
 	}
-	if err := os.Rename(at, away); err != nil || !older(away, before) {
+	if err := os.Rename(stored, setAside); err != nil || !older(setAside, before) {
 		return ignoreMissing(err)
 	}
-	return ignoreMissing(os.Remove(away))
+	return ignoreMissing(os.Remove(setAside))
 }
 
 // older reports whether a file is there and was written before a time.

@@ -33,9 +33,10 @@ func (s *State) oldestGood(i int) int64 {
 	return 0
 }
 
-// after begins, of each idle item, the oldest such instant. A run that is to be tried
-// again, or taken over, comes first. What an operator keeps from beginning has a row, and
-// does not begin later.
+// after opens a run of each idle item for the oldest instant that has ended well in the
+// jobs before and that the item is not accounted for. A run that is to be tried again, or
+// taken over, comes first. An instant that an operator keeps from beginning gets a row,
+// and does not begin later.
 func (b *beginning) after() {
 	s := b.s
 	if !s.company.ours() {

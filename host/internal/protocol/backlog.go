@@ -101,8 +101,8 @@ func (s *facts) unexcuse(i int) {
 	}
 }
 
-// whyOf is why instants of an own item, the newest of which is t, were not begun: what
-// this server noted as they came, or else what the tree says.
+// whyOf is why instants of an own item, the newest of which is t, did not begin: the reason
+// that this server noted when they came, or else one that the view still shows.
 func (s *facts) whyOf(i int, t int64) reason.Reason {
 	if b := s.late(); b.excused(i) {
 		return b.excuses[i]

@@ -25,16 +25,18 @@ type local struct {
 	hour, minute, second int
 }
 
+// seconds is what a clock that shows c would count since 1970, whatever its time zone.
 func (c local) seconds() int64 {
 	days := dayNumber(c.year, c.month, c.day)
 	return int64(days)*daySeconds + int64(c.hour*3600+c.minute*60+c.second)
 }
 
+// localOf is the inverse of seconds.
 func localOf(wall int64) (c local) {
 	days := floorDiv(int(wall), daySeconds)
-	sod := int(wall) - days*daySeconds
+	ofDay := int(wall) - days*daySeconds
 	c.year, c.month, c.day = date(days)
-	c.hour, c.minute, c.second = sod/3600, sod/60%60, sod%60
+	c.hour, c.minute, c.second = ofDay/3600, ofDay/60%60, ofDay%60
 	return c
 }
 

@@ -56,6 +56,8 @@ func (p *pool) work() {
 	}
 }
 
+// takeNext returns what a worker does next, a write before any read. It returns nil when
+// nothing waits; the worker, which ends then, is no longer counted.
 func (p *pool) takeNext() func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -178,9 +178,10 @@ func (s *session) stall(d int64) {
 	})
 }
 
-// drop breaks the connection. Messages on their way are lost.
+// drop breaks the connection. Messages on their way are lost, and so is what the server
+// held back for the client.
 func (s *session) drop() {
-	s.epoch++
+	s.epoch++ // callbacks of the connection before find that it is over
 	s.connected = false
 	s.held, s.stalled = nil, 0
 	s.alone, s.undecided = false, nil

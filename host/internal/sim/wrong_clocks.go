@@ -39,7 +39,8 @@ func (w *World) setClock(m *member, offset int64) {
 	m.retick()
 }
 
-// setClocks sets the clocks of all members and of the registry.
+// setClocks sets the clocks of all members and of the registry together, so that they
+// agree with each other and are shift ms ahead of the simulation's time.
 func (w *World) setClocks(shift int64) {
 	w.tracef("all clocks are set to %+d ms", shift)
 	w.clocks.shift, w.clocks.set = shift, w.now

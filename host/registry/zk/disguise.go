@@ -149,7 +149,8 @@ func errorOf(code int32) error {
 	return fmt.Errorf("the service says %d", code)
 }
 
-// cursor reads numbers and data, as long as there are some.
+// cursor reads numbers and data from a message. At its end it answers zeros, and short is
+// set.
 type cursor struct {
 	rest  string
 	short bool
@@ -165,6 +166,7 @@ func (b *cursor) take(n int) string {
 	return taken
 }
 
+// number reads size bytes, the most significant first.
 func (b *cursor) number(size int) (n uint64) {
 	for _, c := range []byte(b.take(size)) {
 		n = n<<8 | uint64(c)

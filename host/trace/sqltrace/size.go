@@ -48,7 +48,8 @@ func (r *Reader) overflow(ctx context.Context, keep Retention, goes func(*trace.
 	return nil, count, err
 }
 
-// olderThan are the rows before a run, of one job or of all.
+// olderThan selects the rows that come before the row cut in the order of instants, of one
+// job or, if job is empty, of all.
 func olderThan(cut *trace.Row, job string) *expired {
 	old := &expired{order: "instant_ms, job, item, run, attempt"}
 	old.add("instant_ms <= ?", cut.Instant) // this alone tells MySQL where to begin

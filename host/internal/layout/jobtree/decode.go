@@ -184,6 +184,7 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Assignment = a
 }
 
+// fires reads for which instants the listeners of fires were called.
 func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = protocol.Fires{}
 	if !n.Exists {
