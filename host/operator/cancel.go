@@ -91,7 +91,8 @@ func (f CancelFilter) text() string {
 	return text[1:]
 }
 
-// openRuns are the open runs that a filter selects, by item.
+// openRuns are the open runs that a filter selects, in the order of items. The filter may
+// name a run by its id or by the time of its instant.
 func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 	var all []OpenRun
 	for i := range v.Runs {

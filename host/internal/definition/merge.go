@@ -121,8 +121,9 @@ func shown(value string) string {
 	return value
 }
 
-// adopt fills in what a file has no word for, so that it does not seem to say
-// something about it.
+// adopt fills in what a file cannot say, from the configuration and the module that the
+// registry has, so that the file does not seem to change it. The class is one of these
+// only if the file names none and does not overwrite.
 func (d *Definition) adopt(there Config, module *Module) {
 	class := ""
 	if module != nil && d.Module.settings.Class == "" && !d.Config.Facts().Overwrite {

@@ -308,7 +308,8 @@ func (in *instance) memoryCost() uint64 {
 	return in.compiled.fixedBytes + in.mem.claimed + in.stackBytes
 }
 
-// claimMemory claims more memory on behalf of the guest.
+// claimMemory takes more bytes from the host's budget for the guest, for which it may
+// wait. If it gets none, the run has the reason, and the guest's memory does not grow.
 func (in *instance) claimMemory(more uint64) bool {
 	if err := in.compiled.engine.budget.takeMemory(in.run, more); err != nil {
 		in.run.memoryErr = err

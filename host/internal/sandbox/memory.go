@@ -50,6 +50,8 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 
 func (m *linearMemory) Free() { m.release() }
 
+// release gives the arena back to the system, once: the engine calls it when it closes an
+// instance, and the sandbox after that, in case the engine never came to use the memory.
 func (m *linearMemory) release() {
 	if m.reserved {
 		m.reserved = false

@@ -11,6 +11,7 @@ import (
 // sometimes changes his mind.
 type backfilling struct{ asked map[runKey]bool }
 
+// nextBackfill has the operator ask from time to time, until faults end.
 func (w *World) nextBackfill() {
 	w.after(w.between(second, 5*second), func() {
 		if w.calm {

@@ -62,7 +62,8 @@ func (l *ledger) theyBegin(items []int, at int64) {
 	}
 }
 
-// theyRan records that it has run them, and that their marks were there.
+// theyRan records that a foreign member has run the items of the instant at, and that it
+// had marked them. at is 0 if no instant began them.
 func (l *ledger) theyRan(items []int, at int64) {
 	for _, i := range items {
 		if at != 0 {

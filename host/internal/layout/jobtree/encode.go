@@ -177,7 +177,7 @@ func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
 }
 
 // version is the version of a member's record in the view. For a member without a record
-// it is one that no node has.
+// it is one that no node has, so a transaction that checks it is refused.
 func (t *transaction) version(id job.InstanceID) int32 {
 	for k := range t.v.Runs {
 		if t.v.Runs[k].ID == id {
