@@ -205,7 +205,7 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 // attempts returns the rows of runs of a job, up to the instant of one, from the registry and
 // the history.
 func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace.Row, unread []string, err error) {
-	v, l, _, err := o.presentView(ctx, verbRetry.words, name)
+	v, l, _, err := o.presentView(ctx, verbRetry.words, name, o.wholly)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -23,6 +22,9 @@ var verbTrigger = verb{"trigger", "job trigger"}
 type request struct {
 	verb verb
 	job  string
+	// about has the kind and the subject of what is asked, so that no more is read than it takes;
+	// nil: the whole job is.
+	about protocol.Ask
 	// wish is what is asked, and how the audit tells it apart. It is called again when the
 	// job has changed meanwhile.
 	wish func(*protocol.View) (protocol.Ask, deed, error)
@@ -34,7 +36,7 @@ type request struct {
 
 // ask writes a request.
 func (o *Operator) ask(ctx context.Context, what verb, name string, a protocol.Ask) error {
-	return o.askBy(ctx, request{verb: what, job: name, wish: func(*protocol.View) (protocol.Ask, deed, error) { return a, deedOf(a), nil }})
+	return o.askBy(ctx, request{verb: what, job: name, about: a, wish: func(*protocol.View) (protocol.Ask, deed, error) { return a, deedOf(a), nil }})
 }
 
 // deedOf is what the audit says of a request beside its verb and job.
@@ -78,7 +80,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 	what, name := r.verb.words, r.job
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		v, l, f, err := o.fencedView(ctx, what, name)
+		v, l, f, err := o.editableView(ctx, what, name, o.decidedBy(r.about))
 		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
 			return failf(host.Unknown, e.Err, "%s", e.Msg)
 		}
@@ -150,45 +152,4 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		does = does[:len(does)-1] // the last operation sets the node `wasm`, which is missing
 	}
 	return append(does, ops...), d, nil
-}
-
-// editableView reads a job that is to be changed. It refuses one without a readable
-// configuration.
-func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	v, l, _, err := o.fencedView(ctx, what, name)
-	return v, l, err
-}
-
-// fencedView does what editableView does, and returns a fence for OnlyIf as well.
-func (o *Operator) fencedView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, fence, error) {
-	v, l, f, err := o.presentView(ctx, what, name)
-	switch {
-	case err != nil:
-		return nil, l, nil, err
-	case v.ConfigFault != "":
-		return nil, l, nil, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
-	case v.Config == nil:
-		return nil, l, nil, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
-	}
-	return v, l, f, nil
-}
-
-// presentView reads the job as the registry has it by now, and refuses a job of a layout that this
-// release does not write. What jobView reads may be older than another operator's last change, since
-// a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
-// nothing to do.
-func (o *Operator) presentView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, fence, error) {
-	if err := o.session.Sync(ctx); err != nil {
-		return nil, nil, nil, readError(err, "%s job %s", what, name)
-	}
-	l, err := o.jobLayout(ctx, what, name)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	f, err := o.newFence(ctx, l)
-	if err != nil {
-		return nil, nil, nil, readError(err, "%s job %s", what, name)
-	}
-	v, err := o.readJob(ctx, l, name)
-	return v, l, f, err
 }

@@ -158,7 +158,7 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	if !r.From.Before(r.To) || r.From.Unix() < 0 || r.To.After(time.Now().Add(farAhead)) {
 		return 0, failf(host.Invalid, nil, "%s job %s: nothing lies between %s and %s", verbBackfill.words, name, stampOf(r.From), stampOf(r.To))
 	}
-	v, l, err := o.editableView(ctx, verbBackfill.words, name)
+	v, l, _, err := o.editableView(ctx, verbBackfill.words, name, o.wholly)
 	if err != nil {
 		return 0, err
 	}

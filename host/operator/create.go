@@ -39,7 +39,7 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 		return err
 	}
 	l := layout.New(c.Layout, o.namespace, c.Name)
-	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
+	v, err := o.readView(ctx, l, l.Watched(), true)
 	if err != nil {
 		return readError(err, "%s job %s", what, c.Name)
 	}

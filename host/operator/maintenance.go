@@ -160,7 +160,7 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 		return nil, err
 	}
 	for _, name := range was.Paused {
-		err := o.askBy(ctx, request{verb: verbEnd, job: name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+		err := o.askBy(ctx, request{verb: verbEnd, job: name, about: protocol.AskPause{}, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 			a := protocol.AskPause{}
 			if v.Pause.Since != was.Since || v.Pause.Until != was.Until { // another word has taken its place
 				a = protocol.AskPause{Paused: v.Paused, Pause: v.Pause}

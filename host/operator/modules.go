@@ -53,7 +53,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []by
 	if len(wasm) > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
 	}
-	v, _, err := o.editableView(ctx, what, name)
+	v, _, _, err := o.editableView(ctx, what, name, o.outlined)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 	}
 	reported := map[ModuleWait]bool{}
 	for {
-		v, err := o.readView(ctx, l, l.Definers(), false, readsAtOnce)
+		v, err := o.readView(ctx, l, l.Definers(), false)
 		if err != nil {
 			return readError(err, "%s job %s", what, name)
 		}

@@ -21,11 +21,8 @@ const wasmNode = "wasm"
 // verb returns the error of holds as it is.
 func (o *Operator) OnlyIf(holds func(*JobReport) error) { o.onlyIf = holds }
 
-// fence is taken before a view that OnlyIf judges. It makes a transaction fail if the job has
-// changed since.
-type fence []registry.Op
-
-// newFence returns a fence for a job; none without OnlyIf, or if no server of ours has run the job.
+// newFence returns a fence for a job, to be taken before a view that OnlyIf judges; none without
+// OnlyIf, or if no server of ours has run the job.
 func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error) {
 	if o.onlyIf == nil {
 		return nil, nil

@@ -96,11 +96,11 @@ func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool
 
 func (o *Operator) setServer(ctx context.Context, name, ip string, disabled bool) error {
 	what := verb{verbOf(disabled) + " a server of", "job " + verbOf(disabled)}
-	return o.askBy(ctx, request{verb: what, job: name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+	a := protocol.AskServer{IP: ip, Disabled: disabled}
+	return o.askBy(ctx, request{verb: what, job: name, about: a, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 			return nil, deed{}, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what.words, name, ip)
 		}
-		a := protocol.AskServer{IP: ip, Disabled: disabled}
 		return a, deedOf(a), nil
 	}})
 }
@@ -108,7 +108,7 @@ func (o *Operator) setServer(ctx context.Context, name, ip string, disabled bool
 // SetJob disables or enables every server that the job knows. A server that joins later
 // follows its own configuration.
 func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error {
-	v, _, err := o.editableView(ctx, verbOf(disabled), name)
+	v, _, _, err := o.editableView(ctx, verbOf(disabled), name, o.outlined)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (w Which) names(id job.InstanceID) bool {
 // on; a server that restarts runs the job again.
 func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.InstanceID, error) {
 	const what = "shut down"
-	v, l, err := o.editableView(ctx, what, name)
+	v, l, _, err := o.editableView(ctx, what, name, o.outlined)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, la
 }
 
 func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*protocol.View, error) {
-	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
+	v, err := o.readView(ctx, l, l.Watched(), true)
 	if err != nil {
 		return nil, readError(err, "look at job %s", name)
 	}
@@ -265,12 +265,11 @@ func isJob(v *protocol.View) bool {
 // is small because a goroutine costs more than a read of the registry inside the server.
 func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 
-// readView reads the named nodes, and the nodes below that the layout follows, with up to
-// atOnce concurrent reads. With watch the view is of one moment; without, it may mix
+// readView reads the named nodes, and the nodes below that the layout follows. With watch the view is of one moment; without, it may mix
 // values from before and after a change, which is enough for a report.
-func (o *Operator) readView(ctx context.Context, l layout.Layout, names []string, watch bool, atOnce int) (*protocol.View, error) {
+func (o *Operator) readView(ctx context.Context, l layout.Layout, names []string, watch bool) (*protocol.View, error) {
 	w := follow.NewWatch(l, names)
-	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, atOnce) }
+	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) }
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)

@@ -17,6 +17,9 @@ import (
 // removeAtOnce is the number of nodes per transaction when a job has too many for one.
 const removeAtOnce = 1000
 
+// wholeTries is how often Remove tries to delete a job by one transaction.
+const wholeTries = 5
+
 // Record gives the Operator a history. Before Remove deletes a job that no server runs,
 // it stores the instants that the job has missed there. Use it for the registry inside a
 // server. A registry that servers share has a history per server, and none is complete.
@@ -29,6 +32,13 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	l, err := o.shownIn(ctx, name)
 	if err != nil {
 		return err
+	}
+	v, err := o.readView(ctx, l, l.Outline(), false)
+	if err != nil {
+		return readError(err, "look at job %s", name)
+	}
+	if !v.WithoutServer() { // the servers that run it record it
+		return nil
 	}
 	view := func(ctx context.Context) (*protocol.View, error) { return o.readJob(ctx, l, name) }
 	var refused error
@@ -71,21 +81,13 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	}
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		v, l, f, err := o.heldView(ctx, what, name, sent)
-		if err != nil {
-			return err
-		}
-		recorded := o.rows != nil && v.WithoutServer() // open runs have their rows in o.rows
-		for i := range v.Runs {
-			if len(v.Runs[i].Open) > 0 && !recorded {
-				return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+		l, err := o.removeNow(ctx, name, sent, try > wholeTries)
+		switch {
+		case sent && host.CodeOf(err) == host.NotFound: // its definition went with the try without an answer
+			if err = o.sweep(ctx, l); err != nil {
+				return askError(what, name, err)
 			}
-		}
-		nodes, err := o.nodes(ctx, l.Root())
-		if err != nil {
-			return readError(err, "look at job %s", name)
-		}
-		switch err := o.removeNodes(ctx, deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}, l, f, nodes); {
+			return nil
 		case err == nil:
 			return nil
 		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
@@ -102,9 +104,29 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	}
 }
 
+// removeNow is one try of Remove.
+func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) (layout.Layout, error) {
+	nodes, err := o.nodes(ctx, layout.NewJob(o.namespace, name).Root()) // those that come later refuse the transaction
+	if err != nil {
+		return nil, readError(err, "look at job %s", name)
+	}
+	v, l, f, err := o.heldView(ctx, "remove", name, sent)
+	if err != nil {
+		return l, err
+	}
+	recorded := o.rows != nil && v.WithoutServer() // open runs have their rows in o.rows
+	for i := range v.Runs {
+		if len(v.Runs[i].Open) > 0 && !recorded {
+			return l, failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+		}
+	}
+	d := deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}
+	return l, o.removeNodes(ctx, d, l, f, nodes, parts)
+}
+
 // heldView is a view of a job for which OnlyIf holds.
 func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (*protocol.View, layout.Layout, fence, error) {
-	v, l, f, err := o.presentView(ctx, what, name)
+	v, l, f, err := o.presentView(ctx, what, name, o.outlined)
 	if err == nil {
 		err = o.holds(l, name, v, sent)
 	}
@@ -128,27 +150,59 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 	return append(all, path), nil
 }
 
-// removeNodes deletes all nodes in one transaction, so that no server sees half a job.
-// If they are too many, it deletes the definition first.
-func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string) error {
-	err := o.commit(ctx, d, append(f, deletions(nodes)...)...)
-	if !errors.Is(err, registry.ErrTooLarge) {
-		return err
-	}
-	config, module, _ := l.Nodes()
-	defines := func(path string) bool { return path == config || path == module }
-	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return !defines(path) })
-	rest := slices.DeleteFunc(slices.Clone(nodes), defines)
-	chunks := slices.Collect(slices.Chunk(slices.Concat(first, rest), removeAtOnce))
-	if err := o.commit(ctx, d, append(f, deletions(chunks[0])...)...); err != nil {
-		return err
-	}
-	for _, chunk := range chunks[1:] {
-		if _, err := o.session.Commit(ctx, deletions(chunk)...); err != nil {
+// removeNodes deletes all nodes in one transaction, so that no server sees half a job. If
+// they are too many, or change all the time and it is to be in parts, the definition goes first.
+func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string, parts bool) error {
+	if !parts {
+		if err := o.commit(ctx, d, append(f, deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {
 			return err
 		}
 	}
-	return nil
+	config, module, _ := l.Nodes()
+	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return path != config && path != module })
+	if err := o.commit(ctx, d, append(f, deletions(first)...)...); err != nil || o.dry {
+		return err
+	}
+	return o.sweep(ctx, l)
+}
+
+// sweep deletes what is left of a job without a definition, which its members leave meanwhile. It stops
+// if the job is defined again.
+func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
+	config, _, _ := l.Nodes()
+	for try := 1; ; try++ {
+		nodes, err := o.nodes(ctx, l.Root())
+		for chunk := range slices.Chunk(nodes, removeAtOnce) {
+			err = errors.Join(err, o.sweepNodes(ctx, registry.Op{Kind: registry.Absent, Path: config}, chunk))
+			if err != nil && !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown) {
+				return err
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		n, unread := o.session.Read(ctx, config)
+		switch {
+		case unread != nil:
+			return unread
+		case n.Exists:
+			return failf(host.Refused, nil, "it was defined again meanwhile, and is left as it is; look at it with job show")
+		case try == askTries:
+			return failf(host.Refused, nil, "its definition is gone, and somebody still writes what is below %s; end that, and delete it", l.Root())
+		}
+	}
+}
+
+// sweepNodes deletes nodes but those that change meanwhile, about which it returns an error.
+func (o *Operator) sweepNodes(ctx context.Context, unless registry.Op, nodes []string) error {
+	_, err := o.session.Commit(ctx, append([]registry.Op{unless}, deletions(nodes)...)...)
+	c, ok := errors.AsType[*registry.ConflictError](err)
+	if !ok || c.Op.Path == unless.Path || len(nodes) == 1 {
+		return err
+	}
+	half := len(nodes) / 2
+	err = o.sweepNodes(ctx, unless, nodes[:half])
+	return errors.Join(err, o.sweepNodes(ctx, unless, nodes[half:]))
 }
 
 func deletions(nodes []string) []registry.Op {

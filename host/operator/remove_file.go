@@ -10,7 +10,7 @@ import (
 // refuseIfDefinedByFile refuses to remove a job that a file would bring back: the file of a server
 // that runs it, at the next start, or the configuration that Compare was given.
 func (o *Operator) refuseIfDefinedByFile(ctx context.Context, name string) error {
-	v, _, _, err := o.presentView(ctx, "remove", name)
+	v, _, _, err := o.presentView(ctx, "remove", name, o.outlined)
 	if err != nil {
 		return err
 	}

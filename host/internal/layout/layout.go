@@ -68,6 +68,9 @@ type Inspector interface {
 	// Endings lists the nodes that show how the job's newest instants have ended, by names as
 	// in Watched.
 	Endings() []string
+	// DecidedBy lists the nodes by which an operator's request is decided and spelled, by
+	// names as in Watched and none below them. It is nil if that is the whole job.
+	DecidedBy(a protocol.Ask) []string
 	// Began returns the item that an event shows as marked as running, if it shows one.
 	// The mark may be gone again.
 	Began(e registry.Event) (item int, ok bool)
@@ -89,6 +92,8 @@ type Writer interface {
 	// Occupied returns the item whose node could not be deleted because other nodes are
 	// below it, if a transaction was refused for that. It counts from 1; 0 is none.
 	Occupied(err error) int
+	// CheckRecords refuses a transaction if a member has begun or ended a run since the view.
+	CheckRecords(v *protocol.View) []registry.Op
 	// MaxNodes is how many nodes of items a transaction may write beside values of
 	// ours, and NodeBytes what one of them has as it is sent.
 	MaxNodes() int

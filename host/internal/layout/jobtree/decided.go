@@ -1,0 +1,33 @@
+package jobtree
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// DecidedBy lists the nodes by which an operator's request is decided and spelled, by names
+// as in Watched and none below them. It is nil for a request that depends on the whole job.
+func (j Job) DecidedBy(a protocol.Ask) []string {
+	decided := []string{"", NodeConfig, NodeAssignment}
+	switch a := a.(type) {
+	case protocol.AskPause:
+		return append(decided, NodePaused)
+	case protocol.AskReshard:
+		return append(decided, NodeNecessary)
+	case protocol.AskServer:
+		return append(decided, NodeServers+"/"+a.IP)
+	case protocol.AskItem:
+		return append(decided, NodeSharding, j.ItemNode(a.Item)+"/"+MarkDisabled)
+	case protocol.AskTrigger, protocol.AskConfig, protocol.AskDefine, protocol.AskBackfill, protocol.AskCancelBackfill, protocol.AskLeave:
+	}
+	return nil
+}
+
+// CheckRecords refuses a transaction if a member has begun or ended a run since the view.
+func (j Job) CheckRecords(v *protocol.View) []registry.Op {
+	checks := make([]registry.Op, 0, len(v.Runs))
+	for i := range v.Runs {
+		checks = append(checks, registry.Op{Kind: registry.Check, Path: j.runsOf(v.Runs[i].ID), Version: v.Runs[i].Version})
+	}
+	return checks
+}
