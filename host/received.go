@@ -37,6 +37,22 @@ func ReceiveModule(dir string, r io.Reader, keys []string) (*ReceivedModule, err
 	return &ReceivedModule{staged, dir}, nil
 }
 
+// AdmitModule returns the error with which a module is refused, whatever its bytes are: by its
+// signature, and the one that the server with the data directory dir has for the digest. A digest
+// of "" is not known yet.
+func AdmitModule(dir, digest string, s Signing) error {
+	accepted, err := signature.ParseKeys(s.Keys)
+	if err != nil {
+		return failf(Invalid, err, "keys of modules")
+	}
+	if digest != "" {
+		if err := module.CheckDigest(digest); err != nil {
+			return failf(Invalid, err, "keep a module")
+		}
+	}
+	return unkept(supply.Dir(dir).Admit(digest, s.Signature, accepted), dir)
+}
+
 // Size returns the number of bytes.
 func (m *ReceivedModule) Size() int64 { return m.staged.Size() }
 
@@ -71,6 +87,8 @@ func unkept(err error, dir string) error {
 		return nil
 	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText):
 		return failf(Invalid, err, "keep a module")
+	case errors.Is(err, module.ErrSigned):
+		return failf(Refused, err, "keep a module")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return failf(Unavailable, err, "keep a module: the disk with %s is full; make room there, for example with module prune", dir)
 	}

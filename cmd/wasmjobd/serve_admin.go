@@ -214,6 +214,9 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		Receive: func(r io.Reader) (*host.ReceivedModule, error) {
 			return host.ReceiveModule(f.Server.DataDir, r, f.Host.ModuleKeys)
 		},
+		Admit: func(digest string, s host.Signing) error {
+			return host.AdmitModule(f.Server.DataDir, digest, s)
+		},
 		ModuleKeys: f.Host.ModuleKeys, // a restart applies others
 		Held:       func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },
 		Prune:      &operator.Prune{Remove: pruneIn(f.Server.DataDir)},

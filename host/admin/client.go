@@ -56,6 +56,7 @@ func Dial(ctx context.Context, dataDir string) (*Client, error) {
 	return &Client{path: path, base: "http://wasmjobd", transport: &http.Transport{
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
 		MaxResponseHeaderBytes: maxHead,
+		ExpectContinueTimeout:  headTimeout,
 		DisableCompression:     true, // few bytes would become many
 		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,

@@ -67,6 +67,7 @@ func At(address, token string, files ClientTLS) (*Client, error) {
 		TLSClientConfig:        config,
 		TLSHandshakeTimeout:    headTimeout,
 		MaxResponseHeaderBytes: maxHead,
+		ExpectContinueTimeout:  headTimeout,
 		DisableCompression:     true, // few bytes would become many
 		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,

@@ -37,6 +37,7 @@ func (c *Client) sendModule(ctx context.Context, method, path string, wasm opera
 		return nil, err
 	}
 	r.ContentLength = wasm.Size()
+	r.Header.Set("Expect", "100-continue") // what is refused by its head is not sent
 	if len(sign) > 0 {
 		r.Header.Set(signatureHeader, base64.StdEncoding.EncodeToString(sign))
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// Receive takes a module that is to be stored where the jobs of the server find it; nil:
 	// uploads are refused.
 	Receive func(io.Reader) (*host.ReceivedModule, error)
+	// Admit refuses uploads before their bytes are sent, by their signature; nil: none. A digest of ""
+	// is not known yet.
+	Admit func(digest string, s host.Signing) error
 	// ModuleKeys may sign what is uploaded, see host.Signing.
 	ModuleKeys []string
 	// Push says how an upload with a report is examined, and which servers get it, too;

@@ -36,8 +36,17 @@ func signatureParameter() parameter {
 	}
 }
 
-// signing is by whom an uploaded module has to be signed, and how it is signed.
-func (r *request) signing() (host.Signing, error) {
+// signing is by whom an uploaded module has to be signed, and how it is signed. It refuses what is
+// refused whatever the bytes are.
+func (r *request) signing(digest string) (host.Signing, error) {
+	s, err := r.signed()
+	if err == nil && r.h.o.Admit != nil {
+		err = r.h.o.Admit(digest, s)
+	}
+	return s, err
+}
+
+func (r *request) signed() (host.Signing, error) {
 	s := host.Signing{Keys: r.h.o.ModuleKeys}
 	value, sent := r.Header[signatureHeader]
 	if !sent {
@@ -63,11 +72,11 @@ func keepModule(r *request) error {
 	if r.h.o.Receive == nil {
 		return noRoute(r.Request)
 	}
-	s, err := r.signing()
+	digest := r.PathValue("digest")
+	s, err := r.signing(digest)
 	if err != nil {
 		return err
 	}
-	digest := r.PathValue("digest")
 	return r.receive(shutdownTimeout, func(m *host.ReceivedModule) error {
 		keep := m.Keep
 		if r.dry() {

@@ -136,7 +136,7 @@ func itemVerb(verb string, disabled bool) route {
 
 func moduleRoutes() []route {
 	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), versionsRoute(), resolveRoute(), unnameRoute(), {
-		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid},
+		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid, codeRefused},
 		says:   "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
 		header: []parameter{signatureParameter()},
 	}, {

@@ -55,14 +55,20 @@ func (p *pipes) call() net.Conn {
 	return here
 }
 
-// serveWith serves until stop is called, which returns when Serve has ended.
+// serveWith is served with a handler that is not guarded.
 func serveWith(t *testing.T, operate func(context.Context) (*operator.Operator, error)) (p *pipes, stop func()) {
+	t.Helper()
+	return served(t, NewHandler(Options{Operate: operate}))
+}
+
+// served serves until stop is called, which returns when Serve has ended.
+func served(t *testing.T, h *Handler) (p *pipes, stop func()) {
 	t.Helper()
 	p = newPipes()
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := Serve(ctx, p, NewHandler(Options{Operate: operate})); err != nil {
+		if err := Serve(ctx, p, h); err != nil {
 			t.Error(err)
 		}
 	})

@@ -39,7 +39,7 @@ func uploadModule(r *request) error {
 	p := *r.h.o.Push
 	p.Job, p.Name, p.DryRun = r.query.Get("job"), r.query.Get("name"), r.dry()
 	var err error
-	if p.Signing, err = r.signing(); err != nil {
+	if p.Signing, err = r.signing(""); err != nil {
 		return err
 	}
 	if p.Job != "" {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -52,11 +53,40 @@ func (s *Store) Verify(digest string, wasm io.Reader, keys signature.Keys) error
 // checkSignature refuses a signature that does not count, so that it never takes the place of
 // one that does. Without a text the stored signature has to do.
 func (t *Staged) checkSignature(text []byte) error {
+	if err := t.store.Admit(t.digest, text); err != nil {
+		return err
+	}
 	if keys := t.store.keys; len(keys) > 0 && len(text) == 0 {
 		return t.store.Verify(t.digest, t.bytes(), keys)
 	}
 	_, err := t.store.keys.CheckFrom(t.bytes(), text)
 	return err
+}
+
+// Admit returns an error if the text of a signature would not do for a module of that digest,
+// whatever its bytes are: by an unknown key or, without one, if the stored signature is. Where
+// no key says what is right, a text does not take the place of another one, since whoever
+// asks for signatures later would miss the right one. A digest of "" is not known yet.
+func (s *Store) Admit(digest string, text []byte) error {
+	var stored []byte
+	if digest != "" {
+		stored, _ = s.Signature(digest) // one that cannot be read counts as none
+	}
+	switch {
+	case len(s.keys) > 0 && len(text) == 0:
+		return s.keys.Admit(stored)
+	case len(s.keys) > 0:
+		return s.keys.Admit(text)
+	case len(text) == 0:
+		return nil
+	}
+	if _, err := signature.Parse(text); err != nil {
+		return err
+	}
+	if _, damaged := signature.Parse(stored); damaged != nil || bytes.Equal(stored, text) || !s.holds(digest) {
+		return nil //nolint:nilerr // what is damaged may be replaced
+	}
+	return fmt.Errorf("%w: set module_keys, and what one of them has signed takes its place, or let whoever owns the disk delete %s%s", ErrSigned, digest, signature.Suffix)
 }
 
 // putSignature stores the signature of a module; an empty text is none.

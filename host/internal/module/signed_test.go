@@ -126,6 +126,43 @@ func TestSignatureIsKeptForOthers(t *testing.T) {
 	}
 }
 
+// Where no key says which signature is right, the first one stays, and what is signed by a key takes its
+// place.
+func TestStoredSignatureStays(t *testing.T) {
+	t.Parallel()
+	s, ann, bob := open(t), signaturetest.New("ann"), signaturetest.New("bob")
+	wasm := []byte("code")
+	first, other := ann.Sign(wasm), bob.Sign(wasm)
+	d, err := s.Put(bytes.NewReader(wasm), first, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sign := range map[string][]byte{"the same": first, "none": nil} {
+		if err := s.PutAs(bytes.NewReader(wasm), d, sign, 100); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.PutAs(bytes.NewReader(wasm), d, other, 100); !errors.Is(err, ErrSigned) {
+		t.Errorf("another: %v", err)
+	}
+	if got, err := s.Signature(d); err != nil || !bytes.Equal(got, first) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if err := signedBy(t, s.dir, bob).PutAs(bytes.NewReader(wasm), d, other, 100); err != nil {
+		t.Errorf("by a key: %v", err)
+	}
+	if got, err := s.Signature(d); err != nil || !bytes.Equal(got, other) {
+		t.Errorf("%s, %v", got, err)
+	}
+	// What is left without its bytes bars none that comes with them.
+	if err := os.Remove(s.path(d)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutAs(bytes.NewReader(wasm), d, first, 100); err != nil {
+		t.Errorf("without the bytes: %v", err)
+	}
+}
+
 // Whoever is killed between signature and bytes leaves no bytes, and the next try goes well.
 func TestSignatureComesBeforeTheBytes(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,9 @@ var (
 	ErrDamaged = errors.New("stored module is damaged")
 	// ErrPin reports a module whose bytes do not match the pinned digest.
 	ErrPin = errors.New("module is not the pinned one")
+	// ErrSigned reports a signature that would take the place of another one, and no key says
+	// which of the two is right.
+	ErrSigned = errors.New("the module has another signature already")
 )
 
 const (

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
 // ErrNoPeer reports that there is no address to fetch from.
@@ -37,17 +35,16 @@ type Store interface {
 	// PutAs stores the bytes of r, at most limit, if they have the digest, and the text of
 	// their signature; nil: there is none.
 	PutAs(r io.Reader, digest string, sign []byte, limit int64) error
+	// Admit returns the error with which PutAs refuses a module, whatever its bytes are.
+	Admit(digest string, sign []byte) error
 }
 
 // ClientOptions are the settings of a Client.
 type ClientOptions struct {
-	Token string // shared by all servers
-	Store Store  // used by Fetch only
-	Limit int64  // maximum bytes of a module
-	// Keys may sign what Fetch gets: it reads no bytes whose signature cannot be by one of
-	// them. The store verifies them.
-	Keys signature.Keys
-	Log  *slog.Logger // nil discards
+	Token string       // shared by all servers
+	Store Store        // used by Fetch only
+	Limit int64        // maximum bytes of a module
+	Log   *slog.Logger // nil discards
 }
 
 // Client fetches modules from other servers and uploads modules to them.
@@ -198,7 +195,7 @@ func (c *Client) fetchFrom(ctx context.Context, digest, address string) (err err
 	}
 	sign, err := signatureIn(resp.Header)
 	if err == nil {
-		err = c.o.Keys.Admit(sign)
+		err = c.o.Store.Admit(digest, sign)
 	}
 	if err != nil {
 		return err

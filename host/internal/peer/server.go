@@ -152,24 +152,37 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) 
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	if err := s.o.Store.Admit(digest, sign); err != nil { // before the bytes are sent
+		s.refuseModule(w, r, digest, err)
+		return
+	}
 	// Until here the read deadline was that of the request's head.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTimeout)); err != nil {
 		refuse(w, http.StatusInternalServerError, "the request cannot be read")
 		return
 	}
-	switch err := s.o.Store.PutAs(r.Body, digest, sign, s.o.Limit); {
+	if err := s.o.Store.PutAs(r.Body, digest, sign, s.o.Limit); err != nil {
+		s.refuseModule(w, r, digest, err)
+		return
+	}
+	s.o.Log.Info("module uploaded by an operator", "module", digest, "peer", r.RemoteAddr, "bytes", r.ContentLength)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuseModule answers with why a module is not stored.
+func (s *Server) refuseModule(w http.ResponseWriter, r *http.Request, digest string, err error) {
+	switch {
 	case errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText):
 		refuse(w, http.StatusUnprocessableEntity, err.Error())
+	case errors.Is(err, module.ErrSigned):
+		refuse(w, http.StatusConflict, err.Error())
 	case errors.Is(err, module.ErrPin):
 		refuse(w, http.StatusUnprocessableEntity, "the module does not have the signed sha256")
 	case errors.Is(err, module.ErrTooBig):
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the module is too big; the limit is %d bytes", s.o.Limit))
-	case err != nil:
+	default:
 		s.o.Log.Warn("cannot store an uploaded module", "module", digest, "peer", r.RemoteAddr, "error", err)
 		refuse(w, http.StatusInternalServerError, "the module could not be stored; see this server's log")
-	default:
-		s.o.Log.Info("module uploaded by an operator", "module", digest, "peer", r.RemoteAddr, "bytes", r.ContentLength)
-		w.WriteHeader(http.StatusNoContent)
 	}
 }
 

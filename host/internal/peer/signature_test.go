@@ -18,7 +18,7 @@ import (
 const shared = "open sesame"
 
 // strictStore takes what somebody has signed.
-func strictStore(t *testing.T, who signaturetest.Signer) (*module.Store, signature.Keys) {
+func strictStore(t *testing.T, who signaturetest.Signer) *module.Store {
 	t.Helper()
 	keys, err := signature.ParseKeys([]string{who.Public})
 	if err != nil {
@@ -28,7 +28,7 @@ func strictStore(t *testing.T, who signaturetest.Signer) (*module.Store, signatu
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, keys
+	return s
 }
 
 // A signature goes from an operator to a server without keys, and from there to one with.
@@ -47,8 +47,8 @@ func TestSignatureGoesWithTheModule(t *testing.T) {
 	if err := c.Upload(t.Context(), moduleOf(wasm, nil), address); err != nil { // it takes none away
 		t.Fatal(err)
 	}
-	second, keys := strictStore(t, ann)
-	fetcher := NewClient(ClientOptions{Token: shared, Store: second, Limit: limit, Keys: keys})
+	second := strictStore(t, ann)
+	fetcher := NewClient(ClientOptions{Token: shared, Store: second, Limit: limit})
 	defer fetcher.Close()
 	if err := fetcher.Fetch(t.Context(), digest, []string{address}); err != nil {
 		t.Fatal(err)
@@ -72,14 +72,14 @@ func (u unread) PutAs(io.Reader, string, []byte, int64) error {
 func TestFetchReadsNothingThatIsNotSigned(t *testing.T) {
 	t.Parallel()
 	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), []byte("hello")
-	strict, keys := strictStore(t, ann)
+	strict := strictStore(t, ann)
 	for says, sign := range map[string][]byte{"no signature": nil, "not accepted": bob.Sign(wasm)} {
 		there := newStore(t)
 		if _, err := there.Put(bytes.NewReader(wasm), sign, limit); err != nil {
 			t.Fatal(err)
 		}
 		address := serve(t, ServerOptions{Token: shared, Modules: there})
-		c := NewClient(ClientOptions{Token: shared, Store: unread{strict, t}, Limit: limit, Keys: keys})
+		c := NewClient(ClientOptions{Token: shared, Store: unread{strict, t}, Limit: limit})
 		err := c.Fetch(t.Context(), module.Digest(wasm), []string{address})
 		c.Close()
 		if !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), says) {
@@ -91,7 +91,7 @@ func TestFetchReadsNothingThatIsNotSigned(t *testing.T) {
 	if _, err := there.Put(bytes.NewReader(wasm), ann.Sign([]byte("other")), limit); err != nil {
 		t.Fatal(err)
 	}
-	c := NewClient(ClientOptions{Token: shared, Store: strict, Limit: limit, Keys: keys})
+	c := NewClient(ClientOptions{Token: shared, Store: strict, Limit: limit})
 	defer c.Close()
 	err := c.Fetch(t.Context(), module.Digest(wasm), []string{serve(t, ServerOptions{Token: shared, Modules: there})})
 	if !errors.Is(err, signature.ErrUnsigned) || !strings.Contains(err.Error(), "of other bytes") {
@@ -105,7 +105,7 @@ func TestFetchReadsNothingThatIsNotSigned(t *testing.T) {
 func TestServerTakesWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	ann, wasm := signaturetest.New("ann"), []byte("hello")
-	strict, _ := strictStore(t, ann)
+	strict := strictStore(t, ann)
 	address := serve(t, ServerOptions{Token: shared, Modules: strict, Store: strict, Limit: limit})
 	c := newClient(t, shared, nil)
 	for says, sign := range map[string][]byte{
@@ -117,6 +117,29 @@ func TestServerTakesWhatIsSigned(t *testing.T) {
 	}
 	if err := c.Upload(t.Context(), moduleOf(wasm, ann.Sign(wasm)), address); err != nil {
 		t.Error(err)
+	}
+}
+
+// What will be refused by its signature is refused before its bytes are sent.
+func TestServerReadsNothingThatIsNotSigned(t *testing.T) {
+	t.Parallel()
+	ann, wasm := signaturetest.New("ann"), []byte("hello")
+	strict := unread{strictStore(t, ann), t}
+	free := unread{newStore(t), t}
+	if _, err := free.Put(bytes.NewReader(wasm), ann.Sign(wasm), limit); err != nil {
+		t.Fatal(err)
+	}
+	for says, upload := range map[string]struct {
+		to   unread
+		sign []byte
+	}{
+		"no signature": {strict, nil}, "not accepted": {strict, signaturetest.New("bob").Sign(wasm)},
+		"another signature": {free, signaturetest.New("bob").Sign(wasm)}, "not a signature": {free, []byte("x")},
+	} {
+		address := serve(t, ServerOptions{Token: shared, Modules: upload.to, Store: upload.to, Limit: limit})
+		if err := newClient(t, shared, nil).Upload(t.Context(), moduleOf(wasm, upload.sign), address); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
 	}
 }
 

@@ -35,6 +35,16 @@ func (d Dir) Stage(r io.Reader, keys signature.Keys) (*module.Staged, error) {
 	return disk.Stage(r, module.MaxSize)
 }
 
+// Admit returns the error with which a module is refused, whatever its bytes are: that its text of
+// a signature does not do for the digest, "" if that is not known.
+func (d Dir) Admit(digest string, sign []byte, keys signature.Keys) error {
+	disk, err := d.open(keys)
+	if err != nil {
+		return err
+	}
+	return disk.Admit(digest, sign)
+}
+
 // Refused returns the modules that the server no longer compiles, because compiling
 // them ended processes: the reasons, by digest.
 func (d Dir) Refused() (map[string]string, error) { return sandbox.RefusedModules(d.cache()) }

@@ -92,7 +92,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	s.catalog = newCatalog(s.disk, o.Files, o.Pull)
-	s.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: s.disk, Limit: module.MaxSize, Keys: o.Keys, Log: o.Log})
+	s.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: s.disk, Limit: module.MaxSize, Log: o.Log})
 	return s, nil
 }
 
