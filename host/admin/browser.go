@@ -3,9 +3,7 @@ package admin
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/base64"
 	"net/http"
 	"reflect"
 	"time"
@@ -16,8 +14,9 @@ import (
 
 const (
 	sessionPath = "/api/v1/session"
-	// csrfHeader shows that a request was made by a page that could read the session's
-	// own value, which no page of another origin can.
+	// csrfHeader has what the answer to the sign-in said, and nothing else does: only the page
+	// that has signed in can show it. The cookie alone, which the browser also sends to other
+	// ports of the machine, writes nothing.
 	csrfHeader = "X-Csrf-Token"
 	// Names of the cookie. Browsers take the first one over TLS only, and from no other
 	// host. Without TLS only this machine connects.
@@ -29,9 +28,8 @@ const (
 
 // Sessions are those of browsers. An operator.Keyring has them.
 type Sessions interface {
-	// Session returns who is signed in with a secret, and until when. Its errors are as
-	// those of Authenticate.
-	Session(secret string) (operator.Caller, time.Time, error)
+	// Session returns the session with a secret. Its errors are as those of Authenticate.
+	Session(secret string) (operator.SignedIn, error)
 	// AwaitSession waits until a session that has begun is known, or ctx ends.
 	AwaitSession(ctx context.Context, secret string)
 }
@@ -85,17 +83,9 @@ func setCookie(w http.ResponseWriter, r *http.Request, secret string, until time
 	http.SetCookie(w, c)
 }
 
-// csrfOf is the value that writes of a session show. Whoever has the cookie can compute
-// it, so every server can check it, and the cookie cannot be found from it.
-func csrfOf(secret string) string {
-	m := hmac.New(sha256.New, []byte(secret))
-	_, _ = m.Write([]byte("csrf"))
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
-}
-
 // ownPage refuses requests with a cookie that a page of this server did not make. A page
 // of the same site is another one: a program on another port of this machine is.
-func ownPage(r *http.Request, secret string) error {
+func ownPage(r *http.Request, proof string) error {
 	site, reads := r.Header.Get("Sec-Fetch-Site"), r.Method == http.MethodGet || r.Method == http.MethodHead
 	if site != "" && site != "same-origin" && (site != "none" || !reads) {
 		return refuse(http.StatusForbidden, codeCrossSite, "a page of another origin sent this request with the cookie of this one")
@@ -110,8 +100,8 @@ func ownPage(r *http.Request, secret string) error {
 	if origin := r.Header.Get("Origin"); site == "" && origin != scheme+r.Host {
 		return refuse(http.StatusForbidden, codeCrossSite, "a write with a cookie needs the header Sec-Fetch-Site or Origin of a page of this server; programs send a token")
 	}
-	if sent := r.Header.Values(csrfHeader); len(sent) != 1 || !hmac.Equal([]byte(sent[0]), []byte(csrfOf(secret))) {
-		return refuse(http.StatusForbidden, codeCSRF, "a write with a cookie needs the header "+csrfHeader+" with the \"csrf\" that GET "+sessionPath+" answers")
+	if sent := r.Header.Values(csrfHeader); len(sent) != 1 || !hmac.Equal([]byte(sent[0]), []byte(proof)) {
+		return refuse(http.StatusForbidden, codeCSRF, "a write with a cookie needs the header "+csrfHeader+" with the \"csrf\" that POST "+sessionPath+" has answered; sign in again if the page has lost it")
 	}
 	return nil
 }
@@ -123,11 +113,11 @@ func sessionRoutes() []route {
 		{
 			method: http.MethodPost, path: sessionPath, right: operator.View, does: signInAction(), fails: []string{codeRefused}, served: served,
 			says: "signs a browser in: it sends its token once, and gets a cookie for 12 h, which every server of the cluster takes in the place of the token until that ends, " +
-				"and the value \"csrf\" for the header `" + csrfHeader + "` of each write",
+				"and the value \"csrf\" for the header `" + csrfHeader + "` of each write, which no other request answers",
 		},
 		{
 			method: http.MethodGet, path: sessionPath, right: operator.View, does: shows(showSession), alone: true, served: served,
-			says: "answers who the caller is, and to a browser that is signed in until when, and its value \"csrf\"",
+			says: "answers who the caller is, and to a browser that is signed in until when",
 		},
 		{method: http.MethodDelete, path: sessionPath, right: operator.View, does: signOutAction(), fails: []string{codeRefused}, served: served, says: "signs the browser out, on all servers"},
 	}
@@ -145,7 +135,7 @@ type sessionDocument struct {
 func showSession(r *request) (sessionDocument, error) {
 	d := sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role}
 	if r.caller.way == operator.BySession {
-		d.Until, d.CSRF = &r.caller.until, csrfOf(r.caller.secret)
+		d.Until = &r.caller.until
 	}
 	return d, nil
 }
@@ -161,15 +151,15 @@ func signInAction() action {
 		if wait := r.h.signIns.take(r.caller.Name, time.Now()); wait > 0 {
 			return tooMany("browsers sign in with this token", wait)
 		}
-		secret, until, err := r.op.SignIn(r.Context(), r.caller.secret)
-		if err != nil || secret == "" { // of a dry run
+		in, err := r.op.SignIn(r.Context(), r.caller.secret)
+		if err != nil || in.Secret == "" { // of a dry run
 			return err
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), awaitSession)
 		defer cancel()
-		r.h.o.Sessions.AwaitSession(ctx, secret)
-		setCookie(r.w, r.Request, secret, until)
-		return r.answer(sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role, Until: &until, CSRF: csrfOf(secret)})
+		r.h.o.Sessions.AwaitSession(ctx, in.Secret)
+		setCookie(r.w, r.Request, in.Secret, in.Until)
+		return r.answer(sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role, Until: &in.Until, CSRF: in.Proof})
 	}}
 }
 

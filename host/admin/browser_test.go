@@ -65,19 +65,19 @@ func (c *cluster) token(t *testing.T, name string, role operator.Role, life time
 }
 
 // signIn begins a session, and waits until the server knows it.
-func (c *cluster) signIn(t *testing.T, token string) string {
+func (c *cluster) signIn(t *testing.T, token string) operator.SignedIn {
 	t.Helper()
-	secret, _, err := c.op.SignIn(t.Context(), token)
+	in, err := c.op.SignIn(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.keyring.AwaitSession(t.Context(), secret)
-	return secret
+	c.keyring.AwaitSession(t.Context(), in.Secret)
+	return in
 }
 
 // cookied are the headers of a page of the server that is signed in.
-func cookied(secret string) []string {
-	return []string{"Cookie: " + plainCookie + "=" + secret, csrfHeader + ": " + csrfOf(secret), "Sec-Fetch-Site: same-origin"}
+func cookied(in operator.SignedIn) []string {
+	return []string{"Cookie: " + plainCookie + "=" + in.Secret, csrfHeader + ": " + in.Proof, "Sec-Fetch-Site: same-origin"}
 }
 
 // browser sends requests to one server after the other, and has no cookies of its own.
@@ -212,7 +212,7 @@ func checkWrites(t *testing.T, b browser, address, scheme string, c *http.Cookie
 		{"an older browser", write, []string{cookie, shown, "Origin: " + address}, ""},
 		{"no value", write, []string{cookie, "Sec-Fetch-Site: same-origin"}, codeCSRF},
 		{"an empty value", write, []string{cookie, csrfHeader + ": ", "Sec-Fetch-Site: same-origin"}, codeCSRF},
-		{"the value of another session", write, []string{cookie, csrfHeader + ": " + csrfOf("another"), "Sec-Fetch-Site: same-origin"}, codeCSRF},
+		{"the value of another session", write, []string{cookie, csrfHeader + ": " + csrf[1:] + csrf[:1], "Sec-Fetch-Site: same-origin"}, codeCSRF},
 		{"two values", write, []string{cookie, shown, shown, "Sec-Fetch-Site: same-origin"}, codeCSRF},
 		{"the secret in the place of the value", write, []string{cookie, csrfHeader + ": " + c.Value, "Sec-Fetch-Site: same-origin"}, codeCSRF},
 		{"nothing of where it comes from", write, []string{cookie, shown}, codeCrossSite},

@@ -32,7 +32,7 @@ func presented(t *testing.T, c *cluster, later func()) func() map[string]struct 
 	revoked, brief := c.token(t, "revoked", operator.RoleAdmin, 0), c.token(t, "brief", operator.RoleAdmin, time.Hour)
 	lost, worn := c.signIn(t, revoked), c.signIn(t, brief)
 	old, left := c.signIn(t, tokens[operator.RoleAdmin]), c.signIn(t, tokens[operator.RoleAdmin])
-	if err := errors.Join(c.op.RevokeToken(t.Context(), "revoked"), c.op.SignOut(t.Context(), left)); err != nil {
+	if err := errors.Join(c.op.RevokeToken(t.Context(), "revoked"), c.op.SignOut(t.Context(), left.Secret)); err != nil {
 		t.Fatal(err)
 	}
 	later()
@@ -40,9 +40,9 @@ func presented(t *testing.T, c *cluster, later func()) func() map[string]struct 
 	return func() map[string]caller {
 		all := map[string]caller{
 			"nothing": {}, "a mistyped token": bearing(other), "a wrong token": bearing("wrong"), "an expired token": bearing(brief), "a revoked token": bearing(revoked),
-			"the secret of a session as a token":   bearing(c.signIn(t, tokens[operator.RoleAdmin])),
-			"a token as a cookie":                  {headers: cookied(tokens[operator.RoleAdmin])},
-			"a wrong cookie":                       {headers: cookied("wrong")},
+			"the secret of a session as a token":   bearing(c.signIn(t, tokens[operator.RoleAdmin]).Secret),
+			"a token as a cookie":                  {headers: cookied(operator.SignedIn{Secret: tokens[operator.RoleAdmin]})},
+			"a wrong cookie":                       {headers: cookied(operator.SignedIn{Secret: "wrong"})},
 			"the session of a revoked token":       {headers: cookied(lost)},
 			"the session of an expired token":      {headers: cookied(worn)},
 			"an expired session":                   {headers: cookied(old)},
@@ -105,7 +105,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 func TestEveryRouteWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	h, asked := guarded(Options{Sessions: operator.NewKeyring(embedded.Memory(), "wasmjobd", nil)})
-	secret, _, err := func() (string, time.Time, error) {
+	in, err := func() (operator.SignedIn, error) {
 		c, stop := newCluster(t, embedded.Memory())
 		defer stop()
 		return c.op.SignIn(t.Context(), c.token(t, "ann", operator.RoleAdmin, 0))
@@ -114,7 +114,7 @@ func TestEveryRouteWithoutARegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, one := range routes() {
-		for j, headers := range [][]string{{"Authorization: Bearer nobody-knows"}, cookied(secret)} {
+		for j, headers := range [][]string{{"Authorization: Bearer nobody-knows"}, cookied(in)} {
 			w := sent(t, h, one.method, filledIn.Replace(one.path), fmt.Sprintf("10.0.%d.%d:1", i, j), headers...)
 			if (w.Code != http.StatusServiceUnavailable || asked.Load() > 0) != isOpen(one.path) {
 				t.Errorf("%s %s is answered %d %s", one.method, one.path, w.Code, w.Body)

@@ -246,8 +246,8 @@ func TestEventsOfABrowser(t *testing.T) {
 	t.Cleanup(stop)
 	events := NewEvents()
 	h := NewHandler(Options{Operate: c.operate, Authenticate: c.authenticate, Sessions: c.keyring, Events: events})
-	secret := c.signIn(t, c.token(t, "ann", operator.RoleViewer, 0))
-	lines := stream(t, serveTCP(t, TLS{}, h)+eventsPath, cookied(secret)...)
+	in := c.signIn(t, c.token(t, "ann", operator.RoleViewer, 0))
+	lines := stream(t, serveTCP(t, TLS{}, h)+eventsPath, cookied(in)...)
 	if !until(lines, "retry: ") {
 		t.Fatal("the stream ends at once")
 	}
@@ -255,13 +255,13 @@ func TestEventsOfABrowser(t *testing.T) {
 	if !until(lines, `data: {"n":1}`) {
 		t.Fatal("no event came")
 	}
-	if err := c.op.SignOut(t.Context(), secret); err != nil {
+	if err := c.op.SignOut(t.Context(), in.Secret); err != nil {
 		t.Fatal(err)
 	}
 	if until(lines, "data: ") {
 		t.Error("an event came to who is signed out")
 	}
-	w := sent(t, h, http.MethodDelete, sessionPath, "10.0.0.1:1", cookied(secret)...)
+	w := sent(t, h, http.MethodDelete, sessionPath, "10.0.0.1:1", cookied(in)...)
 	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("a second sign-out: %d %s, %q", w.Code, w.Body, w.Header().Get("Set-Cookie"))
 	}

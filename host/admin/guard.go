@@ -105,11 +105,11 @@ func (h *Handler) identify(r *http.Request) (visitor, error) {
 	case err != nil:
 		return visitor{}, err
 	case present:
-		c, until, err := h.o.Sessions.Session(secret)
+		in, err := h.o.Sessions.Session(secret)
 		if err == nil {
-			err = ownPage(r, secret)
+			err = ownPage(r, in.Proof)
 		}
-		return visitor{Caller: c, way: operator.BySession, secret: secret, until: until}, err
+		return visitor{Caller: in.Caller, way: operator.BySession, secret: secret, until: in.Until}, err
 	case isOpen(r.URL.Path):
 		return visitor{}, nil
 	}

@@ -2,6 +2,9 @@ package operator
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"slices"
 	"time"
@@ -14,18 +17,36 @@ import (
 // SessionLife is how long a browser stays signed in, unless its token ends before.
 const SessionLife = 12 * time.Hour
 
+// SignedIn is a session of a browser.
+type SignedIn struct {
+	Caller
+	Secret string // what its cookie has
+	// Proof is what a write has to show beside it. Who has nothing but the cookie, which browsers send
+	// to every port of a machine, cannot compute it.
+	Proof string
+	Until time.Time
+}
+
+// proofOf is the Proof of a session: it is bound to the hash of the token, which is in the registry
+// and computed by its bearer, and seen by nobody else.
+func proofOf(secret, tokenHash string) string {
+	m := hmac.New(sha256.New, []byte(tokenHash))
+	_, _ = m.Write([]byte("write with " + secret))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
 // SignIn begins a session of a browser for the bearer of a token, on all servers. The
-// secret cannot be read again. If the token has many sessions, the oldest one ends.
-func (o *Operator) SignIn(ctx context.Context, token string) (secret string, until time.Time, err error) {
+// secrets cannot be read again. If the token has many sessions, the oldest one ends.
+func (o *Operator) SignIn(ctx context.Context, token string) (in SignedIn, err error) {
 	const what = "sign in"
 	hash, err := hashOf(token)
 	if err != nil {
-		return "", until, err
+		return in, err
 	}
-	secret = newSecret()
+	secret := newSecret()
 	own, err := hashOf(secret)
 	if err != nil {
-		return "", until, err
+		return in, err
 	}
 	one := clustertree.Session{Hash: hex.EncodeToString(own[:]), Token: hex.EncodeToString(hash[:])}
 	err = o.changeSessions(ctx, what, func(all *clustertree.Sessions, tokens clustertree.Tokens, now time.Time) (bool, error) {
@@ -36,6 +57,7 @@ func (o *Operator) SignIn(ctx context.Context, token string) (secret string, unt
 		if _, there := all.Find(one.Hash); there { // a try without an answer was applied
 			return false, nil
 		}
+		in.Name, in.Role = tokens.All[i].Name, Role(tokens.All[i].Role)
 		one.Until = now.Add(SessionLife).UnixMilli()
 		if end := tokens.All[i].Until; end != 0 {
 			one.Until = min(one.Until, end)
@@ -46,9 +68,10 @@ func (o *Operator) SignIn(ctx context.Context, token string) (secret string, unt
 		return true, nil
 	})
 	if err != nil || o.dry {
-		return "", until, err
+		return SignedIn{}, err
 	}
-	return secret, time.UnixMilli(one.Until), nil
+	in.Secret, in.Proof, in.Until = secret, proofOf(secret, one.Token), time.UnixMilli(one.Until)
+	return in, nil
 }
 
 // SignOut ends the session with a secret on all servers.
@@ -97,12 +120,12 @@ func readSessions(ctx context.Context, s registry.Requests, tree clustertree.Tre
 	return all, n, nil
 }
 
-// Session returns who is signed in with the secret of a session, and until when. It
-// accepts one as long as Check accepts its token, and its errors are of the same codes.
-func (k *Keyring) Session(secret string) (Caller, time.Time, error) {
+// Session returns the session with a secret. It accepts one as long as Check accepts its token, and
+// its errors are of the same codes.
+func (k *Keyring) Session(secret string) (SignedIn, error) {
 	own, err := hashOf(secret)
 	if err != nil {
-		return Caller{}, time.Time{}, err
+		return SignedIn{}, err
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -111,16 +134,16 @@ func (k *Keyring) Session(secret string) (Caller, time.Time, error) {
 		why = k.unread
 	}
 	if why != "" {
-		return Caller{}, time.Time{}, failf(host.Unavailable, nil, "no session of a browser is accepted at present: %s; try again", why)
+		return SignedIn{}, failf(host.Unavailable, nil, "no session of a browser is accepted at present: %s; try again", why)
 	}
 	now := k.clock.now()
 	s, ok := k.sessions.Find(hex.EncodeToString(own[:]))
 	i := slices.IndexFunc(k.tokens.All, func(t clustertree.Token) bool { return t.Hash == s.Token })
 	if !ok || now.UnixMilli() >= s.Until || i < 0 || expired(k.tokens.All[i], now) {
-		return Caller{}, time.Time{}, failf(host.Denied, ErrToken, "the session has ended; sign in again")
+		return SignedIn{}, failf(host.Denied, ErrToken, "the session has ended; sign in again")
 	}
 	t := k.tokens.All[i]
-	return Caller{t.Name, Role(t.Role)}, time.UnixMilli(s.Until), nil
+	return SignedIn{Caller{t.Name, Role(t.Role)}, secret, proofOf(secret, s.Token), time.UnixMilli(s.Until)}, nil
 }
 
 // AwaitSession waits until this server knows a session that has begun, or ctx ends.
@@ -129,7 +152,7 @@ func (k *Keyring) AwaitSession(ctx context.Context, secret string) {
 		k.mu.RLock()
 		taken := k.taken
 		k.mu.RUnlock()
-		if _, _, err := k.Session(secret); err == nil {
+		if _, err := k.Session(secret); err == nil {
 			return
 		}
 		select {
