@@ -85,9 +85,9 @@ type checkedCount struct {
 }
 
 type purged struct {
-	Version int   `json:"version"`
-	Rows    int64 `json:"rows"`
-	DryRun  bool  `json:"dry_run"`
+	Version int `json:"version"`
+	admin.Purged
+	DryRun bool `json:"dry_run"`
 }
 
 func listedPage(page foundPage) listed {

@@ -22,7 +22,8 @@ func historyPurge(h *historyVerb) *cobra.Command {
 		Short: "Delete old rows",
 		Long: "Delete rows that are older than --older-than, and of each job all but the newest\n" +
 			"--per-job, and the oldest that do not fit --size. Without any of them, what [history]\n" +
-			"retention says. A server may go on running; that of --address purges its own history.",
+			"retention says. A server may go on running; that of --address has all servers purge their\n" +
+			"histories, or with --here only its own.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if keep.Dry == yes {
 				return usage("write --dry-run to count the rows, or --yes to delete them")
@@ -51,33 +52,38 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&size, "size", "", "keep what fits: 500MiB, 2GiB")
 	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count only")
 	c.Flags().BoolVar(&yes, "yes", false, "do delete")
+	c.Flags().BoolVar(&keep.Here, "here", false, "only the history of the server that is asked")
 	h.server.add(c)
 	return c
 }
 
 func (h *historyVerb) doPurge(ctx context.Context, keep admin.Purge) error {
-	var rows int64
+	var done admin.Purged
 	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
-		rows, err = c.PurgeHistory(ctx, keep)
+		done, err = c.PurgeHistory(ctx, keep)
 		return err
 	})
 	if err == nil && !asked {
-		rows, err = h.purgeOwn(ctx, keep)
+		done.Rows, err = h.purgeOwn(ctx, keep)
 	}
 	if err != nil {
-		if rows > 0 {
-			h.term.note("%d rows were deleted before:", rows)
+		if done.Rows > 0 {
+			h.term.note("%d rows were deleted before:", done.Rows)
 		}
 		return err
 	}
 	if h.term.json() {
-		return h.term.printJSON(purged{Version: 1, Rows: rows, DryRun: keep.Dry})
+		return h.term.printJSON(purged{Version: 1, Purged: done, DryRun: keep.Dry})
 	}
 	if keep.Dry {
-		h.term.printf("%d rows would be deleted\n", rows)
+		h.term.printf("%d rows would be deleted\n", done.Rows)
 	} else {
-		h.term.printf("%d rows deleted\n", rows)
+		h.term.printf("%d rows deleted\n", done.Rows)
 	}
+	for _, other := range done.Others {
+		h.term.printf("  of them %d at %s\n", other.Rows, plain(other.Server))
+	}
+	h.term.noteUnread(done.Unread)
 	return nil
 }
 

@@ -247,7 +247,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		}
 	}
 	if caller.way == operator.ByServer {
-		if err := onlyOwn(one); err != nil {
+		if err := one.mayTravel(caller.Role); err != nil {
 			h.fail(w, r, err)
 			return
 		}

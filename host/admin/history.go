@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -28,6 +31,20 @@ type Purge struct {
 	PerJob int           // 0: however many
 	Bytes  int64         // 0: however large
 	Dry    bool          // only count them
+	Here   bool          // only of the history of the server that is asked
+}
+
+// Purged is how many rows of histories went, or would go.
+type Purged struct {
+	Rows   int64      `json:"rows"`                    // in all
+	Others []PurgedAt `json:"other_servers,omitempty"` // of them
+	Unread []string   `json:"unread,omitempty"`        // servers that did not answer, whose rows may be there still
+}
+
+// PurgedAt is Purged of another server.
+type PurgedAt struct {
+	Server string `json:"server"`
+	Rows   int64  `json:"rows"`
 }
 
 // CheckWanted says of which job, and for which time (From, To] in Unix milliseconds, a history is
@@ -48,7 +65,7 @@ func historyRoutes() []route {
 	moment := schema{"type": "integer", "minimum": 0}
 	return []route{
 		{
-			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Runs != nil },
 			says: "answers with a page of rows of the histories of all servers, of all jobs, as `history list -o json`; with \"logs\" as `history export` has them, " +
 				"and then at most " + strconv.Itoa(MaxLogged) + ". \"unread\" names servers that may have more, and did not answer",
@@ -75,8 +92,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodPost, path: purgePath, right: operator.Administer, does: purgeAction(), fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Purge != nil },
-			says: "does what `history purge` does with the history of this server: \"older_than\" is a time such as 720h, \"per_job\" how many rows of each job stay, \"bytes\" how much; " +
-				"without any, what the server's file says. With \"dry_run\" it counts",
+			says: "does what `history purge` does with the histories of all servers, or with \"here\" of this one: \"older_than\" is a time such as 720h, \"per_job\" how many rows of each job stay, \"bytes\" how much; " +
+				"without any, what the server's file says. With \"dry_run\" it counts. \"unread\" names servers that did not answer",
 		},
 	}
 }
@@ -186,18 +203,19 @@ type purgeBody struct {
 	OlderThan string `json:"older_than"`
 	PerJob    int    `json:"per_job"`
 	Bytes     int64  `json:"bytes"`
+	Here      bool   `json:"here"`
 }
 
 type purgedDocument struct {
-	Version int   `json:"version"`
-	Rows    int64 `json:"rows"`
-	DryRun  bool  `json:"dry_run"`
+	Version int `json:"version"`
+	Purged
+	DryRun bool `json:"dry_run"`
 }
 
 // purgeAction deletes rows, or counts them in a dry run.
 func purgeAction() action {
 	does := calls(func(r *request, b *purgeBody) (purgedDocument, error) {
-		p := Purge{Job: b.Job, PerJob: b.PerJob, Bytes: b.Bytes, Dry: r.dry()}
+		p := Purge{Job: b.Job, PerJob: b.PerJob, Bytes: b.Bytes, Dry: r.dry(), Here: b.Here}
 		var err error
 		if b.OlderThan != "" {
 			p.Age, err = time.ParseDuration(b.OlderThan)
@@ -209,13 +227,36 @@ func purgeAction() action {
 		if err != nil {
 			return purgedDocument{}, err
 		}
+		done := Purged{Rows: rows}
+		if !p.Here && r.asksOthers() && !r.h.o.SharedRuns {
+			r.purgeOthers(p, &done)
+		}
 		if !p.Dry {
 			err = r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows))
 		}
-		return purgedDocument{1, rows, p.Dry}, err
+		return purgedDocument{1, done, p.Dry}, err
 	})
 	does.reports = true
 	return does
+}
+
+// purgeOthers deletes rows of the histories of the other servers, each by its own clock and, if the
+// request does not say it, its own file.
+func (r *request) purgeOthers(p Purge, done *Purged) {
+	p.Here = true
+	clients, unread := r.others(r.Context(), p.Job, operator.Administer)
+	var mu sync.Mutex // guards done
+	silent := operator.AskAllTo(r.Context(), clients, func(ctx context.Context, address string, c *Client) error {
+		there, err := c.PurgeHistory(ctx, p)
+		mu.Lock()
+		defer mu.Unlock()
+		if done.Rows += there.Rows; err == nil {
+			done.Others = append(done.Others, PurgedAt{address, there.Rows})
+		}
+		return err
+	})
+	slices.SortFunc(done.Others, func(a, b PurgedAt) int { return strings.Compare(a.Server, b.Server) })
+	done.Unread = append(silent, unread...)
 }
 
 // history is the query of a page of rows of several jobs.
@@ -263,8 +304,8 @@ func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) ([]Checked,
 	return all, nil
 }
 
-// PurgeHistory deletes rows of the history of the server, or counts them.
-func (c *Client) PurgeHistory(ctx context.Context, p Purge) (rows int64, err error) {
+// PurgeHistory deletes rows of the history of the server and those that it knows, or counts them.
+func (c *Client) PurgeHistory(ctx context.Context, p Purge) (Purged, error) {
 	body := map[string]any{}
 	if p.Job != "" {
 		body["job"] = p.Job
@@ -278,13 +319,16 @@ func (c *Client) PurgeHistory(ctx context.Context, p Purge) (rows int64, err err
 	if p.Bytes != 0 {
 		body["bytes"] = p.Bytes
 	}
+	if p.Here {
+		body["here"] = true
+	}
 	at := purgePath
 	if p.Dry {
 		at += "?" + dryName + "=true"
 	}
 	var d purgedDocument
-	err = c.read(ctx, http.MethodPost, at, body, &d)
-	return d.Rows, err
+	err := c.read(ctx, http.MethodPost, at, body, &d)
+	return d.Purged, err
 }
 
 // RetryModule has the server compile a module again that it refuses.

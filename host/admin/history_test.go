@@ -47,8 +47,8 @@ func TestHistoryByAddress(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, p := range []Purge{{Job: "report", Age: time.Hour, PerJob: 2, Bytes: 3}, {Dry: true, PerJob: 1}} {
-		if n, err := c.PurgeHistory(t.Context(), p); err != nil || n != 4 || purged != p {
-			t.Errorf("%d, %v; purged %+v", n, err, purged)
+		if n, err := c.PurgeHistory(t.Context(), p); err != nil || n.Rows != 4 || purged != p {
+			t.Errorf("%+v, %v; purged %+v", n, err, purged)
 		}
 	}
 	if digest, err := c.RetryModule(t.Context(), "0a"); err != nil || digest != "0afalse" {

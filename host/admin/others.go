@@ -53,15 +53,9 @@ func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections implements transport. There are none.
 func (a asking) CloseIdleConnections() {}
 
-// askedAs is who another server is told that asks. It reads, so it is not told of more rights
-// than that takes.
-func askedAs(caller operator.Caller) operator.Caller {
-	return operator.Caller{Name: caller.Name, Role: operator.RoleViewer}
-}
-
-// others returns clients of the other servers, by address, and those that a job knows, or any
-// job if name is empty, and that cannot be asked.
-func (r *request) others(ctx context.Context, name string) (clients map[string]*Client, unread []string) {
+// others returns clients of the other servers, by address, which ask with no more than a right of the
+// caller, and those servers that a job knows, or any job if name is empty, and that cannot be asked.
+func (r *request) others(ctx context.Context, name string, do operator.Right) (clients map[string]*Client, unread []string) {
 	servers := r.h.o.Servers
 	all, err := servers.Others()
 	if err != nil { // what this server has is better than nothing
@@ -82,7 +76,7 @@ func (r *request) others(ctx context.Context, name string) (clients map[string]*
 			continue
 		}
 		at := u.Scheme + "://" + u.Host
-		clients[at] = &Client{path: at, base: at, most: maxOther, transport: asking{servers, s, askedAs(r.caller.Caller)}}
+		clients[at] = &Client{path: at, base: at, most: maxOther, transport: asking{servers, s, askedAs(r.caller.Caller, do)}}
 	}
 	return clients, unread
 }
@@ -101,7 +95,7 @@ func (r *request) logs() *operator.RunLogs {
 		return all
 	}
 	all.Others = func(ctx context.Context, name string) (map[string]operator.LogReader, []string) {
-		clients, unread := r.others(ctx, name)
+		clients, unread := r.others(ctx, name, operator.View)
 		others := map[string]operator.LogReader{}
 		for address, c := range clients {
 			others[address] = c
@@ -117,14 +111,14 @@ func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 	if err != nil || !r.asksOthers() || r.h.o.SharedRuns {
 		return RunsPage{Rows: rows, Next: next}, err
 	}
-	clients, unread := r.others(ctx, want.Job)
+	clients, unread := r.others(ctx, want.Job, operator.View)
 	var mu sync.Mutex // guards rows and more
 	more := next != ""
 	limit := want.Limit
 	if limit <= 0 {
 		limit = defaultPage
 	}
-	unanswered := operator.AskAll(ctx, clients, func(ctx context.Context, c *Client) error {
+	unanswered := operator.AskAll(ctx, clients, func(ctx context.Context, _ string, c *Client) error {
 		page, err := c.Runs(ctx, want)
 		if err != nil {
 			return err

@@ -29,8 +29,6 @@ type route struct {
 	// served reports whether the options have what the route needs; nil: always.
 	served func(*Options) bool
 	alone  bool // it is answered without an Operator
-	// shared: servers ask each other for it, and each answers what it knows itself.
-	shared bool
 }
 
 // parameter is one of a query.
@@ -49,9 +47,11 @@ func (r *route) writes() bool { return r.method != http.MethodGet }
 func (r *route) aboutJob() bool { return strings.HasPrefix(r.path, jobsPath+"/{job}") }
 
 // role returns the role with the fewest rights that may send a request of the route.
-func (r *route) role() operator.Role {
+func (r *route) role() operator.Role { return roleFor(r.right) }
+
+func roleFor(do operator.Right) operator.Role {
 	all := operator.Roles()
-	return all[slices.IndexFunc(all, func(one operator.Role) bool { return one.May(r.right) })]
+	return all[slices.IndexFunc(all, func(one operator.Role) bool { return one.May(do) })]
 }
 
 // base returns the path without its verb, and the verb.

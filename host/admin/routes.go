@@ -166,11 +166,11 @@ func serverRoutes() []route {
 }
 
 func runRoutes() []route {
-	const run = runsPath + "{job}/{item}/{run}"
+	const run = runsPath + runParts
 	served, logged := func(o *Options) bool { return o.Runs != nil }, func(o *Options) bool { return o.Logs != nil }
 	return []route{
 		{
-			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
 			says: "answers with a page of the job's rows in the histories of all servers, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
 				"and in \"next\" and the header Link the \"cursor\" of the next page",
 			query: append(pageParameters("rows"),
@@ -179,15 +179,15 @@ func runRoutes() []route {
 			),
 		},
 		{
-			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run, right: operator.View, does: shows(showRun), served: served, fails: []string{codeInvalid},
 			says: "answers with the attempts of one run that the servers' histories have, the newest first, and the end of what each logged",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs", right: operator.View, does: shows(readRunLog), served: logged, fails: []string{codeInvalid},
 			says: "answers with the end of what each attempt of a run logged on any server, the first one first, also while it runs",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, shared: true, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, fails: []string{codeInvalid},
 			says: "sends what the newest attempt of a run logs, as it comes, as server-sent events `log`, of which the last has \"ended\". " +
 				"After 25 s the stream ends, and a client that comes back with Last-Event-ID goes on there; \"gap\" says that lines before \"text\" are lost",
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},

@@ -12,7 +12,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-const runsPath = "/api/v1/runs/"
+const (
+	runsPath = "/api/v1/runs/"
+	runParts = "{job}/{item}/{run}" // behind it
+)
 
 // RunsWanted selects the rows of a history that a request asks for, the newest
 // first.

@@ -60,15 +60,23 @@ type claim struct {
 	Role  operator.Role `json:"role"`
 }
 
-// sign signs a request without a body to another server, for a caller.
+// sign signs a request to another server, for a caller.
 func sign(r *http.Request, own operator.OwnServer, to operator.Server, now time.Time, of operator.Caller) error {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
+			return fmt.Errorf("sign a request: %w", err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
 	c := claim{From: own.Key, To: to.Key, At: now.UnixMilli(), Nonce: rand.Text(), Name: of.Name, Role: of.Role}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("sign a request: %w", err)
 	}
 	head := base64.RawURLEncoding.EncodeToString(text)
-	signature := ed25519.Sign(own.Private, signedText(head, r.Method, r.URL.RequestURI(), r.Header, nil))
+	signature := ed25519.Sign(own.Private, signedText(head, r.Method, r.URL.RequestURI(), r.Header, body))
 	r.Header.Set("Authorization", signedScheme+head+"."+base64.RawURLEncoding.EncodeToString(signature))
 	return nil
 }
@@ -130,9 +138,10 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, signedText(head, r.Method, r.RequestURI, r.Header, body), signature) {
 		return visitor{}, unsigned("the request is not what the server at " + from.Address + " has signed")
 	}
-	if len(c.Nonce) > maxNonce || c.Name == "" || c.Role != operator.RoleViewer && c.Role != operator.RoleOperator {
-		return visitor{}, unsigned(fmt.Sprintf("a server asks for a caller with a name, as %s or %s, and with a short nonce", operator.RoleViewer, operator.RoleOperator))
+	if _, err := operator.ParseRole(string(c.Role)); err != nil || len(c.Nonce) > maxNonce || c.Name == "" {
+		return visitor{}, unsigned("a server asks for a caller with a name and a role, and with a short nonce")
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch first, room := h.nonces.first(c.From+" "+c.Nonce, time.Now()); {
 	case !room:
 		return visitor{}, tooMany("requests come from other servers", nonceAge)
@@ -143,14 +152,6 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 }
 
 func unsigned(detail string) error { return &host.Error{Code: host.Denied, Msg: detail} }
-
-// onlyOwn refuses what another server asks of a route that it has no need of.
-func onlyOwn(one *route) error {
-	if one.shared {
-		return nil
-	}
-	return &host.Error{Code: host.Denied, Msg: "a server does not answer this to another one; ask it with a token"}
-}
 
 // nonces remembers which requests have come.
 type nonces struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -133,7 +134,6 @@ func TestSignedRequests(t *testing.T) {
 		r    *http.Request
 		want string // in the detail; empty: it is answered
 	}{
-		{"for an operator", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "bob", Role: operator.RoleOperator}), ""},
 		{"another path", altered(good(), func(r *http.Request) { r.URL.Path, r.RequestURI = runsPath+"report/0/1", runsPath+"report/0/1" }), "has signed"},
 		{"another query", altered(good(), func(r *http.Request) { r.URL.RawQuery, r.RequestURI = "job=other", historyPath+"?job=other" }), "has signed"},
 		{"another method", altered(good(), func(r *http.Request) { r.Method = http.MethodHead }), "has signed"},
@@ -145,9 +145,9 @@ func TestSignedRequests(t *testing.T) {
 		{"a later time", claimed(t, good(), func(c map[string]any) { c["at"] = two.now.UnixMilli() + 1 }), "has signed"},
 		{"of another server", claimed(t, good(), func(c map[string]any) { c["from"] = third.own.Key }), "has signed"},
 		{"a member that nobody knows", claimed(t, good(), func(c map[string]any) { c["until"] = 1 }), "cannot be read"},
-		{"the role admin", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann", Role: operator.RoleAdmin}), "as viewer or operator"},
-		{"the role publisher", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann", Role: operator.RolePublisher}), "as viewer or operator"},
-		{"nobody", signedRequest(t, "GET "+path, two, one, operator.Caller{Role: operator.RoleViewer}), "as viewer or operator"},
+		{"an unknown role", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann", Role: "root"}), "a name and a role"},
+		{"no role", signedRequest(t, "GET "+path, two, one, operator.Caller{Name: "ann"}), "a name and a role"},
+		{"nobody", signedRequest(t, "GET "+path, two, one, operator.Caller{Role: operator.RoleViewer}), "a name and a role"},
 		{"old", signedRequest(t, "GET "+path, &late, one, annViews), "of another time"},
 		{"of the future", signedRequest(t, "GET "+path, &early, one, annViews), "of another time"},
 		{"for another server", signedRequest(t, "GET "+path, two, third, annViews), "for another server"},
@@ -179,31 +179,75 @@ func wantAnswer(t *testing.T, what string, w *httptest.ResponseRecorder, refused
 	}
 }
 
-// A server asks another one for what only that knows, and for nothing else, whatever the role.
+// A server asks another one for what travels, with the role that it takes, and for nothing else, whatever the
+// role.
 func TestRoutesForServers(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)
-	shared := 0
+	travel := 0
 	for _, one := range routes() {
 		if isOpen(one.path) {
 			continue
 		}
-		h, asked := guarded(Options{Servers: all[0], Sessions: operator.NewKeyring(nil, "wasmjobd", nil)})
-		r := signedRequest(t, one.method+" "+filledIn.Replace(one.path), all[1], all[0], operator.Caller{Name: "ann", Role: operator.RoleOperator})
-		w := answerTo(t, h, r)
-		refused := w.Code == http.StatusForbidden
-		if one.shared {
-			shared++
+		if one.travels() {
+			travel++
 		}
-		if refused == one.shared || refused && asked.Load() > 0 || w.Code == http.StatusUnauthorized {
-			t.Errorf("%s %s is answered %d %s", one.method, one.path, w.Code, w.Body)
-		}
-		if one.shared && (one.writes() || one.right != operator.View) {
-			t.Errorf("%s %s is for servers, and is no view", one.method, one.path)
+		for _, role := range operator.Roles() {
+			h, asked := guarded(Options{Servers: all[0], Sessions: operator.NewKeyring(nil, "wasmjobd", nil)})
+			r := signedRequest(t, one.method+" "+filledIn.Replace(one.path), all[1], all[0], operator.Caller{Name: "ann", Role: role})
+			w := answerTo(t, h, r)
+			refused, want := w.Code == http.StatusForbidden, !one.travels() || role != one.role()
+			if refused != want || refused && asked.Load() > 0 || w.Code == http.StatusUnauthorized {
+				t.Errorf("%s %s as %s is answered %d %s", one.method, one.path, role, w.Code, w.Body)
+			}
 		}
 	}
-	if shared == 0 {
-		t.Error("servers may ask nothing")
+	if travel != len(travelling) || travel == 0 {
+		t.Errorf("%d requests travel, and the table has %d", travel, len(travelling))
+	}
+}
+
+// What deletes is signed with its body, and as strictly as what reads.
+func TestSignedWrites(t *testing.T) {
+	t.Parallel()
+	all := rings(t, 3)
+	one, two := all[0], all[1]
+	purges := operator.Caller{Name: "ann", Role: operator.RoleAdmin}
+	const body = `{"older_than":"720h","here":true}`
+	good := func() *http.Request {
+		r := signedRequest(t, "POST "+purgePath, two, one, purges) // of no body
+		r.Body, r.Header = io.NopCloser(strings.NewReader(body)), http.Header{"Content-Type": {jsonType}}
+		if err := sign(r, two.own, one.own.Server, two.now, purges); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	var deleted []Purge
+	h := NewHandler(Options{Operate: onMemory, Servers: one, Authenticate: known, Purge: func(_ context.Context, p Purge) (int64, error) {
+		deleted = append(deleted, p)
+		return 7, nil
+	}})
+	for name, r := range map[string]*http.Request{
+		"another body":        altered(good(), func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"older_than":"1h","here":true}`)) }),
+		"no body":             altered(good(), func(r *http.Request) { r.Body = http.NoBody }),
+		"a longer body":       altered(good(), func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(body + " ")) }),
+		"no dry run any more": altered(signedRequest(t, "POST "+purgePath+"?dry_run=true", two, one, purges), func(r *http.Request) { r.URL.RawQuery, r.RequestURI = "", purgePath }),
+		"a raised role":       claimed(t, signedRequest(t, "POST "+purgePath, two, one, annViews), func(c map[string]any) { c["role"] = "admin" }),
+		"for another server":  signedRequest(t, "POST "+purgePath, two, all[2], purges),
+	} {
+		if w := answerTo(t, h, r); w.Code != http.StatusUnauthorized || len(deleted) > 0 {
+			t.Errorf("%s is answered %d %s, and deletes %+v", name, w.Code, w.Body, deleted)
+		}
+	}
+	first := good()
+	second := first.Header.Clone()
+	if w := answerTo(t, h, first); w.Code != http.StatusOK || len(deleted) != 1 || deleted[0] != (Purge{Age: 720 * time.Hour, Here: true}) {
+		t.Errorf("%d %s, %+v", w.Code, w.Body, deleted)
+	}
+	again := httptest.NewRequestWithContext(t.Context(), http.MethodPost, purgePath, strings.NewReader(body))
+	again.Header = second
+	if w := answerTo(t, h, again); w.Code != http.StatusUnauthorized || len(deleted) != 1 {
+		t.Errorf("sent again it is answered %d %s, and deletes %+v", w.Code, w.Body, deleted)
 	}
 }
 

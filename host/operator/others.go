@@ -17,21 +17,31 @@ const (
 	// askedAtOnce bounds the servers that are asked at once, and so what their answers take of
 	// the memory.
 	askedAtOnce = 8
-	// askPatience bounds the time of one of them.
+	// askPatience bounds the time of one of them that reads, and doPatience of one that deletes.
 	askPatience = 5 * time.Second
+	doPatience  = 20 * time.Second
 )
 
 // AskAll asks servers, by their addresses, and returns those that did not answer, with the
 // reasons. Who does not have what is asked for has answered.
-func AskAll[S any](ctx context.Context, servers map[string]S, ask func(context.Context, S) error) (unread []string) {
+func AskAll[S any](ctx context.Context, servers map[string]S, ask func(ctx context.Context, address string, s S) error) (unread []string) {
+	return askAll(ctx, servers, askPatience, ask)
+}
+
+// AskAllTo asks servers to do something, as AskAll. Who does not answer may have done it.
+func AskAllTo[S any](ctx context.Context, servers map[string]S, do func(ctx context.Context, address string, s S) error) (unread []string) {
+	return askAll(ctx, servers, doPatience, do)
+}
+
+func askAll[S any](ctx context.Context, servers map[string]S, patience time.Duration, ask func(context.Context, string, S) error) (unread []string) {
 	var mu sync.Mutex // guards unread
 	var asking errgroup.Group
 	asking.SetLimit(askedAtOnce)
 	for address, one := range servers {
 		asking.Go(func() error {
-			within, cancel := context.WithTimeout(ctx, askPatience)
+			within, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			if err := ask(within, one); err != nil && !isCode(err, host.NotFound) {
+			if err := ask(within, address, one); err != nil && !isCode(err, host.NotFound) {
 				mu.Lock()
 				defer mu.Unlock()
 				unread = append(unread, fmt.Sprintf("%s (%v)", address, err))

@@ -179,7 +179,7 @@ func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, 
 	}
 	others, unlisted := l.Others(ctx, name.Job)
 	var mu sync.Mutex // guards found
-	unread = AskAll(ctx, others, func(ctx context.Context, server LogReader) error {
+	unread = AskAll(ctx, others, func(ctx context.Context, _ string, server LogReader) error {
 		all, _, err := server.RunLog(ctx, name)
 		if err != nil {
 			return err

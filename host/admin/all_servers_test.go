@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// disk is what a server has that a verb may delete.
+type disk struct {
+	mu    sync.Mutex
+	held  []host.HeldModule // guarded by mu
+	aged  int64             // old rows of its history; guarded by mu
+	asked []Purge           // guarded by mu
+}
+
+func (d *disk) prune(_ time.Time, dry bool, used func() (map[string]bool, error)) (gone []host.HeldModule, err error) {
+	needed, err := used()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.held {
+		if !needed[h.Digest] {
+			gone = append(gone, h)
+		}
+	}
+	if !dry {
+		d.held = slices.DeleteFunc(d.held, func(h host.HeldModule) bool { return !needed[h.Digest] })
+	}
+	return gone, nil
+}
+
+func (d *disk) purge(_ context.Context, p Purge) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, p)
+	rows := d.aged
+	if !p.Dry {
+		d.aged = 0
+	}
+	return rows, nil
+}
+
+func (d *disk) has() (modules int, rows int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.held), d.aged
+}
+
+// stocked are three servers of a cluster, each with a module that nothing uses and old rows, and clients of
+// the first one by role.
+func stocked(t *testing.T) (all []*peerServer, as func(operator.Role) *Client) {
+	t.Helper()
+	s := start(t, "report")
+	for i, ip := range []string{"127.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		one := startPeer(t, s.registry, ip, TLS{})
+		one.disk.held, one.disk.aged = []host.HeldModule{{Digest: digestOf(ip), Size: int64(i + 1)}}, int64(10*i+10)
+		all = append(all, one)
+	}
+	tokens := map[operator.Role]string{}
+	for _, role := range operator.Roles() {
+		tokens[role] = all[0].token(t, "a-"+string(role), role, 0)
+		acquaint(t, tokens[role], all...)
+	}
+	return all, func(role operator.Role) *Client { return all[0].client(t, tokens[role], "") }
+}
+
+// answering reports whether no server that can be asked is named.
+func answering(unread []string) bool {
+	return !slices.ContainsFunc(unread, func(one string) bool { return strings.Contains(one, "http") })
+}
+
+// A purge is one of all histories, names who is silent, and asks each for no more than was asked for.
+func TestPurgeOfAllServers(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	want := Purge{Job: "report", Age: time.Hour, PerJob: 3, Bytes: 4}
+	_, err := as(operator.RolePublisher).PurgeHistory(t.Context(), want)
+	wantCode(t, "a purge of a publisher", err, host.Denied, "does not allow this")
+	c := as(operator.RoleAdmin)
+	want.Dry = true
+	if done, err := c.PurgeHistory(t.Context(), want); err != nil || done.Rows != 60 || len(done.Others) != 2 || !answering(done.Unread) {
+		t.Errorf("a dry run: %+v, %v", done, err)
+	}
+	want.Dry, want.Here = false, true
+	if done, err := c.PurgeHistory(t.Context(), want); err != nil || done.Rows != 10 || len(done.Others) != 0 {
+		t.Errorf("here: %+v, %v", done, err)
+	}
+	all[2].stop()
+	want.Here = false
+	done, err := c.PurgeHistory(t.Context(), want)
+	if err != nil || done.Rows != 20 || len(done.Others) != 1 || done.Others[0] != (PurgedAt{all[1].at, 20}) || answering(done.Unread) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, rows := all[2].disk.has(); rows != 30 {
+		t.Errorf("the silent server has %d rows", rows)
+	}
+	want.Here = true
+	if asked := all[1].disk.asked; len(asked) != 2 || asked[1] != want {
+		t.Errorf("the other server was asked for %+v, want %+v", asked, want)
+	}
+}

@@ -1,0 +1,44 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+// travelling are the requests that a server sends on to the others, for a caller who may send them. Each
+// server answers what it alone knows or has. Nothing else is answered to a server, and for each of these
+// it says the role with the fewest rights that may send it: a server that was taken over asks
+// others for nothing but this.
+var travelling = map[string]bool{ // read only
+	http.MethodGet + " " + historyPath:                          true,
+	http.MethodGet + " " + jobsPath + "/{job}/runs":             true,
+	http.MethodGet + " " + runsPath + runParts:                  true,
+	http.MethodGet + " " + runsPath + runParts + "/logs":        true,
+	http.MethodGet + " " + runsPath + runParts + "/logs/follow": true,
+	http.MethodPost + " " + purgePath:                           true,
+}
+
+// travels reports whether servers send a request of the route on to each other.
+func (r *route) travels() bool { return travelling[r.method+" "+r.path] }
+
+// mayTravel refuses what a server asks for that does not travel, or with another role than it takes.
+func (r *route) mayTravel(as operator.Role) error {
+	switch {
+	case !r.travels():
+		return &host.Error{Code: host.Denied, Msg: "a server does not answer this to another one; ask it with a token"}
+	case as != r.role():
+		return &host.Error{Code: host.Denied, Msg: "a server asks for this as " + string(r.role()) + ", whatever the caller's role is"}
+	}
+	return nil
+}
+
+// askedAs is who another server is told that asks: a caller who has the right, with no more rights
+// than that takes.
+func askedAs(caller operator.Caller, do operator.Right) operator.Caller {
+	if !caller.Role.May(do) {
+		do = operator.View
+	}
+	return operator.Caller{Name: caller.Name, Role: roleFor(do)}
+}
