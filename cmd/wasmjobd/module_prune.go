@@ -14,14 +14,15 @@ import (
 func modulePrune(o *operatorVerb) *cobra.Command {
 	var p operator.Prune
 	c := &cobra.Command{
-		Use: "prune", Short: "Remove modules that nothing uses from the disk of a server", Args: cobra.NoArgs,
+		Use: "prune", Short: "Remove modules that nothing uses from the disks of servers", Args: cobra.NoArgs,
 		Long: "Prune removes what no job of the cluster runs, is to run, can go back to or is dealt by, what has no\n" +
-			"name, and what the server got more than a day ago. It works on the disk of the server that is asked, on ZooKeeper\n" +
-			"without --address on the data_dir of the configuration. If it is not known of one job what it uses,\n" +
-			"nothing is removed.",
+			"name, and what the server got more than a day ago. The server that is asked does so on the disks of all,\n" +
+			"or with --here on its own; on ZooKeeper without --address it is the data_dir of the configuration. If it is not\n" +
+			"known of one job what it uses, or a server does not answer, nothing is removed.",
 		Example: "  wasmjobd module prune --dry-run",
 	}
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "list them, and remove none")
+	c.Flags().BoolVar(&p.Here, "here", false, "only on the disk of the server that is asked")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			p.Remove = pruneIn(f.Server.DataDir)
@@ -32,21 +33,30 @@ func modulePrune(o *operatorVerb) *cobra.Command {
 			if o.term.json() {
 				return o.term.printJSON(report)
 			}
-			for _, m := range report.Removed {
-				o.term.printf("%s\n", m.Digest)
+			o.term.printPruned(report.Removed, report.Bytes, p.DryRun, "")
+			for _, other := range report.Others {
+				o.term.printPruned(other.Removed, other.Bytes, p.DryRun, " at "+plain(other.Server))
 			}
-			noun, done := "modules", "removed"
-			if len(report.Removed) == 1 {
-				noun = "module"
-			}
-			if p.DryRun {
-				done = "would be removed"
-			}
-			o.term.printf("%d %s %s, %s\n", len(report.Removed), noun, done, sizeText(report.Bytes))
+			o.term.noteUnread(report.Unread)
 			return nil
 		})
 	}
 	return c
+}
+
+// printPruned prints what was removed, or would be, at a place.
+func (t *terminal) printPruned(all []operator.PrunedModule, bytes int64, dry bool, at string) {
+	for _, m := range all {
+		t.printf("%s\n", plain(m.Digest))
+	}
+	noun, done := "modules", "removed"
+	if len(all) == 1 {
+		noun = "module"
+	}
+	if dry {
+		done = "would be removed"
+	}
+	t.printf("%d %s %s%s, %s\n", len(all), noun, done, at, sizeText(bytes))
 }
 
 // pruneIn removes modules from a data directory.

@@ -78,6 +78,62 @@ func answering(unread []string) bool {
 	return !slices.ContainsFunc(unread, func(one string) bool { return strings.Contains(one, "http") })
 }
 
+// A prune is one of all servers, with the role that it takes, unless it is to be of one.
+func TestPruneOfAllServers(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	for _, role := range []operator.Role{operator.RoleViewer, operator.RoleOperator} {
+		_, err := as(role).PruneModules(t.Context(), operator.Prune{})
+		wantCode(t, "a prune of an "+string(role), err, host.Denied, "does not allow this")
+	}
+	c := as(operator.RolePublisher)
+	report, err := c.PruneModules(t.Context(), operator.Prune{DryRun: true})
+	if err != nil || len(report.Removed) != 1 || len(report.Others) != 2 || report.Others[0].Server == report.Others[1].Server || !answering(report.Unread) {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if report, err = c.PruneModules(t.Context(), operator.Prune{}); err != nil || len(report.Removed) != 1 || len(report.Others) != 2 || report.Others[0].Bytes+report.Others[1].Bytes != 5 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for i, one := range all {
+		if modules, _ := one.disk.has(); modules != 0 {
+			t.Errorf("server %d has %d", i, modules)
+		}
+	}
+	rows, err := all[0].op.Audit(t.Context(), operator.AuditFilter{Verb: "module prune"})
+	if err != nil || len(rows) != 3 {
+		t.Errorf("the audit has %+v, %v", rows, err)
+	}
+	for _, r := range rows {
+		if r.Name != "a-publisher" || r.Role != operator.RolePublisher {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// While a server is silent nothing is removed anywhere, but on the server that is asked alone.
+func TestPruneWhileAServerIsSilent(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	all[2].stop()
+	c := as(operator.RolePublisher)
+	_, err := c.PruneModules(t.Context(), operator.Prune{})
+	wantCode(t, "a server is silent", err, host.Refused, all[2].at)
+	for i, one := range all {
+		if modules, _ := one.disk.has(); modules != 1 {
+			t.Errorf("server %d has %d", i, modules)
+		}
+	}
+	if report, err := c.PruneModules(t.Context(), operator.Prune{DryRun: true}); err != nil || len(report.Others) != 1 || answering(report.Unread) {
+		t.Errorf("a dry run: %+v, %v", report, err)
+	}
+	if report, err := c.PruneModules(t.Context(), operator.Prune{Here: true}); err != nil || len(report.Removed) != 1 || len(report.Others) != 0 {
+		t.Errorf("here: %+v, %v", report, err)
+	}
+	if modules, _ := all[1].disk.has(); modules != 1 {
+		t.Error("the other one has lost its module")
+	}
+}
+
 // A purge is one of all histories, names who is silent, and asks each for no more than was asked for.
 func TestPurgeOfAllServers(t *testing.T) {
 	t.Parallel()

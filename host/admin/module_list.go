@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -74,28 +76,79 @@ func (c *Client) Modules(ctx context.Context, _ operator.Held) (operator.ModuleL
 func pruneRoute() route {
 	return route{
 		method: http.MethodPost, path: modulesPath + ":prune", right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
-		does:   action{takes: reflect.TypeFor[nothing](), gives: reflect.TypeFor[operator.PruneReport](), status: http.StatusOK, reports: true, do: pruneModules},
-		says:   `does what ` + "`module prune`" + ` does on the disk of this server; with "dry_run" the answer tells what would be removed`,
+		does: action{takes: reflect.TypeFor[pruneBody](), gives: reflect.TypeFor[operator.PruneReport](), status: http.StatusOK, reports: true, do: pruneModules},
+		says: `does what ` + "`module prune`" + ` does on the disks of all servers or, with "here", of this one; with "dry_run" the answer tells what would be removed. ` +
+			`If a server does not answer, nothing is removed anywhere`,
 		served: func(o *Options) bool { return o.Prune != nil },
 	}
 }
 
+type pruneBody struct {
+	Here bool `json:"here"`
+}
+
 func pruneModules(r *request) error {
-	if err := r.readBody(new(nothing)); err != nil {
+	var b pruneBody
+	if err := r.readBody(&b); err != nil {
 		return err
 	}
 	p := *r.h.o.Prune
 	p.DryRun = r.dry()
-	report, err := r.op.PruneModules(r.Context(), p)
+	prune := r.pruneAll
+	if b.Here || !r.asksOthers() {
+		prune = r.op.PruneModules
+	}
+	report, err := prune(r.Context(), p)
 	if err != nil {
 		return err
 	}
 	return r.answer(report)
 }
 
-// PruneModules is operator.Operator.PruneModules on the server, on its own disk.
+// pruneAll removes modules on all servers. What one of them needs that does not answer is known to
+// nobody, so nothing is removed then.
+func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.PruneReport, error) {
+	clients, unread := r.others(ctx, "", operator.Publish)
+	would, silent := prunedBy(ctx, clients, true)
+	if unread = append(silent, unread...); len(unread) > 0 && !p.DryRun {
+		return operator.PruneReport{}, &host.Error{Code: host.Refused, Msg: fmt.Sprintf("prune modules: nothing was removed, as nobody knows what these servers need: %.1024s; "+
+			"ask again when they answer, or prune one server after the other with module prune --here", strings.Join(unread, ", "))}
+	}
+	report, err := r.op.PruneModules(ctx, p)
+	if report.Others = would; err == nil && !p.DryRun {
+		report.Others, unread = prunedBy(ctx, clients, false)
+	}
+	report.Unread = unread
+	return report, err
+}
+
+// prunedBy is what other servers have removed, or would remove.
+func prunedBy(ctx context.Context, clients map[string]*Client, dry bool) (all []operator.PrunedElsewhere, unread []string) {
+	var mu sync.Mutex // guards all
+	ask := operator.AskAllTo[*Client]
+	if dry {
+		ask = operator.AskAll
+	}
+	unread = ask(ctx, clients, func(ctx context.Context, address string, c *Client) error {
+		report, err := c.PruneModules(ctx, operator.Prune{DryRun: dry, Here: true})
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			all = append(all, operator.PrunedElsewhere{Server: address, Bytes: report.Bytes, Removed: report.Removed})
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b operator.PrunedElsewhere) int { return strings.Compare(a.Server, b.Server) })
+	return all, unread
+}
+
+// PruneModules is operator.Operator.PruneModules on the server, and on those that it knows.
 func (c *Client) PruneModules(ctx context.Context, p operator.Prune) (report operator.PruneReport, err error) {
 	query := url.Values{dryName: {strconv.FormatBool(p.DryRun)}}
-	err = c.read(ctx, http.MethodPost, modulesPath+":prune?"+query.Encode(), nil, &report)
+	var body any
+	if p.Here {
+		body = pruneBody{true}
+	}
+	err = c.read(ctx, http.MethodPost, modulesPath+":prune?"+query.Encode(), body, &report)
 	return report, err
 }

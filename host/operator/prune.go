@@ -16,6 +16,7 @@ const unusedFor = 24 * time.Hour
 // Prune says what is pruned.
 type Prune struct {
 	DryRun bool // only report
+	Here   bool // only on the server that is asked
 	// Remove is host.PruneModules on the server that was asked; nil: it cannot.
 	Remove func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error)
 }
@@ -24,6 +25,17 @@ type Prune struct {
 type PruneReport struct {
 	Version int            `json:"version"`
 	DryRun  bool           `json:"dry_run"`
+	Bytes   int64          `json:"bytes"`
+	Removed []PrunedModule `json:"removed"`
+	// Others are the other servers of the cluster, each with what was removed there.
+	Others []PrunedElsewhere `json:"other_servers,omitempty"`
+	// Unread are servers that did not answer, with the reasons.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// PrunedElsewhere is what another server has removed.
+type PrunedElsewhere struct {
+	Server  string         `json:"server"`
 	Bytes   int64          `json:"bytes"`
 	Removed []PrunedModule `json:"removed"`
 }
