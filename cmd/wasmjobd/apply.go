@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 func applyCommand(term *terminal) *cobra.Command {
@@ -20,7 +21,7 @@ func applyCommand(term *terminal) *cobra.Command {
 			"create, and of one that is there the settings change that plan calls taken. What was changed in the\n" +
 			"registry since the file was applied stays, unless the job says overwrite = true. Of the file only\n" +
 			"the jobs count, and the digests of their modules, with which new jobs begin: bring those before,\n" +
-			"with module push. What the jobs may do is limited by [host.allow] of each server. The module of a job\n" +
+			"with module push, also those of artifacts, oci://…, which apply pulls to know them. What the jobs may do is limited by [host.allow] of each server. The module of a job\n" +
 			"that is there stays; module set changes it. Jobs that only\n" +
 			"the registry has stay, too. Each job is one write: apply again if something came in between. If\n" +
 			"anything is drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
@@ -30,7 +31,7 @@ func applyCommand(term *terminal) *cobra.Command {
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		texts, err := textsIn(args[0])
+		texts, err := textsIn(c.Context(), term, args[0])
 		if err != nil {
 			return err
 		}
@@ -56,8 +57,9 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// textsIn are the jobs of a file, each with the digest of its module if there is one.
-func textsIn(path string) ([]operator.JobText, error) {
+// textsIn are the jobs of a file, each with the digest of its module if there is one. While an artifact
+// cannot be had, jobs that are there can be changed all the same.
+func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, exitf(exitInvalid, "read the jobs: %w", err)
@@ -74,11 +76,18 @@ func textsIn(path string) ([]operator.JobText, error) {
 		modules[m.Name] = cmp.Or(m.SHA256, m.Artifact, m.Path)
 	}
 	var all []operator.JobText
+	digests := map[string]string{} // of modules, so that none is read twice
 	for _, j := range f.Jobs {
 		t := operator.JobText{Name: j.Name, TOML: string(content)}
-		if err := digestOf(&t, modules[j.Module]); err != nil && !errors.Is(err, os.ErrNotExist) {
+		module := modules[j.Module]
+		if known, ok := digests[module]; ok {
+			t.Digest = known
+		} else if err := digestOf(ctx, term, &t, module); err != nil && oci.Is(module) {
+			term.note("wasmjobd: a new job with the module %s cannot be made: %v", plain(j.Module), err)
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
+		digests[module] = t.Digest
 		all = append(all, t) // without a digest only a new job is refused
 	}
 	return all, nil

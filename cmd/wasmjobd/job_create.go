@@ -20,6 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 // createFlags say what a new job is.
@@ -34,7 +35,8 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create JOB", Short: "Put a job into the registry that no file has", Args: cobra.ExactArgs(1),
 		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: all servers\n" +
-			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push. The\n" +
+			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push, also that\n" +
+			"of an artifact, oci://…, of which only the digest of its bytes goes into the registry. The\n" +
 			"job is that of a configuration, --from FILE, whose other jobs and tables mean nothing, or what the\n" +
 			"flags say. What it may do is limited by [host.allow] of each server, of which those run it that\n" +
 			"grant all that it asks for. A job that the registry has already is refused: apply changes it, or\n" +
@@ -42,12 +44,12 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")
-	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file`, the digest or NAME@VERSION (default: what --from names)")
+	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file`, the digest, NAME@VERSION or oci://… (default: what --from names)")
 	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, when it is triggered")
 	c.Flags().IntVar(&flags.shards, "shards", 1, "how many items it has")
 	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, as misfire=false; may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		text, err := flags.text(c, args[0])
+		text, err := flags.text(c, o.term, args[0])
 		if err != nil {
 			return err
 		}
@@ -69,7 +71,7 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 }
 
 // text is the job that the flags describe.
-func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, error) {
+func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (operator.JobText, error) {
 	t, module := operator.JobText{Name: name}, f.module
 	if f.from == "" {
 		if module == "" {
@@ -82,7 +84,7 @@ func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, err
 		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true}); err != nil {
 			return t, exitf(exitInvalid, "the job cannot be read:\n%w", f.blame(err))
 		}
-		return t, digestOf(&t, module)
+		return t, digestOf(c.Context(), term, &t, module)
 	}
 	for _, flag := range []string{"cron", "shards", "set"} {
 		if c.Flags().Changed(flag) {
@@ -107,7 +109,7 @@ func (f *createFlags) text(c *cobra.Command, name string) (operator.JobText, err
 			module = cmp.Or(m.SHA256, m.Artifact, m.Path)
 		}
 	}
-	return t, digestOf(&t, module)
+	return t, digestOf(c.Context(), term, &t, module)
 }
 
 // table writes a configuration with one job, in which blame knows each line. A string of
@@ -146,15 +148,22 @@ func (f *createFlags) blame(err error) error {
 
 var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
 
-// digestOf puts the digest of a module, which is one itself or a file, into a text.
-func digestOf(t *operator.JobText, module string) error {
+// digestOf puts the digest of a module, which is one itself, a file or an artifact, into a text. Of an
+// artifact that is what its bytes have, and not the digest of the reference.
+func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module string) error {
 	if digestForm.MatchString(module) || namesVersion(module) {
 		t.Digest = strings.TrimPrefix(module, "sha256:")
 		return nil
 	}
-	wasm, err := os.ReadFile(module)
+	var wasm []byte
+	var err error
+	if oci.Is(module) {
+		wasm, _, err = pullModule(ctx, term, module)
+	} else if wasm, err = os.ReadFile(module); err != nil {
+		err = exitf(exitInvalid, "read the module, of which its file, its digest or its artifact is wanted: %w", err)
+	}
 	if err != nil {
-		return exitf(exitInvalid, "read the module, of which its file or its digest is wanted: %w", err)
+		return err
 	}
 	sum := sha256.Sum256(wasm)
 	t.Digest = hex.EncodeToString(sum[:])
