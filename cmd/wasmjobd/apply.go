@@ -44,6 +44,9 @@ func applyCommand(term *terminal) *cobra.Command {
 					failed = errors.Join(failed, err)
 					continue
 				}
+				if p.Warning != "" {
+					term.note("wasmjobd: %s: %s", plain(p.Job), p.Warning)
+				}
 				done.Jobs = append(done.Jobs, p)
 			}
 			if !term.json() {

@@ -36,7 +36,8 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 		Use: "create JOB", Short: "Put a job into the registry that no file has", Args: cobra.ExactArgs(1),
 		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: all servers\n" +
 			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push, also that\n" +
-			"of an artifact, oci://…, of which only the digest of its bytes goes into the registry. The\n" +
+			"of an artifact, oci://…, of which only the digest of its bytes goes into the registry; a server that\n" +
+			"is asked warns if none has it. The\n" +
 			"job is that of a configuration, --from FILE, whose other jobs and tables mean nothing, or what the\n" +
 			"flags say. What it may do is limited by [host.allow] of each server, of which those run it that\n" +
 			"grant all that it asks for. A job that the registry has already is refused: apply changes it, or\n" +
@@ -54,14 +55,19 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 			return err
 		}
 		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-			if err := op.CreateJob(ctx, text, defineJob); err != nil {
+			warning, err := op.CreateJob(ctx, text, defineJob)
+			if err != nil {
 				return err
+			}
+			if warning != "" {
+				o.term.note("wasmjobd: %s", warning)
 			}
 			if o.term.json() {
 				return o.term.printJSON(struct {
 					Version int    `json:"version"`
 					Job     string `json:"job"`
-				}{1, text.Name})
+					Warning string `json:"warning,omitempty"`
+				}{1, text.Name, warning})
 			}
 			o.term.printf("%s: created; servers that have its module run it\n", plain(text.Name))
 			return nil

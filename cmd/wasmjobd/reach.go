@@ -36,7 +36,7 @@ type cluster interface {
 	operator.LogReader
 
 	// CreateJob has the text read by a server that is asked, else by the function.
-	CreateJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) error
+	CreateJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) (warning string, err error)
 	ApplyJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) (operator.Planned, error)
 	SetJob(ctx context.Context, name string, disabled bool) error
 	SetItem(ctx context.Context, name string, item int, disabled bool) error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -47,6 +48,20 @@ func (d *disk) purge(_ context.Context, p Purge) (int64, error) {
 		d.aged = 0
 	}
 	return rows, nil
+}
+
+func (d *disk) list() ([]host.HeldModule, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.held), nil
+}
+
+// defined is a job of a text.
+func defined(text operator.JobText) (job.Config, error) {
+	return job.Config{
+		Name: text.Name, Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: text.Digest, Layout: job.Layout21, MaxClockSkew: -1,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss,
+	}, nil
 }
 
 func (d *disk) has() (modules int, rows int64) {
@@ -162,5 +177,38 @@ func TestPurgeOfAllServers(t *testing.T) {
 	want.Here = true
 	if asked := all[1].disk.asked; len(asked) != 2 || asked[1] != want {
 		t.Errorf("the other server was asked for %+v, want %+v", asked, want)
+	}
+}
+
+// Who makes a job hears whether a server has its module: this one, or another that answers.
+func TestNewJobWhoseModuleNobodyHas(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	c := as(operator.RoleAdmin)
+	create := func(name, digest string) string {
+		t.Helper()
+		warning, err := c.CreateJob(t.Context(), operator.JobText{Name: name, TOML: "x", Digest: digest}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return warning
+	}
+	if warning := create("here", digestOf("127.0.0.1")); warning != "" {
+		t.Errorf("this server has it: %s", warning)
+	}
+	if warning := create("there", digestOf("10.0.0.3")); warning != "" {
+		t.Errorf("another server has it: %s", warning)
+	}
+	nobody := digestOf("nobody")
+	if warning := create("nowhere", nobody); !strings.Contains(warning, nobody) || !answering([]string{warning}) {
+		t.Errorf("nobody has it: %q", warning)
+	}
+	var dry dryDocument
+	if err := c.read(t.Context(), "POST", jobsPath+"?dry_run=true", operator.JobText{Name: "dry", TOML: "x", Digest: nobody}, &dry); err != nil || len(dry.Changes) != 1 || !strings.Contains(dry.Changes[0].Warning, nobody) {
+		t.Errorf("a dry run: %+v, %v", dry, err)
+	}
+	all[2].stop()
+	if warning := create("unknown", digestOf("10.0.0.3")); !strings.Contains(warning, all[2].at) {
+		t.Errorf("who has it is silent: %q", warning)
 	}
 }

@@ -3,8 +3,14 @@ package admin
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
@@ -12,6 +18,7 @@ import (
 type createdDocument struct {
 	Version int    `json:"version"`
 	Job     string `json:"job"`
+	Warning string `json:"warning,omitempty"`
 }
 
 // createAction makes a job that no file has.
@@ -25,11 +32,13 @@ func createAction() action {
 		if err != nil {
 			return refuse(http.StatusUnprocessableEntity, codeInvalid, "write the name of the job", fault{Pointer: "/name", Message: "write the name of the job"})
 		}
-		if err := r.op.CreateJob(r.Context(), text, r.h.o.Define); err != nil {
+		r.op.WarnOf(r.unheld)
+		warning, err := r.op.CreateJob(r.Context(), text, r.h.o.Define)
+		if err != nil {
 			return err
 		}
 		r.w.Header().Set("Location", jobPath(name))
-		writeJSON(r.w, http.StatusCreated, jsonType, createdDocument{1, name})
+		writeJSON(r.w, http.StatusCreated, jsonType, createdDocument{1, name, warning})
 		return nil
 	}}
 }
@@ -52,6 +61,7 @@ func applyJob(r *request, b *applyBody) (appliedDocument, error) {
 	if err != nil {
 		return appliedDocument{}, err
 	}
+	r.op.WarnOf(r.unheld)
 	p, err := r.op.ApplyJob(r.Context(), operator.JobText{Name: name, TOML: b.TOML, Digest: b.Digest}, r.h.o.Define)
 	return appliedDocument{1, p}, err
 }
@@ -64,6 +74,55 @@ func (c *Client) ApplyJob(ctx context.Context, text operator.JobText, _ func(ope
 }
 
 // CreateJob is operator.Operator.CreateJob; the server reads the text.
-func (c *Client) CreateJob(ctx context.Context, text operator.JobText, _ func(operator.JobText) (job.Config, error)) error {
-	return c.read(ctx, http.MethodPost, jobsPath, text, new(createdDocument))
+func (c *Client) CreateJob(ctx context.Context, text operator.JobText, _ func(operator.JobText) (job.Config, error)) (warning string, err error) {
+	var d createdDocument
+	err = c.read(ctx, http.MethodPost, jobsPath, text, &d)
+	return d.Warning, err
 }
+
+// unheld warns of a module that no server has: not this one, and none that answers.
+func (r *request) unheld(ctx context.Context, digest string) string {
+	if r.h.o.Held == nil {
+		return ""
+	}
+	here, err := r.h.o.Held()
+	if err != nil || slices.ContainsFunc(here, func(h host.HeldModule) bool { return h.Digest == digest }) {
+		return "" // what a broken disk has is not known
+	}
+	var unread []string
+	if r.asksOthers() {
+		var clients map[string]*Client
+		clients, unread = r.others(ctx, "", operator.View)
+		var has atomic.Bool
+		silent := operator.AskAll(ctx, clients, func(ctx context.Context, _ string, c *Client) error {
+			there, err := c.holds(ctx, digest)
+			if there {
+				has.Store(true)
+			}
+			return err
+		})
+		if has.Load() {
+			return ""
+		}
+		unread = append(silent, unread...)
+	}
+	warning := "no server that was asked has the module " + digest + ", and the job does not run before one has; bring it with module push"
+	if len(unread) > 0 {
+		warning += "; not asked: " + strings.Join(unread, ", ")
+	}
+	return warning
+}
+
+// holds reports whether the server has a module on its disk.
+func (c *Client) holds(ctx context.Context, digest string) (bool, error) {
+	var page modulesDocument
+	// The list goes on behind the cursor, and few digests share so many digits.
+	query := url.Values{"limit": {strconv.Itoa(maxSharing)}, "cursor": {digest[:len(digest)-1]}}
+	if err := c.read(ctx, http.MethodGet, modulesPath+"?"+query.Encode(), nil, &page); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(page.Modules, func(m operator.ModuleVersion) bool { return m.Digest == digest && m.Size > 0 }), nil
+}
+
+// maxSharing is how many digests differ in the last digit alone.
+const maxSharing = 16

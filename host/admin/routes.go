@@ -66,7 +66,7 @@ func jobRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: jobsPath, right: operator.Administer, does: createAction(), fails: []string{codeInvalid, codeRefused},
-			says:   "does what `job create` does: \"toml\" is a configuration with the table of the job \"name\", and \"digest\" the SHA-256 of its module, which was pushed, or a version as orders@1.4.0",
+			says:   "does what `job create` does, with a \"warning\" if no server has the module: \"toml\" is a configuration with the table of the job \"name\", and \"digest\" the SHA-256 of its module, which was pushed, or a version as orders@1.4.0",
 			served: func(o *Options) bool { return o.Define != nil },
 		},
 		{method: http.MethodGet, path: job, right: operator.View, does: showsTagged(showJob), says: "answers as `job show`, with an ETag"},

@@ -48,7 +48,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	}})
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.NotFound && o.onlyIf == nil {
 		p.Action, p.Keys = PlanNew, []PlannedKey{}
-		err = o.CreateJob(ctx, text, func(JobText) (job.Config, error) { return created, nil })
+		p.Warning, err = o.CreateJob(ctx, text, func(JobText) (job.Config, error) { return created, nil })
 	}
 	return p, err
 }

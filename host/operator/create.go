@@ -21,19 +21,38 @@ type JobText struct {
 	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex; or NAME@VERSION
 }
 
+// Unheld returns a warning if no server is known to have a module, else "".
+type Unheld func(ctx context.Context, digest string) (warning string)
+
+// WarnOf lets CreateJob and ApplyJob warn of new jobs whose module no server has.
+func (o *Operator) WarnOf(unheld Unheld) { o.unheld = unheld }
+
 // CreateJob puts a job into the registry that no file has: servers that find jobs there run
-// it as soon as they have its module. read makes a job of the text.
-func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) error {
-	const what = "create"
+// it as soon as they have its module. read makes a job of the text. The warning is that of WarnOf,
+// in a dry run that of its deed as well.
+func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (warning string, err error) {
 	if err := o.resolveModule(ctx, &text); err != nil {
-		return err
+		return "", err
 	}
 	c, err := read(text)
 	if err != nil {
-		return err
+		return "", err
 	}
+	if err = o.create(ctx, c, text.Name); err != nil || o.unheld == nil {
+		return "", err
+	}
+	warning = o.unheld(ctx, c.ModuleDigest)
+	if o.dry {
+		o.deeds[len(o.deeds)-1].Warning = warning
+	}
+	return warning, nil
+}
+
+// create makes a job. name is what it is to be called.
+func (o *Operator) create(ctx context.Context, c job.Config, name string) error {
+	const what = "create"
 	if err := creatable(c); err != nil {
-		return failf(host.Invalid, err, "%s job %s", what, text.Name)
+		return failf(host.Invalid, err, "%s job %s", what, name)
 	}
 	if err := o.refuseCircle(ctx, what, c.Name, c.After); err != nil {
 		return err

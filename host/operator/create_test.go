@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -38,21 +39,29 @@ func TestCreateJob(t *testing.T) {
 		"a new layout":            func(c *job.Config) { c.Layout = "9" },
 		"no digest yet":           func(c *job.Config) { c.ModuleDigest = "0a" },
 	} {
-		wantCode(t, what, o.CreateJob(t.Context(), text, as(change)), host.Invalid)
+		_, err := o.CreateJob(t.Context(), text, as(change))
+		wantCode(t, what, err, host.Invalid)
 	}
 	dry.DryRun()
-	if err := dry.CreateJob(t.Context(), text, as(same)); err != nil || len(dry.Deeds()) != 1 {
+	unheld := func(_ context.Context, of string) string { return "nobody has " + of }
+	dry.WarnOf(unheld)
+	if warning, err := dry.CreateJob(t.Context(), text, as(same)); err != nil || len(dry.Deeds()) != 1 || warning != "nobody has "+digest || dry.Deeds()[0].Warning != warning {
 		t.Errorf("%+v, %v", dry.Deeds(), err)
 	}
-	if err := o.CreateJob(t.Context(), text, as(same)); err != nil {
-		t.Fatal(err)
+	if warning, err := o.CreateJob(t.Context(), text, as(same)); err != nil || warning != "" {
+		t.Fatal(warning, err)
 	}
-	wantCode(t, "again", o.CreateJob(t.Context(), text, as(same)), host.Refused)
+	o.WarnOf(unheld)
+	_, err := o.CreateJob(t.Context(), text, as(same))
+	wantCode(t, "again", err, host.Refused)
+	if p, err := o.ApplyJob(t.Context(), JobText{Name: "applied", Digest: digest}, as(same)); err != nil || p.Warning != "nobody has "+digest {
+		t.Errorf("%+v, %v", p, err)
+	}
 	r, err := o.Job(t.Context(), "report")
 	if err != nil || r.Config == nil || r.Config.Shards != 2 || r.Modules.Now == nil || r.Modules.Now.Digest != digest {
 		t.Errorf("%+v, %v", r, err)
 	}
-	rows, err := o.Audit(t.Context(), AuditFilter{})
+	rows, err := o.Audit(t.Context(), AuditFilter{Job: "report"})
 	if err != nil || len(rows) != 1 || rows[0].Verb != "job create" || rows[0].Job != "report" || rows[0].Detail != "module="+digest {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -75,13 +84,13 @@ func TestCircleOfJobs(t *testing.T) {
 	text := func(name string) JobText { return JobText{Name: name, Digest: strings.Repeat("0a", 32)} }
 	create := func(by *Operator, name string, after ...string) {
 		t.Helper()
-		if err := by.CreateJob(t.Context(), text(name), read(after...)); err != nil {
+		if _, err := by.CreateJob(t.Context(), text(name), read(after...)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	create(o, "a", "b", "x")
 	create(o, "b", "c")
-	err := o.CreateJob(t.Context(), text("c"), read("x", "a"))
+	_, err := o.CreateJob(t.Context(), text("c"), read("x", "a"))
 	wantCode(t, "the last of a circle", err, host.Refused)
 	if err != nil && !strings.Contains(err.Error(), "c after a after b after c") {
 		t.Error(err)

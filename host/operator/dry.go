@@ -14,6 +14,8 @@ type Deed struct {
 	Detail string `json:"detail,omitempty"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+	// Warning is what would keep it from having its effect.
+	Warning string `json:"warning,omitempty"`
 }
 
 // DryRun makes the Operator decide on writes, and refuse those that it would refuse, without doing

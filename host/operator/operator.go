@@ -38,6 +38,7 @@ type Operator struct {
 	dry       bool                   // set by DryRun
 	deeds     []Deed                 // what was not done for that
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
+	unheld    Unheld                 // set by WarnOf; nil: nobody knows
 	roster    *roster                // of the session; nil: each list reads all
 }
 

@@ -31,6 +31,7 @@ type Planned struct {
 	// Overwrite: the file wins wherever the two differ.
 	Overwrite bool   `json:"overwrite"`
 	Fault     string `json:"fault,omitempty"`
+	Warning   string `json:"warning,omitempty"` // of what was applied
 }
 
 // PlannedKey is a setting in which file and registry differ.
