@@ -30,7 +30,8 @@ func doctorCommand(term *terminal) *cobra.Command {
 			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
 			"No module is loaded: validate --modules tells of those. Of jobs that are neither named, nor in the\n" +
 			"configuration, nor ever run by a server of ours, all that is only noted. With --address the server\n" +
-			"there looks, with its own configuration and history.",
+			"there looks, with its own configuration and history, and so do the others that it knows: what they\n" +
+			"find otherwise is told as well.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)
@@ -92,6 +93,11 @@ func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.
 		err = term.printJSON(examinedOf(d))
 	} else {
 		printDiagnosis(term, d)
+		for _, other := range d.Others {
+			term.printf("\nat %s otherwise\n", plain(other.Server))
+			printDiagnosis(term, diagnosisAt(other))
+		}
+		term.noteUnread(d.Unread)
 	}
 	return errors.Join(err, verdict(d))
 }
@@ -110,7 +116,17 @@ func verdict(d *operator.Diagnosis) error {
 	case len(d.Breaks) > 0:
 		return exitf(exitConflict, "the state of the cluster has to be mended")
 	}
+	for _, other := range d.Others {
+		if err := verdict(diagnosisAt(other)); err != nil {
+			return exitf(exitConflict, "at %s: %w", plain(other.Server), err)
+		}
+	}
 	return nil
+}
+
+// diagnosisAt is what another server finds.
+func diagnosisAt(d operator.DiagnosedElsewhere) *operator.Diagnosis {
+	return &operator.Diagnosis{Breaks: d.Breaks, Jobs: d.Jobs}
 }
 
 // The JSON of doctor. Scripts read it: add fields, change none.
@@ -120,6 +136,15 @@ type examined struct {
 	Jobs    []examinedJob `json:"jobs"`
 	// Findings are those of the cluster.
 	Findings []finding `json:"findings"`
+	// Others is what other servers find otherwise.
+	Others []examinedElsewhere `json:"other_servers,omitempty"`
+	Unread []string            `json:"unread,omitempty"`
+}
+
+type examinedElsewhere struct {
+	Server   string        `json:"server"`
+	Jobs     []examinedJob `json:"jobs"`
+	Findings []finding     `json:"findings"`
 }
 
 type examinedJob struct {
@@ -157,6 +182,11 @@ func examinedOf(d *operator.Diagnosis) examined {
 		}
 		out.Jobs = append(out.Jobs, j)
 	}
+	for _, other := range d.Others {
+		there := examinedOf(diagnosisAt(other))
+		out.Others = append(out.Others, examinedElsewhere{other.Server, there.Jobs, there.Findings})
+	}
+	out.Unread = d.Unread
 	return out
 }
 

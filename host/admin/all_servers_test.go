@@ -19,7 +19,11 @@ type disk struct {
 	held  []host.HeldModule // guarded by mu
 	aged  int64             // old rows of its history; guarded by mu
 	asked []Purge           // guarded by mu
+	jobs  []job.Config      // of its file
 }
+
+// options are those of doctor.
+func (d *disk) options() (host.Options, error) { return host.Options{Jobs: d.jobs}, nil }
 
 func (d *disk) prune(_ time.Time, dry bool, used func() (map[string]bool, error)) (gone []host.HeldModule, err error) {
 	needed, err := used()

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -39,10 +42,31 @@ func doctor(r *request) (doctorDocument, error) {
 			*list = orEmpty(*list)
 		}
 	}
+	if r.asksOthers() {
+		r.askDoctors(d)
+	}
 	return doctorDocument{1, *d}, nil
 }
 
-// Doctor is operator.Operator.Doctor with the options of the server.
+// askDoctors adds what the other servers find.
+func (r *request) askDoctors(d *operator.Diagnosis) {
+	clients, unread := r.others(r.Context(), "", operator.Administer)
+	var mu sync.Mutex // guards d
+	silent := operator.AskAllTo(r.Context(), clients, func(ctx context.Context, address string, c *Client) error {
+		there, err := c.Doctor(ctx, host.Options{}, r.query["job"]...)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		d.Add(address, there)
+		return nil
+	})
+	slices.SortFunc(d.Others, func(a, b operator.DiagnosedElsewhere) int { return strings.Compare(a.Server, b.Server) })
+	d.Unread = append(silent, unread...)
+}
+
+// Doctor is operator.Operator.Doctor with the options of the server, and of those that it knows.
 func (c *Client) Doctor(ctx context.Context, _ host.Options, names ...string) (*operator.Diagnosis, error) {
 	at := doctorPath
 	if len(names) > 0 {

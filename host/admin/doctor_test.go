@@ -36,3 +36,24 @@ func TestDoctorByAddress(t *testing.T) {
 	_, err = at(t, address, "viewer").Doctor(t.Context(), host.Options{})
 	wantCode(t, "a viewer", err, host.Denied, "role viewer")
 }
+
+// Doctor asks all servers, each of which goes by its own options, and names who is silent.
+func TestDoctorOfAllServers(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	all[1].disk.jobs = []job.Config{{Name: "of the second", Shards: 1}}
+	_, err := as(operator.RolePublisher).Doctor(t.Context(), host.Options{})
+	wantCode(t, "a publisher", err, host.Denied, "does not allow this")
+	c := as(operator.RoleAdmin)
+	d, err := c.Doctor(t.Context(), host.Options{})
+	if err != nil || len(d.Jobs) != 1 || len(d.Others) != 1 || d.Others[0].Server != all[1].at || !answering(d.Unread) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if jobs := d.Others[0].Jobs; len(jobs) != 1 || jobs[0].Job != "of the second" || !jobs[0].Named {
+		t.Errorf("%+v", jobs)
+	}
+	all[1].stop()
+	if d, err = c.Doctor(t.Context(), host.Options{}); err != nil || len(d.Jobs) != 1 || len(d.Others) != 0 || answering(d.Unread) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

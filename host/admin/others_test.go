@@ -71,7 +71,7 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 		t.Fatal(err)
 	}
 	h := NewHandler(Options{
-		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined,
+		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined, Doctor: s.disk.options,
 		Logs: &operator.RunLogs{Live: s.live, History: func(ctx context.Context, n operator.RunName) ([]trace.Row, error) {
 			rows, _, err := s.runs(ctx, RunsWanted{Job: n.Job, Run: n.Run, Item: &n.Item})
 			return rows, err

@@ -153,7 +153,8 @@ func serverRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: doctorPath, right: operator.Administer, does: shows(doctor), fails: []string{codeInvalid, codeNotFound},
-			says:   "answers what `doctor` finds with the configuration and the history of this server: of all jobs, or of each \"job\"",
+			says: "answers what `doctor` finds with the configuration and the history of this server: of all jobs, or of each \"job\". " +
+				"\"other_servers\" is what others find otherwise with theirs",
 			query:  []parameter{{name: "job", says: "name of a job", many: true}},
 			served: func(o *Options) bool { return o.Doctor != nil },
 		},

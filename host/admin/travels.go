@@ -17,6 +17,7 @@ var travelling = map[string]bool{ // read only
 	http.MethodGet + " " + runsPath + runParts:                  true,
 	http.MethodGet + " " + runsPath + runParts + "/logs":        true,
 	http.MethodGet + " " + runsPath + runParts + "/logs/follow": true,
+	http.MethodGet + " " + doctorPath:                           true,
 	http.MethodGet + " " + modulesPath:                          true,
 	http.MethodPost + " " + modulesPath + ":prune":              true,
 	http.MethodPost + " " + purgePath:                           true,

@@ -18,6 +18,42 @@ type Diagnosis struct {
 	Breaks []reason.Reason `json:"breaks"`
 	Jobs   []Checkup       `json:"jobs"`
 	Absent string          `json:"absent,omitempty"` // why there is no namespace; a first server makes it
+	// Others is what other servers find otherwise, by their own configurations and histories, and Unread
+	// names those that did not answer.
+	Others []DiagnosedElsewhere `json:"other_servers,omitempty"`
+	Unread []string             `json:"unread,omitempty"`
+}
+
+// DiagnosedElsewhere is what another server finds.
+type DiagnosedElsewhere struct {
+	Server string          `json:"server"`
+	Breaks []reason.Reason `json:"breaks"`
+	Jobs   []Checkup       `json:"jobs"`
+}
+
+// Add adds what another server finds and this one does not, if there is anything.
+func (d *Diagnosis) Add(server string, there *Diagnosis) {
+	one := DiagnosedElsewhere{Server: server, Breaks: []reason.Reason{}, Jobs: []Checkup{}}
+	if !equalReasons(d.Breaks, there.Breaks) {
+		one.Breaks = append(one.Breaks, there.Breaks...)
+	}
+	here := map[string]*Checkup{}
+	for i := range d.Jobs {
+		here[d.Jobs[i].Job] = &d.Jobs[i]
+	}
+	for i := range there.Jobs {
+		c := &there.Jobs[i]
+		if own := here[c.Job]; own == nil || !equalReasons(own.Breaks, c.Breaks) || !equalReasons(own.Needs, c.Needs) || !equalReasons(own.Notes, c.Notes) {
+			one.Jobs = append(one.Jobs, *c)
+		}
+	}
+	if len(one.Breaks)+len(one.Jobs) > 0 {
+		d.Others = append(d.Others, one)
+	}
+}
+
+func equalReasons(a, b []reason.Reason) bool {
+	return slices.EqualFunc(a, b, func(a, b reason.Reason) bool { return a.Code == b.Code && a.String() == b.String() })
 }
 
 // Doctor examines the state of the cluster and the jobs of the namespace, or those with the

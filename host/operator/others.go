@@ -17,7 +17,7 @@ const (
 	// askedAtOnce bounds the servers that are asked at once, and so what their answers take of
 	// the memory.
 	askedAtOnce = 8
-	// askPatience bounds the time of one of them that reads, and doPatience of one that deletes.
+	// askPatience bounds the time of one of them that reads, and doPatience of one that has more to do.
 	askPatience = 5 * time.Second
 	doPatience  = 20 * time.Second
 )
@@ -28,7 +28,8 @@ func AskAll[S any](ctx context.Context, servers map[string]S, ask func(ctx conte
 	return askAll(ctx, servers, askPatience, ask)
 }
 
-// AskAllTo asks servers to do something, as AskAll. Who does not answer may have done it.
+// AskAllTo asks servers for what takes longer, as AskAll. Who is to do something and does not answer may
+// have done it.
 func AskAllTo[S any](ctx context.Context, servers map[string]S, do func(ctx context.Context, address string, s S) error) (unread []string) {
 	return askAll(ctx, servers, doPatience, do)
 }
