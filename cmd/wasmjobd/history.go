@@ -175,7 +175,8 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			"write the cron down, and with --from every item of today is looked for from there\n" +
 			"on: let --from be later. The exit code is 5 if there are findings.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with.",
+			"with --with, or ask a server with --address, which asks the others. What a server ran\n" +
+			"that does not answer counts as missing.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now := time.Now()
 			w := checkWindow{from: math.MinInt64, to: now.UnixMilli(), begin: from != "", end: to != ""}
@@ -225,8 +226,9 @@ type checkWindow struct {
 func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) error {
 	var all []admin.Checked
 	var rest elsewhere
+	var unread []string
 	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
-		all, err = c.CheckHistory(ctx, want)
+		all, unread, err = c.CheckHistory(ctx, want)
 		return err
 	})
 	if err != nil {
@@ -238,7 +240,7 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 			return err
 		}
 		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
-			all, err = checkJobs(ctx, in, f, want, math.MaxInt64)
+			all, err = checkJobs(ctx, histories{in: in}, f, want, math.MaxInt64)
 			return coded(err)
 		}); err != nil {
 			return err
@@ -247,6 +249,7 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 	}
 	found, err := printChecked(h.term, all)
 	rest.report(h.term, "what these servers ran was not checked")
+	h.term.noteUnread(unread)
 	if err == nil && found > 0 {
 		err = &exitError{code: exitConflict}
 	}

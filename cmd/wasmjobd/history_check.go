@@ -19,9 +19,34 @@ import (
 // seconds of one core: those of a job that runs each second for 230 days.
 const checkedAtMost = 20_000_000
 
+// histories are what is checked: those that are read here, and the rows that other servers have.
+type histories struct {
+	in     []*sqltrace.Reader
+	others admin.RowsElsewhere // nil: none
+}
+
+// rows are those of a job in a window.
+func (h histories) rows(ctx context.Context, name string, w *checkWindow) (iter.Seq2[trace.Row, error], error) {
+	var all []iter.Seq2[trace.Row, error]
+	for _, r := range h.in {
+		all = append(all, r.Rows(ctx, name, w.from, w.to))
+	}
+	if h.others == nil {
+		return trace.Merge(all...), nil
+	}
+	rows, err := h.others(ctx, name, w.from, w.to)
+	return trace.Merge(append(all, func(yield func(trace.Row, error) bool) {
+		for i := range rows {
+			if !yield(rows[i], nil) {
+				return
+			}
+		}
+	})...), err
+}
+
 // checkJobs holds histories against the schedules of a configuration, of one job or all.
 // It goes through at most so many instants of them together.
-func checkJobs(ctx context.Context, in []*sqltrace.Reader, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
+func checkJobs(ctx context.Context, in histories, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
 	w := checkWindow{from: math.MinInt64, to: time.Now().UnixMilli(), begin: want.From != nil, end: want.To != nil, left: most}
 	if w.begin {
 		w.from = *want.From
@@ -46,7 +71,7 @@ func checkJobs(ctx context.Context, in []*sqltrace.Reader, f *config.File, want 
 	return all, nil
 }
 
-func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w *checkWindow) (trace.Report, error) {
+func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) (trace.Report, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	w.used = func() { end(tooManyInstants(j.Name)) }
@@ -54,11 +79,11 @@ func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w *chec
 	if err != nil {
 		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
 	}
-	var rows []iter.Seq2[trace.Row, error]
-	for _, r := range all {
-		rows = append(rows, r.Rows(ctx, j.Name, w.from, w.to))
+	rows, err := all.rows(ctx, j.Name, w)
+	if err != nil {
+		return trace.Report{}, err
 	}
-	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Elsewhere: len(j.After) > 0, Schedule: j.Cron, Rows: trace.Merge(rows...)}
+	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Elsewhere: len(j.After) > 0, Schedule: j.Cron, Rows: rows}
 	in.Of = func(schedule string) trace.Instants {
 		before := j
 		before.Cron = schedule

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,16 +96,41 @@ func TestHistoryCheckIsBounded(t *testing.T) {
 	from, to := int64(0), int64(1_000_000)
 	want := admin.CheckWanted{From: &from, To: &to}
 	f := &config.File{Jobs: []job.Config{{Name: "rarely", Cron: "0 0 0 * * ?", Shards: 1}, {Name: "often", Cron: "* * * * * ?", Shards: 1}}}
-	all, err := checkJobs(t.Context(), nil, f, want, 1000)
+	all, err := checkJobs(t.Context(), histories{}, f, want, 1000)
 	if err != nil || len(all) != 2 || all[0].Instants != 0 || all[1].Instants != 1000 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	_, err = checkJobs(t.Context(), nil, f, want, 999)
+	_, err = checkJobs(t.Context(), histories{}, f, want, 999)
 	if why, ok := errors.AsType[*host.Error](err); !ok || why.Code != host.Invalid || !strings.Contains(why.Msg, "at job often") {
 		t.Error(err)
 	}
 	want.Job = "rarely"
-	if _, err := checkJobs(t.Context(), nil, f, want, 0); err != nil {
+	if _, err := checkJobs(t.Context(), histories{}, f, want, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// What other servers ran is accounted for as what this one ran.
+func TestHistoryCheckGoesByTheRowsOfOthers(t *testing.T) {
+	t.Parallel()
+	from, to := int64(0), int64(3000)
+	want := admin.CheckWanted{From: &from, To: &to}
+	f := &config.File{Jobs: []job.Config{{Name: "often", Cron: "* * * * * ?", Shards: 1}}}
+	all, err := checkJobs(t.Context(), histories{}, f, want, 1000)
+	if err != nil || len(all) != 1 || len(all[0].Findings) != 1 || all[0].Findings[0].Kind != trace.Missing || all[0].Findings[0].Count != 3 {
+		t.Fatalf("without others: %+v, %v", all, err)
+	}
+	others := func(_ context.Context, name string, after, upTo int64) (rows []trace.Row, err error) {
+		for at := after + 1000; at <= upTo; at += 1000 {
+			rows = append(rows, trace.Row{Job: name, Run: strconv.FormatInt(at, 10), Attempt: 1, Instant: at, Schedule: "* * * * * ?", Cause: trace.Schedule, State: trace.Succeeded, Start: at, End: at + 1})
+		}
+		return rows, nil
+	}
+	if all, err = checkJobs(t.Context(), histories{others: others}, f, want, 1000); err != nil || len(all[0].Findings) != 0 || all[0].Rows != 3 {
+		t.Errorf("with others: %+v, %v", all, err)
+	}
+	gone := errors.New("too many")
+	if _, err = checkJobs(t.Context(), histories{others: func(context.Context, string, int64, int64) ([]trace.Row, error) { return nil, gone }}, f, want, 1000); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 }

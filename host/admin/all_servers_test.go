@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // disk is what a server has that a verb may delete.
@@ -20,6 +22,22 @@ type disk struct {
 	aged  int64             // old rows of its history; guarded by mu
 	asked []Purge           // guarded by mu
 	jobs  []job.Config      // of its file
+
+	checked []trace.Row // by others
+}
+
+// check returns how many rows other servers have, and keeps them.
+func (d *disk) check(ctx context.Context, want CheckWanted, others RowsElsewhere) ([]Checked, error) {
+	from, to := int64(math.MinInt64), int64(math.MaxInt64-1)
+	if want.From != nil {
+		from = *want.From
+	}
+	if want.To != nil {
+		to = *want.To
+	}
+	rows, err := others(ctx, want.Job, from, to)
+	d.checked = rows
+	return []Checked{{Job: want.Job, Report: trace.Report{Rows: int64(len(rows))}}}, err
 }
 
 // options are those of doctor.
@@ -214,5 +232,39 @@ func TestNewJobWhoseModuleNobodyHas(t *testing.T) {
 	all[2].stop()
 	if warning := create("unknown", digestOf("10.0.0.3")); !strings.Contains(warning, all[2].at) {
 		t.Errorf("who has it is silent: %q", warning)
+	}
+}
+
+// A check goes through the rows of all servers: those of its time, page by page, and gaps that reach into it.
+func TestCheckOfAllServers(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	const many = maxPage + 2
+	for i := range int64(many) {
+		all[1].rows = append(all[1].rows, rowAt(10_000-i, 0, 1, trace.Succeeded, "its log"))
+	}
+	gap := rowAt(500, 1, 0, trace.Missed, "")
+	gap.Last, gap.Count = 9_500, 3
+	over := rowAt(400, 1, 0, trace.Missed, "")
+	over.Last, over.Count = 450, 2
+	all[2].rows = []trace.Row{rowAt(9_700, 1, 1, trace.Failed, ""), gap, over}
+	c, from, to := as(operator.RoleViewer), int64(9_000), int64(9_999)
+	found, unread, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from, To: &to})
+	rows := all[0].disk.checked
+	if err != nil || !answering(unread) || len(found) != 1 || len(rows) != 999+2 || rows[0].Instant != 500 || rows[len(rows)-1].Instant != 9_999 {
+		t.Fatalf("%+v, %v, %v; %d rows", found, unread, err, len(rows))
+	}
+	if rows[1].Log != "" || !slices.IsSortedFunc(rows, func(a, b trace.Row) int { return trace.PlaceOf(&a).Compare(trace.PlaceOf(&b)) }) {
+		t.Error("they are not what a check takes")
+	}
+	if _, _, err = c.CheckHistory(t.Context(), CheckWanted{Job: "report"}); err != nil || len(all[0].disk.checked) != many+3 {
+		t.Errorf("without an end: %d rows, %v", len(all[0].disk.checked), err)
+	}
+	all[0].h.mostRows = many
+	_, _, err = c.CheckHistory(t.Context(), CheckWanted{Job: "report"})
+	wantCode(t, "too many rows", err, host.Invalid, "say from when")
+	all[1].stop()
+	if _, unread, err = c.CheckHistory(t.Context(), CheckWanted{Job: "report"}); err != nil || len(unread) != 1 || !strings.Contains(unread[0], all[1].at) || len(all[0].disk.checked) != 3 {
+		t.Errorf("%v, %v, %d rows", unread, err, len(all[0].disk.checked))
 	}
 }

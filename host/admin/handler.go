@@ -43,9 +43,9 @@ type Options struct {
 	Runs Runs
 	// SharedRuns says that Runs has those of all servers, as a database for all of them does.
 	SharedRuns bool
-	// Check compares that history with the schedules of the server's files, and Purge
-	// deletes rows of it; nil: it cannot.
-	Check func(context.Context, CheckWanted) ([]Checked, error)
+	// Check compares that history, and the rows that others have, with the schedules of the
+	// server's files; nil others: there are none. Purge deletes rows of it; nil: it cannot.
+	Check func(ctx context.Context, want CheckWanted, others RowsElsewhere) ([]Checked, error)
 	Purge func(context.Context, Purge) (rows int64, err error)
 	// RetryModule is operator.RetryModule for the server's data directory; nil: it has none.
 	RetryModule func(prefix string, dry bool) (digest string, err error)
@@ -97,6 +97,7 @@ type Handler struct {
 	nonces    nonces // of requests from other servers
 	streams   streams
 	uploads   chan struct{} // a slot for each that is on its way
+	mostRows  int           // that a check gets from other servers for a job
 }
 
 // request is one request while it is served.
@@ -118,7 +119,7 @@ func NewHandler(o Options) *Handler {
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
 		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
-		uploads: make(chan struct{}, uploadsAtOnce),
+		uploads: make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere,
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}

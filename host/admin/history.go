@@ -82,7 +82,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodGet, path: checkPath, right: operator.View, does: shows(checkHistory), fails: []string{codeInvalid, codeNotFound},
 			served: func(o *Options) bool { return o.Check != nil },
-			says:   "answers as `history check`, with the files and the history of this server; a time of more than some million instants is refused",
+			says: "answers as `history check`, with the files of this server and the histories of all; a time of more than some million instants, or " +
+				strconv.Itoa(maxElsewhere) + " rows of others, is refused. What servers in \"unread\" ran counts as missing",
 			query: []parameter{
 				{name: "job", says: "the name of a job"},
 				{name: "from", says: "instants after then, in Unix milliseconds", takes: moment},
@@ -151,6 +152,8 @@ func (r *request) moment(name string) (*int64, error) {
 type checkedDocument struct {
 	Version int          `json:"version"`
 	Jobs    []checkedJob `json:"jobs"`
+	// Unread names servers that did not answer. What they ran counts as missing.
+	Unread []string `json:"unread,omitempty"`
 }
 
 type checkedJob struct {
@@ -186,8 +189,13 @@ func checkHistory(r *request) (checkedDocument, error) {
 	if from != nil && to != nil && *from >= *to {
 		return checkedDocument{}, wrongParameter("from", "from is before to")
 	}
-	all, err := r.h.o.Check(r.Context(), CheckWanted{Job: r.query.Get("job"), From: from, To: to})
-	d := checkedDocument{1, []checkedJob{}}
+	others := gathered{r: r}
+	var rows RowsElsewhere
+	if r.asksOthers() && !r.h.o.SharedRuns {
+		rows = others.rows
+	}
+	all, err := r.h.o.Check(r.Context(), CheckWanted{Job: r.query.Get("job"), From: from, To: to}, rows)
+	d := checkedDocument{1, []checkedJob{}, others.unread}
 	for _, c := range all {
 		j := checkedJob{c.Job, c.TimeZone, c.Rows, c.Instants, c.More, []findingDocument{}}
 		for _, f := range c.Findings {
@@ -278,8 +286,9 @@ func (w *RunsWanted) history() url.Values {
 	return query
 }
 
-// CheckHistory checks the history of the server by its own files.
-func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) ([]Checked, error) {
+// CheckHistory checks the histories of the server and those that it knows by its own files. unread are
+// servers that did not answer.
+func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) (all []Checked, unread []string, err error) {
 	query := url.Values{}
 	if want.Job != "" {
 		query.Set("job", want.Job)
@@ -291,9 +300,8 @@ func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) ([]Checked,
 	}
 	var d checkedDocument
 	if err := c.read(ctx, http.MethodGet, checkPath+"?"+query.Encode(), nil, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []Checked
 	for _, j := range d.Jobs {
 		one := Checked{Job: j.Job, TimeZone: j.TimeZone, Report: trace.Report{Rows: j.Rows, Instants: j.Instants, More: j.More}}
 		for _, f := range j.Findings {
@@ -301,7 +309,7 @@ func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) ([]Checked,
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all, d.Unread, nil
 }
 
 // PurgeHistory deletes rows of the history of the server and those that it knows, or counts them.

@@ -29,7 +29,7 @@ func TestHistoryByAddress(t *testing.T) {
 			}
 			return []trace.Row{{Job: "report", Item: 3, Run: "8", Attempt: 1, Instant: 8, Cause: trace.Trigger, State: trace.Failed, HasLog: true, Log: "l"}}, "next", nil
 		},
-		Check: func(_ context.Context, got CheckWanted) ([]Checked, error) {
+		Check: func(_ context.Context, got CheckWanted, _ RowsElsewhere) ([]Checked, error) {
 			if got.Job != "report" || got.To != nil || got.From == nil || *got.From != from {
 				t.Errorf("checked %+v", got)
 			}
@@ -43,7 +43,7 @@ func TestHistoryByAddress(t *testing.T) {
 	if err != nil || page.Next != "next" || len(page.Rows) != 1 || page.Rows[0].Log != "l" || page.Rows[0].Item != 3 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if got, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from}); err != nil || !reflect.DeepEqual(got, found) {
+	if got, _, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from}); err != nil || !reflect.DeepEqual(got, found) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, p := range []Purge{{Job: "report", Age: time.Hour, PerJob: 2, Bytes: 3}, {Dry: true, PerJob: 1}} {

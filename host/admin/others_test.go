@@ -30,6 +30,7 @@ type peerServer struct {
 	at    string
 	stop  func()
 	disk  disk
+	h     *Handler
 }
 
 // runs has pages of its rows.
@@ -43,7 +44,7 @@ func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row,
 		r := &s.rows[i]
 		switch {
 		case want.Cursor != "" && trace.PlaceOf(r).Compare(after) >= 0, want.Job != "" && want.Job != r.Job, want.Run != "" && want.Run != r.Run, want.Item != nil && *want.Item != r.Item:
-		case want.Until > 0 && r.Instant >= want.Until:
+		case want.Until > 0 && r.Instant >= want.Until, r.Instant < want.Since, want.State != "" && want.State != r.State:
 		case want.Limit > 0 && len(page) == want.Limit:
 			return page, trace.PlaceOf(&page[len(page)-1]).String(), nil
 		default:
@@ -70,8 +71,8 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 	if c.op, err = c.operate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := NewHandler(Options{
-		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined, Doctor: s.disk.options,
+	s.h = NewHandler(Options{
+		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined, Doctor: s.disk.options, Check: s.disk.check,
 		Logs: &operator.RunLogs{Live: s.live, History: func(ctx context.Context, n operator.RunName) ([]trace.Row, error) {
 			rows, _, err := s.runs(ctx, RunsWanted{Job: n.Job, Run: n.Run, Item: &n.Item})
 			return rows, err
@@ -82,7 +83,7 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 	running.Go(func() { c.keyring.Run(ctx) })
 	within, end := context.WithCancel(ctx)
 	serving.Go(func() {
-		if err := Serve(within, l, h); err != nil {
+		if err := Serve(within, l, s.h); err != nil {
 			t.Error(err)
 		}
 	})
