@@ -298,7 +298,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	default:
 		j := config.Apply(job.Config{Name: c.Job, Class: settings.Class, Kind: settings.Kind, TimeZone: "UTC"})
 		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))
-		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
+		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, strconv.Quote(settings.Layout), fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
 	if file != nil {
 		c.noteDifferences(l, *file, config, module)

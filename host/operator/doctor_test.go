@@ -264,7 +264,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 			wantLines(t, file, got.Notes, []string{"runs once for all"})
 		default:
 			wantLines(t, file, got.Breaks, nil)
-			wantLines(t, file, got.Needs, []string{"class = \"peer."})
+			wantLines(t, file, got.Needs, []string{`layout = "` + got.Layout + `", class = "peer.`})
 		}
 	}
 }

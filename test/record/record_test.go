@@ -33,7 +33,7 @@ var releases = []release{
 // is kept. On a busy machine a member may lose its session of two seconds, and writes more.
 func TestRecord(t *testing.T) {
 	if !*want {
-		t.Skip("left out: make record")
+		return // it needs Java, and minutes: make record
 	}
 	for _, r := range releases {
 		t.Run(r.folder, func(t *testing.T) {
