@@ -122,6 +122,8 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 		}
 	}
 	switch {
+	case s.company.shared && e.Param != "": // they would run it with the parameter of the job
+		return reason.ParamWithForeign
 	case !waits && !v.Config.Failover:
 		return reason.ServerGoneFailoverOff
 	case e.Item >= v.total():

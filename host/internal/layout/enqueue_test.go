@@ -1,0 +1,21 @@
+package layout
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// What waits for owners is refused once a member has joined of which the caller did not know.
+func TestEnqueueChecksWhoHasJoined(t *testing.T) {
+	t.Parallel()
+	l := NewJob("n", "j")
+	ops := Enqueue(l, &protocol.View{Joins: 7}, []protocol.Pending{{Entry: protocol.Entry{Trigger: "t-1", Param: "east"}}})
+	if !slices.ContainsFunc(ops, func(op registry.Op) bool {
+		return op.Kind == registry.Check && op.Path == "/n/j/wasm/members" && op.Version == 7
+	}) {
+		t.Errorf("the transaction is %+v", ops)
+	}
+}
