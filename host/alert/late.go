@@ -80,7 +80,14 @@ func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
 	}
 	for i := range r.Items {
 		it := &r.Items[i]
-		open := it.Run.Cause != "trigger" && !it.Run.Instant.IsZero() && !it.Run.Instant.After(instant)
+		open := false
+		switch run := &it.Run; {
+		case run.Cause == "trigger" || run.Instant.IsZero():
+		case run.Request != "": // an operator asked for this instant again, or late; it says nothing of others
+			open = run.Instant.Equal(instant)
+		default:
+			open = !run.Instant.After(instant)
+		}
 		if !it.Disabled && (it.Last.Before(instant) || open || !it.Retry.IsZero()) {
 			behind = append(behind, it.Item)
 		}

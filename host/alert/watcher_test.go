@@ -261,11 +261,17 @@ func TestLateItems(t *testing.T) {
 		r    operator.JobReport
 		late bool
 	}{
-		"ended":                        {with(func(*operator.ItemReport) {}), false},
-		"not begun":                    {with(func(x *operator.ItemReport) { x.Last = before }), true},
-		"running":                      {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
-		"the next one":                 {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
-		"a trigger":                    {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
+		"ended":        {with(func(*operator.ItemReport) {}), false},
+		"not begun":    {with(func(x *operator.ItemReport) { x.Last = before }), true},
+		"running":      {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
+		"the next one": {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
+		"a trigger":    {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
+		"an older one, run late": {with(func(x *operator.ItemReport) {
+			x.Run = operator.RunReport{Instant: before, Cause: "backfill", Request: "1772326800000"}
+		}), false},
+		"this one, run again": {with(func(x *operator.ItemReport) {
+			x.Run = operator.RunReport{Instant: at, Cause: "schedule", Request: "1772330400000"}
+		}), true},
 		"to be retried":                {with(func(x *operator.ItemReport) { x.Retry = after }), true},
 		"disabled item":                {with(func(x *operator.ItemReport) { x.Last, x.Disabled = before, true }), false},
 		"no item":                      {operator.JobReport{}, true},

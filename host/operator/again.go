@@ -261,11 +261,11 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 
 // enqueued is what the audit says of runs that wait.
 func enqueued(runs []protocol.Entry) string {
-	text := "run=" + runs[0].Trigger
+	text := "run=" + runs[0].Trigger + " items=" + itemsText(itemsIn(runs))
 	if runs[0].Param != "" {
-		text += " param=" + strconv.Quote(runs[0].Param)
+		text += " param=" + strconv.Quote(runs[0].Param) // the last, as it may be cut
 	}
-	return text + " items=" + itemsText(itemsIn(runs))
+	return text
 }
 
 func itemsIn(runs []protocol.Entry) []int {

@@ -111,7 +111,7 @@ func testABusyJobObeys(t *testing.T) {
 		{"enable it", func() error { return o.SetItem(ctx, "j", 7, false) }, func(r *JobReport) bool { return !r.Items[7].Disabled }},
 		{"disable", func() error { return o.SetJob(ctx, "j", true) }, func(r *JobReport) bool { return r.Servers[0].Disabled }},
 		{"enable", func() error { return o.SetJob(ctx, "j", false) }, func(r *JobReport) bool { return !r.Servers[0].Disabled }},
-		{"reshard", func() error { return o.Reshard(ctx, "j") }, func(*JobReport) bool { return true }},
+		{"reshard", func() error { return o.Reshard(ctx, "j") }, func(r *JobReport) bool { return r.Resharding }},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)

@@ -97,11 +97,9 @@ func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 	var all []OpenRun
 	for i := range v.Runs {
 		for _, e := range v.Runs[i].Open {
-			r := OpenRun{Item: e.Item, Run: e.Trigger, Attempt: e.Attempt, Instance: v.Runs[i].ID}
-			if r.Run == "" {
-				r.Run = strconv.FormatInt(e.Instant, 10)
-			}
-			if (f.Run == "" || f.Run == r.Run || runID(f.Run) == strconv.FormatInt(e.Instant, 10)) && (f.Item == nil || *f.Item == r.Item) {
+			r := OpenRun{Item: e.Item, Run: e.Run(), Attempt: e.Attempt, Instance: v.Runs[i].ID}
+			shown, _ := e.RunsFor()
+			if (f.Run == "" || f.Run == r.Run || runID(f.Run) == strconv.FormatInt(shown, 10)) && (f.Item == nil || *f.Item == r.Item) {
 				all = append(all, r)
 			}
 		}
