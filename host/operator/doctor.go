@@ -232,6 +232,9 @@ func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
 	return all
 }
 
+// maxOlder is how many servers of a job of layout 1 or 2.0 are named.
+const maxOlder = 20
+
 // noteOlder notes what a job of layout 1 or 2.0 is, and how its servers are.
 func (c *Checkup) noteOlder(form layout.Form) {
 	if form.Older == nil && form.Unreadable == nil {
@@ -243,9 +246,12 @@ func (c *Checkup) noteOlder(form layout.Form) {
 	if form.Unreadable != nil {
 		c.breaks(reason.Of(reason.NodeUnreadable, form.Unreadable.Error()))
 	}
-	servers := make([]string, len(form.Older))
-	for k, m := range form.Older {
-		servers[k] = m.String()
+	var servers []string
+	for _, m := range form.Older[:min(len(form.Older), maxOlder)] {
+		servers = append(servers, m.String())
+	}
+	if more := len(form.Older) - maxOlder; more > 0 {
+		servers = append(servers, fmt.Sprintf("and %d more", more))
 	}
 	if len(servers) > 0 {
 		c.Notes = append(c.Notes, reason.Of(reason.OlderServers, strings.Join(servers, "; ")))
@@ -366,8 +372,8 @@ func (c *Checkup) note(code reason.Code, args ...string) {
 // maxUnheld is the limit of marks that are listed.
 const maxUnheld = 5
 
-// reportUnheld reports marks whose sessions are gone. A leader of ours removes them, except
-// in a job shared with foreign members, where they may still mean something.
+// reportUnheld reports marks whose sessions are gone. A leader of ours removes them. Beside
+// foreign members the reclaimer does, after they had time to; without one, nobody does.
 func (c *Checkup) reportUnheld(paths []string, foreign bool) {
 	to, code := &c.Notes, reason.MarkUnheld
 	if foreign {

@@ -179,7 +179,7 @@ var table = map[Code]entry{
 	LatchOfMember:         {"no member leads: {node} is the first in the queue, and session {session} of {instance} holds it; if that lasts, end the process that hangs there, and the others go on when its session is over", []string{"node", "session", "instance"}},
 	LatchOfOther:          {"no member leads: {node} is the first in the queue, and session {session} holds it, which belongs to no member of the job; if that lasts, end the process that hangs there, and the others go on when its session is over", []string{"node", "session"}},
 	MarkUnheld:            {"{node}: no session holds it, so members of ElasticJob think that the item runs for ever: the first server of ours that leads deletes it", []string{"node"}},
-	MarkUnheldWithForeign: {"{node}: no session holds it, so members of ElasticJob think that the item runs for ever: delete it", []string{"node"}},
+	MarkUnheldWithForeign: {"{node}: no session holds it, so members of ElasticJob think that the item runs for ever: delete it, as a server of ours does within seconds once it has joined", []string{"node"}},
 	MoreMarksUnheld:       {"{nodes} more nodes are like that", []string{"nodes"}},
 	ListenerOnce:          {words: "its members of ElasticJob have a listener that runs once for all of them: the last one to report its items calls it, so a module that shares the job needs wasmjob_started and wasmjob_completed, too"},
 	FailoverTwice:         {words: "failover is on: members of ElasticJob 2.1.5 run all their items again after they took some over, so after a death a fire may run twice"},

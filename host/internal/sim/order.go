@@ -215,7 +215,7 @@ func (l *ledger) taken(p protocol.Pending, since int64) {
 		}
 		switch n := l.w.options.Slots; {
 		case n != 0 && len(r.Open) >= n:
-		case n != 0 && o.freed+prompt > l.w.now: // its slots were full until a moment ago
+		case n != 0 && o.freed+prompt > l.w.now && l.w.now < since+30*prompt: // its slots were full until a moment ago
 			busy = true
 		default:
 			l.w.breach("prompt", "%s does not take item %d, whose run %s waits", o.name(), p.Item, runName(p.Entry))

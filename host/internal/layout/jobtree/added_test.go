@@ -56,6 +56,9 @@ func TestMarksThatNameAMember(t *testing.T) {
 		b.Running != 0 || !b.Abandoned || b.Failover != gone || b.TakerSession != 0 {
 		t.Errorf("the view has %+v", v.Items)
 	}
+	if got, want := j.UnheldMarks(v), []string{"/n/j/sharding/1/running", "/n/j/sharding/1/failovering"}; !slices.Equal(got, want) {
+		t.Errorf("no session holds %q, want %q", got, want)
+	}
 	v.Runs = []protocol.Runs{{ID: alive, RunsData: &protocol.RunsData{}}}
 	if got, want := deleted(j, protocol.ClearMarks{Self: alive, Running: []int{1}, Failover: []int{1}}, v), []string{"1/running", "1/failovering"}; !slices.Equal(got, want) {
 		t.Errorf("clearing deletes %q, want %q", got, want)

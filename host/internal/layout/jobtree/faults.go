@@ -100,7 +100,7 @@ func expected(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("expected %s of version %d: %w", what, spelling.Version, err)
+	return fmt.Errorf("expected %s: %w", what, err)
 }
 
 // OtherLayout reports, by the nodes below a server's node, whether the job's members are

@@ -17,7 +17,11 @@ func (j Job) UnheldMarks(v *protocol.View) []string {
 			paths = append(paths, j.Item(i, MarkRunning))
 		}
 		if it.Failover != "" && it.TakerSession == 0 {
-			paths = append(paths, j.Item(i, MarkFailover))
+			mark := MarkFailover
+			if it.Nodes.Has(onlyFailovering) {
+				mark = MarkFailovering
+			}
+			paths = append(paths, j.Item(i, mark))
 		}
 	}
 	return paths

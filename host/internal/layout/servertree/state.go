@@ -11,6 +11,9 @@ import (
 // MaxServers bounds how many servers of a job are read.
 const MaxServers = 1000
 
+// maxNamed bounds how many items of a member are named in its text.
+const maxNamed = 20
+
 // Job is what a tree says of the members of a job.
 type Job struct {
 	Leader  string // its address; "": there is none
@@ -42,7 +45,10 @@ func (m Member) String() string {
 			words = append(words, flag.word)
 		}
 	}
-	if len(m.Items) > 0 {
+	switch n := len(m.Items); {
+	case n > maxNamed:
+		words = append(words, fmt.Sprintf("%d items", n))
+	case n > 0:
 		words = append(words, "items "+FormatItems(m.Items))
 	}
 	return strings.Join(words, ", ")
