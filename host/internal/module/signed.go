@@ -63,6 +63,18 @@ func (t *Staged) checkSignature(text []byte) error {
 	return err
 }
 
+// storedSignature is the text that the store has for the bytes. What cannot be read is none.
+func (t *Staged) storedSignature() []byte {
+	text, err := t.store.Signature(t.digest)
+	if err == nil {
+		_, err = signature.Parse(text)
+	}
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // Admit returns an error if the text of a signature would not do for a module of that digest,
 // whatever its bytes are: by an unknown key or, without one, if the stored signature is. Where
 // no key says what is right, a text does not take the place of another one, since whoever

@@ -261,3 +261,35 @@ func TestPruneTakesTheSignature(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An upload without a signature, for which the stored one does, keeps that from a prune at the same moment.
+func TestPruneLeavesTheSignatureOfAnUploadWithoutOne(t *testing.T) {
+	t.Parallel()
+	ann, wasm := signaturetest.New("ann"), []byte("code")
+	for name, s := range map[string]*Store{"with keys": signedBy(t, t.TempDir(), ann), "without": open(t)} {
+		d, err := s.Put(bytes.NewReader(wasm), ann.Sign(wasm), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-7 * 24 * time.Hour)
+		if err := errors.Join(os.Chtimes(s.path(d), old, old), os.Chtimes(s.signaturePath(d), old, old)); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		if _, err := s.Prune(time.Now().Add(-time.Hour), func() (map[string]bool, error) {
+			if asked++; asked == 2 {
+				_, err := s.Put(bytes.NewReader(wasm), nil, 100)
+				return nil, err
+			}
+			return nil, nil //nolint:nilnil // nothing is used
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(d); err != nil || !bytes.Equal(got, wasm) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if text, err := s.Signature(d); err != nil || !bytes.Equal(text, ann.Sign(wasm)) {
+			t.Errorf("%s the signature is %q, %v", name, text, err)
+		}
+	}
+}

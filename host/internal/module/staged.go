@@ -70,6 +70,10 @@ func (t *Staged) Check(digest string, sign []byte) error {
 // one, a signature that is already stored stays. After Keep returns nil, the module survives a
 // power loss. A module that is already stored is not written again.
 func (t *Staged) Keep(digest string, sign []byte) error {
+	if len(sign) == 0 {
+		// Stored again it is as new as the bytes, and a Prune at this moment leaves both.
+		sign = t.storedSignature()
+	}
 	if err := t.Check(digest, sign); err != nil {
 		return err
 	}
