@@ -17,11 +17,12 @@ import (
 
 // disk is what a server has that a verb may delete.
 type disk struct {
-	mu    sync.Mutex
-	held  []host.HeldModule // guarded by mu
-	aged  int64             // old rows of its history; guarded by mu
-	asked []Purge           // guarded by mu
-	jobs  []job.Config      // of its file
+	mu      sync.Mutex
+	held    []host.HeldModule // guarded by mu
+	aged    int64             // old rows of its history; guarded by mu
+	asked   []Purge           // guarded by mu
+	jobs    []job.Config      // of its file
+	purgeBy func()            // before rows go; nil: nothing
 
 	checked []trace.Row // by others
 }
@@ -62,6 +63,9 @@ func (d *disk) prune(_ time.Time, dry bool, used func() (map[string]bool, error)
 }
 
 func (d *disk) purge(_ context.Context, p Purge) (int64, error) {
+	if d.purgeBy != nil {
+		d.purgeBy()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, p)
@@ -199,6 +203,22 @@ func TestPurgeOfAllServers(t *testing.T) {
 	want.Here = true
 	if asked := all[1].disk.asked; len(asked) != 2 || asked[1] != want {
 		t.Errorf("the other server was asked for %+v, want %+v", asked, want)
+	}
+}
+
+// A purge has its row in the audit before the others are asked, who may take long.
+func TestPurgeIsAuditedBeforeOthersAreAsked(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	all[2].stop()
+	var rows []operator.AuditRow
+	var err error
+	all[1].disk.purgeBy = func() { rows, err = all[0].op.Audit(t.Context(), operator.AuditFilter{Verb: "history purge"}) }
+	if _, err := as(operator.RoleAdmin).PurgeHistory(t.Context(), Purge{Age: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || len(rows) != 1 || rows[0].Way != operator.ByToken || !strings.Contains(rows[0].Detail, "rows=10") {
+		t.Errorf("while another one was asked the audit had %+v, %v", rows, err)
 	}
 }
 

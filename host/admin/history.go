@@ -235,14 +235,16 @@ func purgeAction() action {
 		if err != nil {
 			return purgedDocument{}, err
 		}
+		if !p.Dry { // before the others are asked, which may take long
+			if err := r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)); err != nil {
+				return purgedDocument{}, err
+			}
+		}
 		done := Purged{Rows: rows}
 		if !p.Here && r.asksOthers() && !r.h.o.SharedRuns {
 			r.purgeOthers(p, &done)
 		}
-		if !p.Dry {
-			err = r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows))
-		}
-		return purgedDocument{1, done, p.Dry}, err
+		return purgedDocument{1, done, p.Dry}, nil
 	})
 	does.reports = true
 	return does
