@@ -45,6 +45,27 @@ type visitor struct {
 	through operator.Server
 }
 
+// key tells visitors apart whose requests are counted: one for whom another server asks is known by
+// the word of that server alone, and takes nothing from those who come themselves.
+func (v *visitor) key() string {
+	if v.way == operator.ByServer {
+		return v.through.Key + " " + v.Name
+	}
+	return v.Name
+}
+
+// logged is what the log says of a visitor.
+func (v *visitor) logged() []any {
+	if v.way == "" {
+		return nil
+	}
+	all := []any{"caller", v.Name, "role", v.Role}
+	if v.way == operator.ByServer {
+		all = append(all, "through", v.through.Address)
+	}
+	return all
+}
+
 // cookieOf returns the secret in a request's cookie. present is false if it has none.
 func cookieOf(r *http.Request) (secret string, present bool, err error) {
 	all := r.CookiesNamed(cookieName(r))

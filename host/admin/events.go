@@ -106,7 +106,7 @@ func (e *Events) id(n int64) string { return e.life + "-" + strconv.FormatInt(n,
 type streams struct {
 	mu  sync.Mutex
 	all int            // guarded by mu
-	of  map[string]int // by the names of callers that have some, guarded by mu
+	of  map[string]int // by the keys of callers that have some, guarded by mu
 }
 
 // begin reports whether a caller may have another stream. Then it calls end after it.
@@ -141,10 +141,10 @@ func followAction() action {
 }
 
 func follow(r *request) error {
-	if !r.h.streams.begin(r.caller.Name) {
+	if !r.h.streams.begin(r.caller.key()) {
 		return tooManyStreams()
 	}
-	defer r.h.streams.end(r.caller.Name)
+	defer r.h.streams.end(r.caller.key())
 	events, job := r.h.o.Events, r.query.Get("job")
 	seen, gap := events.seen(r.Header.Get(lastEventHeader))
 	r.w.Header().Set("Content-Type", eventsType)

@@ -77,7 +77,11 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 	if err != nil || v.way == "" {
 		return v, h.unnamed(from, now, err)
 	}
-	if wait := h.callers.take(v.Name, now); wait > 0 {
+	of := h.callers
+	if v.way == operator.ByServer {
+		of = h.servers
+	}
+	if wait := of.take(v.key(), now); wait > 0 {
 		return v, tooMany("requests come from this caller", wait)
 	}
 	return v, nil

@@ -91,6 +91,7 @@ type Handler struct {
 
 	crossSite *http.CrossOriginProtection
 	callers   *rates // requests of callers
+	servers   *rates // those that a server asks for, by both
 	nameless  *rates // requests of addresses that show no token, or one that nobody can judge
 	failures  *rates // wrong tokens of addresses
 	signIns   *rates // of the bearers of tokens
@@ -118,7 +119,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
+		callers: newRates(callerBurst, callerPerSecond), servers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
 		uploads: make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere,
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
@@ -272,7 +273,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	}
 	id := requestID(w)
 	if op != nil {
-		op.As(operator.Author{Name: caller.Name, Way: caller.way, Role: caller.Role, Request: id})
+		op.As(operator.Author{Name: caller.Name, Way: caller.way, Role: caller.Role, Request: id, Through: caller.through.Address})
 	}
 	asked := &request{r, h, op, w, caller, query}
 	if one.writes() {
@@ -286,7 +287,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 		return
 	}
 	if one.writes() && !asked.dry() {
-		h.o.Log.Info("an operator's request is done", "route", one.method+" "+one.path, "path", operator.HideTokens(r.URL.Path), "caller", caller.Name, "role", caller.Role, "request_id", id)
+		h.o.Log.Info("an operator's request is done", append(caller.logged(), "route", one.method+" "+one.path, "path", operator.HideTokens(r.URL.Path), "request_id", id)...)
 	}
 }
 
@@ -300,7 +301,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusTooManyRequests:
 		level = slog.LevelDebug // who sends too many may not fill the log
 	}
-	h.o.Log.Log(r.Context(), level, "an operator's request is refused", "method", r.Method, "path", operator.HideTokens(r.URL.Path), "code", p.Code, "error", operator.HideTokens(err.Error()), "request_id", id)
+	caller, _ := r.Context().Value(visitorKey{}).(visitor)
+	h.o.Log.Log(r.Context(), level, "an operator's request is refused", append(caller.logged(), "method", r.Method, "path", operator.HideTokens(r.URL.Path), "code", p.Code, "error", operator.HideTokens(err.Error()), "request_id", id)...)
 	p.write(w, id)
 }
 

@@ -57,10 +57,10 @@ func followRunLog(r *request) error {
 	if err != nil {
 		return err
 	}
-	if !r.h.streams.begin(r.caller.Name) {
+	if !r.h.streams.begin(r.caller.key()) {
 		return tooManyStreams()
 	}
-	defer r.h.streams.end(r.caller.Name)
+	defer r.h.streams.end(r.caller.key())
 	ctx, end := context.WithTimeout(r.Context(), streamTime)
 	defer end()
 	var waiting sync.WaitGroup

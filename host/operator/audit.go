@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
@@ -18,6 +19,8 @@ type Author struct {
 	Way     Way    `json:"way"`               // how they came in
 	Role    Role   `json:"role,omitempty"`    // of their token
 	Request string `json:"request,omitempty"` // id of the request, as the log has it
+	// Through is the address of the server that asks for them, ByServer. A row has it in its detail.
+	Through string `json:"-"`
 }
 
 // Way is how an author reaches the cluster.
@@ -56,6 +59,9 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 	if d.unaudited {
 		_, err := o.session.Commit(ctx, ops...)
 		return err
+	}
+	if o.author.Through != "" { // first, as a long detail is cut off
+		d.detail = strings.TrimSpace("through=" + o.author.Through + " " + d.detail)
 	}
 	row := clustertree.Row{
 		Who: o.author.Name, Way: string(o.author.Way), Role: string(o.author.Role), Request: o.author.Request,
