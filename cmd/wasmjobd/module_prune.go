@@ -18,7 +18,8 @@ func modulePrune(o *operatorVerb) *cobra.Command {
 		Long: "Prune removes what no job of the cluster runs, is to run, can go back to or is dealt by, what has no\n" +
 			"name, and what the server got more than a day ago. The server that is asked does so on the disks of all,\n" +
 			"or with --here on its own; on ZooKeeper without --address it is the data_dir of the configuration. If it is not\n" +
-			"known of one job what it uses, or a server does not answer, nothing is removed.",
+			"known of one job what it uses, or a server that can be asked is silent, nothing is removed. Others that\n" +
+			"only jobs know, such as one that is down, are named, and keep what they have.",
 		Example: "  wasmjobd module prune --dry-run",
 	}
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "list them, and remove none")

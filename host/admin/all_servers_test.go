@@ -100,8 +100,14 @@ func (d *disk) has() (modules int, rows int64) {
 // the first one by role.
 func stocked(t *testing.T) (all []*peerServer, as func(operator.Role) *Client) {
 	t.Helper()
+	return stockedAt(t, "127.0.0.1")
+}
+
+// stockedAt is stocked with the address of the first one. The job has a member at 127.0.0.1.
+func stockedAt(t *testing.T, first string) (all []*peerServer, as func(operator.Role) *Client) {
+	t.Helper()
 	s := start(t, "report")
-	for i, ip := range []string{"127.0.0.1", "10.0.0.2", "10.0.0.3"} {
+	for i, ip := range []string{first, "10.0.0.2", "10.0.0.3"} {
 		one := startPeer(t, s.registry, ip, TLS{})
 		one.disk.held, one.disk.aged = []host.HeldModule{{Digest: digestOf(ip), Size: int64(i + 1)}}, int64(10*i+10)
 		all = append(all, one)
@@ -172,6 +178,21 @@ func TestPruneWhileAServerIsSilent(t *testing.T) {
 	}
 	if modules, _ := all[1].disk.has(); modules != 1 {
 		t.Error("the other one has lost its module")
+	}
+}
+
+// A server that only a job knows bars no prune of the others, and is named.
+func TestPruneWhileAServerCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	all, as := stockedAt(t, "10.0.0.1")
+	report, err := as(operator.RolePublisher).PruneModules(t.Context(), operator.Prune{})
+	if err != nil || len(report.Removed) != 1 || len(report.Others) != 2 || len(report.Unread) != 1 || !strings.Contains(report.Unread[0], "no [admin] listen") {
+		t.Errorf("%+v, %v", report, err)
+	}
+	for i, one := range all {
+		if modules, _ := one.disk.has(); modules != 0 {
+			t.Errorf("server %d has %d", i, modules)
+		}
 	}
 }
 

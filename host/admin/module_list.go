@@ -78,7 +78,7 @@ func pruneRoute() route {
 		method: http.MethodPost, path: modulesPath + ":prune", right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takes: reflect.TypeFor[pruneBody](), gives: reflect.TypeFor[operator.PruneReport](), status: http.StatusOK, reports: true, do: pruneModules},
 		says: `does what ` + "`module prune`" + ` does on the disks of all servers or, with "here", of this one; with "dry_run" the answer tells what would be removed. ` +
-			`If a server does not answer, nothing is removed anywhere`,
+			`While a server that can be asked is silent, nothing is removed anywhere. "unread" names those that keep what they have`,
 		served: func(o *Options) bool { return o.Prune != nil },
 	}
 }
@@ -105,20 +105,20 @@ func pruneModules(r *request) error {
 	return r.answer(report)
 }
 
-// pruneAll removes modules on all servers. What one of them needs that does not answer is known to
-// nobody, so nothing is removed then.
+// pruneAll removes modules on all servers that can be asked, or on none while one of them is silent. Whoever
+// cannot be asked keeps what it has: what is used the registry alone says.
 func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.PruneReport, error) {
-	clients, unread := r.others(ctx, "", operator.Publish)
+	clients, unread := r.listed(operator.Publish)
 	would, silent := prunedBy(ctx, clients, true)
-	if unread = append(silent, unread...); len(unread) > 0 && !p.DryRun {
-		return operator.PruneReport{}, &host.Error{Code: host.Refused, Msg: fmt.Sprintf("prune modules: nothing was removed, as nobody knows what these servers need: %.1024s; "+
-			"ask again when they answer, or prune one server after the other with module prune --here", strings.Join(unread, ", "))}
+	if silent = append(silent, unread...); len(silent) > 0 && !p.DryRun {
+		return operator.PruneReport{}, &host.Error{Code: host.Refused, Msg: fmt.Sprintf("prune modules: nothing was removed, as these servers do not answer: %.1024s; "+
+			"ask again when they do, or prune one server after the other with module prune --here", strings.Join(silent, ", "))}
 	}
 	report, err := r.op.PruneModules(ctx, p)
 	if report.Others = would; err == nil && !p.DryRun {
-		report.Others, unread = prunedBy(ctx, clients, false)
+		report.Others, silent = prunedBy(ctx, clients, false)
 	}
-	report.Unread = unread
+	report.Unread = append(silent, r.unlisted(ctx, "")...)
 	return report, err
 }
 

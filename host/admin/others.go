@@ -53,20 +53,20 @@ func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections implements transport. There are none.
 func (a asking) CloseIdleConnections() {}
 
-// others returns clients of the other servers, by address, which ask with no more than a right of the
-// caller, and those servers that a job knows, or any job if name is empty, and that cannot be asked.
+// others returns clients of the other servers, as listed, and those servers that a job knows, or any job if
+// name is empty, and that cannot be asked.
 func (r *request) others(ctx context.Context, name string, do operator.Right) (clients map[string]*Client, unread []string) {
+	clients, unread = r.listed(do)
+	return clients, append(unread, r.unlisted(ctx, name)...)
+}
+
+// listed returns clients of the servers that answer others, by address, which ask with no more than a right
+// of the caller, and those servers that have no address to be asked at.
+func (r *request) listed(do operator.Right) (clients map[string]*Client, unread []string) {
 	servers := r.h.o.Servers
 	all, err := servers.Others()
 	if err != nil { // what this server has is better than nothing
 		return nil, []string{"the other servers (" + err.Error() + ")"}
-	}
-	listed := all
-	if own, err := servers.Own(); err == nil {
-		listed = append([]operator.Server{own.Server}, all...)
-	}
-	if unread, err = r.op.Unlisted(ctx, name, listed); err != nil {
-		unread = []string{"servers that only jobs know (" + err.Error() + ")"}
 	}
 	clients = map[string]*Client{}
 	for _, s := range all {
@@ -79,6 +79,22 @@ func (r *request) others(ctx context.Context, name string, do operator.Right) (c
 		clients[at] = &Client{path: at, base: at, most: maxOther, transport: asking{servers, s, askedAs(r.caller.Caller, do)}}
 	}
 	return clients, unread
+}
+
+// unlisted returns the servers that only a job knows, or any job if name is empty.
+func (r *request) unlisted(ctx context.Context, name string) []string {
+	listed, err := r.h.o.Servers.Others()
+	if err != nil {
+		return nil // listed names them all
+	}
+	if own, err := r.h.o.Servers.Own(); err == nil {
+		listed = append([]operator.Server{own.Server}, listed...)
+	}
+	unread, err := r.op.Unlisted(ctx, name, listed)
+	if err != nil {
+		return []string{"servers that only jobs know (" + err.Error() + ")"}
+	}
+	return unread
 }
 
 // asksOthers reports whether the answer is that of the cluster. To another server this one
