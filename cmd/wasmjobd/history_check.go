@@ -26,22 +26,22 @@ type histories struct {
 }
 
 // rows are those of a job in a window.
-func (h histories) rows(ctx context.Context, name string, w *checkWindow) (iter.Seq2[trace.Row, error], error) {
+func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.Seq2[trace.Row, error] {
 	var all []iter.Seq2[trace.Row, error]
 	for _, r := range h.in {
 		all = append(all, r.Rows(ctx, name, w.from, w.to))
 	}
 	if h.others == nil {
-		return trace.Merge(all...), nil
+		return trace.Merge(all...)
 	}
-	rows, err := h.others(ctx, name, w.from, w.to)
+	rows := h.others(ctx, name, w.from, w.to)
 	return trace.Merge(append(all, func(yield func(trace.Row, error) bool) {
 		for i := range rows {
 			if !yield(rows[i], nil) {
 				return
 			}
 		}
-	})...), err
+	})...)
 }
 
 // checkJobs holds histories against the schedules of a configuration, of one job or all.
@@ -79,10 +79,7 @@ func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) 
 	if err != nil {
 		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
 	}
-	rows, err := all.rows(ctx, j.Name, w)
-	if err != nil {
-		return trace.Report{}, err
-	}
+	rows := all.rows(ctx, j.Name, w)
 	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Elsewhere: len(j.After) > 0, Schedule: j.Cron, Rows: rows}
 	in.Of = func(schedule string) trace.Instants {
 		before := j

@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -14,40 +16,58 @@ import (
 
 // RowsElsewhere returns the rows of a job that touch (from, to] and that other servers have, in the
 // order of trace.Check and without the texts of guests.
-type RowsElsewhere func(ctx context.Context, job string, from, to int64) ([]trace.Row, error)
+type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
 
-// maxElsewhere bounds the rows that a check gets from the others for one job: some tens of megabytes.
-const maxElsewhere = 100_000
+const (
+	// maxElsewhere bounds the rows that a check gets from the others for one job: some tens of megabytes.
+	maxElsewhere = 100_000
+	// checkTime bounds the time for rows of others in a check, and pageTime for a page of one of them, so
+	// that the check itself has the rest of workTimeout.
+	checkTime = 20 * time.Second
+	pageTime  = 5 * time.Second
+)
 
-// gathered collects rows of other servers, and names those that did not answer.
+// gathered collects rows of other servers, and names those that did not give all of them.
 type gathered struct {
 	r      *request
+	until  time.Time       // nobody is asked longer
+	silent map[string]bool // addresses of those that did not answer once, and are not asked again
 	unread []string
 }
 
 // rows is a RowsElsewhere.
-func (g *gathered) rows(ctx context.Context, name string, from, to int64) ([]trace.Row, error) {
+func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trace.Row {
 	clients, unread := g.r.others(ctx, name, operator.View)
-	var mu sync.Mutex // guards all and full
+	maps.DeleteFunc(clients, func(address string, _ *Client) bool { return g.silent[address] })
+	within, cancel := context.WithDeadline(ctx, g.until)
+	defer cancel()
+	var mu sync.Mutex // guards all and g.silent
 	var all []trace.Row
-	var full error
-	silent := operator.AskAllTo(ctx, clients, func(ctx context.Context, _ string, c *Client) error {
-		return touching(ctx, c, name, from, to, func(page []trace.Row) error {
+	short := operator.AskAllTo(within, clients, func(ctx context.Context, address string, c *Client) error {
+		full := false
+		err := touching(ctx, c, name, from, to, func(page []trace.Row) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if all = append(all, page...); len(all) > g.r.h.mostRows {
-				full = &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("other servers have more than %d rows of job %s; say from when and to when it is to be checked", g.r.h.mostRows, name)}
+			if full = len(all)+len(page) > g.r.h.mostRows; full {
+				return fmt.Errorf("with its rows of job %s there are more than %d; say from when and to when it is to be checked", name, g.r.h.mostRows)
 			}
-			return full
+			all = append(all, page...)
+			return nil
 		})
+		if err != nil && !full && host.CodeOf(err) != host.NotFound {
+			mu.Lock()
+			defer mu.Unlock()
+			g.silent[address] = true
+		}
+		return err
 	})
-	for _, one := range append(silent, unread...) {
+	for _, one := range append(short, unread...) {
 		if !slices.Contains(g.unread, one) {
 			g.unread = append(g.unread, one)
 		}
 	}
 	slices.SortFunc(all, func(a, b trace.Row) int { return trace.PlaceOf(&a).Compare(trace.PlaceOf(&b)) })
-	return all, full
+	return all
 }
 
 // touching passes on the rows of a server's history that touch (from, to]. Those that begin before and
@@ -69,14 +89,14 @@ func touching(ctx context.Context, c *Client, name string, from, to int64, take 
 	return nil
 }
 
-// pages passes on what is wanted and speaks of an instant after one.
+// pages passes on what is wanted and speaks of an instant after one. What is of another job does not count.
 func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take func([]trace.Row) error) error {
 	for want.Limit = maxPage; ; {
-		page, err := c.Runs(ctx, want)
+		page, err := pageOf(ctx, c, want)
 		if err != nil {
 			return err
 		}
-		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return max(r.Instant, r.Last) <= after })
+		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return r.Job != want.Job || max(r.Instant, r.Last) <= after })
 		for i := range rows {
 			rows[i].Result, rows[i].Error, rows[i].Log, rows[i].Metrics = "", "", "", ""
 		}
@@ -85,4 +105,10 @@ func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take fu
 		}
 		want.Cursor = page.Next
 	}
+}
+
+func pageOf(ctx context.Context, c *Client, want RunsWanted) (RunsPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	return c.Runs(ctx, want)
 }

@@ -7,13 +7,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-const doctorPath = "/api/v1/doctor"
+const (
+	doctorPath = "/api/v1/doctor"
+	// doctorTime bounds the time for asking the others, so that a caller who waits ten seconds hears who is silent.
+	doctorTime = 7 * time.Second
+)
 
 type doctorDocument struct {
 	Version int `json:"version"`
@@ -51,8 +56,10 @@ func doctor(r *request) (doctorDocument, error) {
 // askDoctors adds what the other servers find.
 func (r *request) askDoctors(d *operator.Diagnosis) {
 	clients, unread := r.others(r.Context(), "", operator.Administer)
+	within, cancel := context.WithTimeout(r.Context(), r.h.doctorTime)
+	defer cancel()
 	var mu sync.Mutex // guards d
-	silent := operator.AskAllTo(r.Context(), clients, func(ctx context.Context, address string, c *Client) error {
+	silent := operator.AskAllTo(within, clients, func(ctx context.Context, address string, c *Client) error {
 		there, err := c.Doctor(ctx, host.Options{}, r.query["job"]...)
 		if err != nil {
 			return err

@@ -82,8 +82,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodGet, path: checkPath, right: operator.View, does: shows(checkHistory), fails: []string{codeInvalid, codeNotFound},
 			served: func(o *Options) bool { return o.Check != nil },
-			says: "answers as `history check`, with the files of this server and the histories of all; a time of more than some million instants, or " +
-				strconv.Itoa(maxElsewhere) + " rows of others, is refused. What servers in \"unread\" ran counts as missing",
+			says: "answers as `history check`, with the files of this server and the histories of all; a time of more than some million instants is refused. " +
+				"What servers in \"unread\" ran may be missing: those that were silent, and those that have too much of a job, of which all others give at most " + strconv.Itoa(maxElsewhere) + " rows",
 			query: []parameter{
 				{name: "job", says: "the name of a job"},
 				{name: "from", says: "instants after then, in Unix milliseconds", takes: moment},
@@ -152,7 +152,7 @@ func (r *request) moment(name string) (*int64, error) {
 type checkedDocument struct {
 	Version int          `json:"version"`
 	Jobs    []checkedJob `json:"jobs"`
-	// Unread names servers that did not answer. What they ran counts as missing.
+	// Unread names servers that did not give all their rows. The rest counts as missing.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -189,7 +189,7 @@ func checkHistory(r *request) (checkedDocument, error) {
 	if from != nil && to != nil && *from >= *to {
 		return checkedDocument{}, wrongParameter("from", "from is before to")
 	}
-	others := gathered{r: r}
+	others := gathered{r: r, until: time.Now().Add(r.h.checkTime), silent: map[string]bool{}}
 	var rows RowsElsewhere
 	if r.asksOthers() && !r.h.o.SharedRuns {
 		rows = others.rows

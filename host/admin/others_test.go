@@ -31,11 +31,17 @@ type peerServer struct {
 	stop  func()
 	disk  disk
 	h     *Handler
+
+	strays []trace.Row // that it has on the last page, whatever it is asked for
+	broken error       // of its history
 }
 
 // runs has pages of its rows.
 func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row, next string, err error) {
 	s.asked.Add(1)
+	if s.broken != nil {
+		return nil, "", s.broken
+	}
 	after, err := trace.ParsePlace(want.Cursor)
 	if want.Cursor != "" && err != nil {
 		return nil, "", &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err}
@@ -51,7 +57,7 @@ func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row,
 			page = append(page, *r)
 		}
 	}
-	return page, "", nil
+	return append(page, s.strays...), "", nil
 }
 
 // startPeer starts a server that others can ask, until the test ends.

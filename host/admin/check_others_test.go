@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Who is silent once is not asked for the rows of the next job, and is named once. So a check of many jobs
+// does not wait for it again and again.
+func TestCheckAsksASilentServerOnce(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	all[2].rows = []trace.Row{rowAt(1_000, 0, 1, trace.Succeeded, "")}
+	all[1].broken = &host.Error{Code: host.Internal, Msg: "the history is broken"}
+	counts := []int{}
+	all[0].disk.checkBy = func(ctx context.Context, others RowsElsewhere) {
+		for range 3 {
+			counts = append(counts, len(others(ctx, "report", -1, 2_000)))
+		}
+	}
+	_, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), CheckWanted{})
+	if err != nil || !slices.Equal(counts, []int{1, 1, 1}) || len(unread) != 1 || !strings.Contains(unread[0], all[1].at) {
+		t.Errorf("%v rows, %q, %v", counts, unread, err)
+	}
+	if n := all[1].asked.Load(); n != 1 {
+		t.Errorf("the silent server was asked %d times", n)
+	}
+	if n := all[2].asked.Load(); n != 3 {
+		t.Errorf("the other one was asked %d times", n)
+	}
+}
+
+// What a server gives of another job than was asked for is no row of the check.
+func TestCheckTakesRowsOfItsJobAlone(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	stray := rowAt(1_000, 0, 1, trace.Succeeded, "")
+	stray.Job = "other"
+	all[1].strays = []trace.Row{stray}
+	all[1].rows = []trace.Row{rowAt(900, 0, 1, trace.Succeeded, "")}
+	if _, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), CheckWanted{Job: "report"}); err != nil || !answering(unread) {
+		t.Fatalf("%q, %v", unread, err)
+	}
+	if rows := all[0].disk.checked; len(rows) != 1 || rows[0].Instant != 900 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// When the time for asking is over the rest is named, and what is known is answered.
+func TestAskingHasAnEnd(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	all[0].h.checkTime, all[0].h.doctorTime = 0, 0
+	names := func(unread []string) bool {
+		text := strings.Join(unread, " ")
+		return len(unread) == 2 && strings.Contains(text, all[1].at) && strings.Contains(text, all[2].at)
+	}
+	c := as(operator.RoleAdmin)
+	found, unread, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report"})
+	if err != nil || len(found) != 1 || !names(unread) {
+		t.Errorf("check: %+v, %q, %v", found, unread, err)
+	}
+	d, err := c.Doctor(t.Context(), host.Options{})
+	if err != nil || len(d.Jobs) != 1 || !names(d.Unread) {
+		t.Errorf("doctor: %+v, %v", d, err)
+	}
+}
