@@ -53,7 +53,7 @@ func (s *Store) Verify(digest string, wasm io.Reader, keys signature.Keys) error
 // checkSignature refuses a signature that does not count, so that it never takes the place of
 // one that does. Without a text the stored signature has to do.
 func (t *Staged) checkSignature(text []byte) error {
-	if err := t.store.Admit(t.digest, text); err != nil {
+	if err := t.store.admit(t.digest, text, t.store.holds); err != nil {
 		return err
 	}
 	if keys := t.store.keys; len(keys) > 0 && len(text) == 0 {
@@ -78,8 +78,17 @@ func (t *Staged) storedSignature() []byte {
 // Admit returns an error if the text of a signature would not do for a module of that digest,
 // whatever its bytes are: by an unknown key or, without one, if the stored signature is. Where
 // no key says what is right, a text does not take the place of another one, since whoever
-// asks for signatures later would miss the right one. A digest of "" is not known yet.
+// asks for signatures later would miss the right one. A digest of "" is not known yet. Admit reads no
+// module, so it takes one that is damaged for one that is there.
 func (s *Store) Admit(digest string, text []byte) error {
+	return s.admit(digest, text, func(digest string) bool {
+		_, err := os.Stat(s.path(digest))
+		return err == nil
+	})
+}
+
+// admit is Admit by what it means that the module is there.
+func (s *Store) admit(digest string, text []byte, there func(digest string) bool) error {
 	var stored []byte
 	if digest != "" {
 		stored, _ = s.Signature(digest) // one that cannot be read counts as none
@@ -95,7 +104,7 @@ func (s *Store) Admit(digest string, text []byte) error {
 	if _, err := signature.Parse(text); err != nil {
 		return err
 	}
-	if _, damaged := signature.Parse(stored); damaged != nil || bytes.Equal(stored, text) || !s.holds(digest) {
+	if _, damaged := signature.Parse(stored); damaged != nil || bytes.Equal(stored, text) || !there(digest) {
 		return nil //nolint:nilerr // what is damaged may be replaced
 	}
 	return fmt.Errorf("%w: set module_keys, and what one of them has signed takes its place, or let whoever owns the disk delete %s%s", ErrSigned, digest, signature.Suffix)

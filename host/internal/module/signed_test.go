@@ -163,6 +163,32 @@ func TestStoredSignatureStays(t *testing.T) {
 	}
 }
 
+// At the head of an upload no byte of a stored module is read: a damaged one counts as there, which Keep finds out.
+func TestAdmitReadsNoModule(t *testing.T) {
+	t.Parallel()
+	s, wasm := open(t), []byte("code")
+	first, other := signaturetest.New("ann").Sign(wasm), signaturetest.New("bob").Sign(wasm)
+	d, err := s.Put(bytes.NewReader(wasm), first, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path(d), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Admit(d, other); !errors.Is(err, ErrSigned) {
+		t.Errorf("another signature at the head: %v", err)
+	}
+	if err := s.PutAs(bytes.NewReader(wasm), d, other, 100); err != nil {
+		t.Errorf("the bytes with it: %v", err)
+	}
+	if err := os.Remove(s.path(d)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Admit(d, first); err != nil {
+		t.Errorf("no module at the head: %v", err)
+	}
+}
+
 // Whoever is killed between signature and bytes leaves no bytes, and the next try goes well.
 func TestSignatureComesBeforeTheBytes(t *testing.T) {
 	t.Parallel()
