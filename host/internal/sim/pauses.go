@@ -67,8 +67,12 @@ func (w *World) pause() {
 func (w *World) putPause() {
 	now := w.registryTime()
 	p := protocol.Pause{By: "simulator", Since: now, Until: now + w.extra.between(300, 8000)}
-	if every := period(w.ledger.v.Config.Cron); every > 0 && every < 10_000 && w.extra.chance(0.5) {
+	every := period(w.ledger.v.Config.Cron)
+	if every > 0 && every < 10_000 && w.extra.chance(0.5) {
 		p.Until = max((p.Until/every+1)*every+w.extra.between(-20, 21), now+1)
+	}
+	if w.orderly { // each member sees an instant after the last pause, which ends what the pause left
+		p.Until = max(now+1, min(p.Until, now+(w.quiet-w.now)/millisecond-every-2*w.profile.skew))
 	}
 	up := w.up()
 	if len(up) > 0 && w.extra.chance(0.4) {
