@@ -90,3 +90,47 @@ func TestRemoveIsOvertakenByARun(t *testing.T) {
 		}
 	})
 }
+
+// A member that joins right before, and runs an item, prevents the removal as well.
+func TestRemoveIsOvertakenByAMember(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, begun := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10}), make(chan struct{})
+		serve := func() (*host.Host, func() error) {
+			h, stop := start(t, host.Options{
+				Registry: reg, Namespace: "jobs", NoDrain: true, Jobs: []job.Config{{Name: "j", Shards: 1}},
+				Runner: host.Func(func(ctx context.Context, _ job.Call) job.Outcome {
+					close(begun)
+					<-ctx.Done()
+					return job.Outcome{Verdict: job.Stopped}
+				}),
+			})
+			<-h.Ready()
+			return h, stop
+		}
+		_, stop := serve()
+		if err := stop(); err != nil { // the job is there, and nobody runs it
+			t.Fatal(err)
+		}
+		o := operate(t, reg)
+		for i := range 3 * removeAtOnce {
+			put(t, o, registry.Create, fmt.Sprintf("/jobs/j/a%d", i), "")
+		}
+		o.session = &beforeDelete{o.session, "/j/config", func() {
+			var h *host.Host
+			h, stop = serve()
+			if err := h.Trigger(t.Context(), "j"); err != nil {
+				t.Error(err)
+			}
+			<-begun
+		}}
+		err := o.Remove(t.Context(), "j", true)
+		wantCode(t, "it runs", err, host.Refused)
+		if n, unread := o.session.Read(t.Context(), "/jobs/j/config"); unread != nil || !n.Exists {
+			t.Errorf("the definition is gone: %v, %v", err, unread)
+		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

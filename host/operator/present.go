@@ -28,7 +28,7 @@ func (o *Operator) wholly(ctx context.Context, l layout.Layout, name string) (*p
 }
 
 // outlined reads what a job shows without its items, from one moment or several. The fence holds as
-// long as nobody begins or ends a run. For OnlyIf the whole job is read.
+// long as nobody joins, and nobody begins or ends a run. For OnlyIf the whole job is read.
 func (o *Operator) outlined(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 	var v *protocol.View
 	var f fence

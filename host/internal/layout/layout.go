@@ -92,7 +92,8 @@ type Writer interface {
 	// Occupied returns the item whose node could not be deleted because other nodes are
 	// below it, if a transaction was refused for that. It counts from 1; 0 is none.
 	Occupied(err error) int
-	// CheckRecords refuses a transaction if a member has begun or ended a run since the view.
+	// CheckRecords refuses a transaction if a member has joined since the view, or has begun or
+	// ended a run.
 	CheckRecords(v *protocol.View) []registry.Op
 	// MaxNodes is how many nodes of items a transaction may write beside values of
 	// ours, and NodeBytes what one of them has as it is sent.

@@ -23,11 +23,15 @@ func (j Job) DecidedBy(a protocol.Ask) []string {
 	return nil
 }
 
-// CheckRecords refuses a transaction if a member has begun or ended a run since the view.
+// CheckRecords refuses a transaction if a member has joined since the view, or has begun or
+// ended a run.
 func (j Job) CheckRecords(v *protocol.View) []registry.Op {
-	checks := make([]registry.Op, 0, len(v.Runs))
+	checks := make([]registry.Op, 0, len(v.Runs)+1)
 	for i := range v.Runs {
 		checks = append(checks, registry.Op{Kind: registry.Check, Path: j.runsOf(v.Runs[i].ID), Version: v.Runs[i].Version})
+	}
+	if has(v, NodeMembers) {
+		checks = append(checks, registry.Op{Kind: registry.Check, Path: j.at(NodeMembers), Version: v.Joins})
 	}
 	return checks
 }
