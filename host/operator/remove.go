@@ -14,9 +14,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// removeAtOnce is the number of nodes per transaction when a job has too many for one.
-const removeAtOnce = 1000
-
 // wholeTries is how often Remove tries to delete a job by one transaction.
 const wholeTries = 5
 
@@ -164,45 +161,6 @@ func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f f
 		return err
 	}
 	return o.sweep(ctx, l)
-}
-
-// sweep deletes what is left of a job without a definition, which its members leave meanwhile. It stops
-// if the job is defined again.
-func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
-	config, _, _ := l.Nodes()
-	for try := 1; ; try++ {
-		nodes, err := o.nodes(ctx, l.Root())
-		for chunk := range slices.Chunk(nodes, removeAtOnce) {
-			err = errors.Join(err, o.sweepNodes(ctx, registry.Op{Kind: registry.Absent, Path: config}, chunk))
-			if err != nil && !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown) {
-				return err
-			}
-		}
-		if err == nil {
-			return nil
-		}
-		n, unread := o.session.Read(ctx, config)
-		switch {
-		case unread != nil:
-			return unread
-		case n.Exists:
-			return failf(host.Refused, nil, "it was defined again meanwhile, and is left as it is; look at it with job show")
-		case try == askTries:
-			return failf(host.Refused, nil, "its definition is gone, and somebody still writes what is below %s; end that, and delete it", l.Root())
-		}
-	}
-}
-
-// sweepNodes deletes nodes but those that change meanwhile, about which it returns an error.
-func (o *Operator) sweepNodes(ctx context.Context, unless registry.Op, nodes []string) error {
-	_, err := o.session.Commit(ctx, append([]registry.Op{unless}, deletions(nodes)...)...)
-	c, ok := errors.AsType[*registry.ConflictError](err)
-	if !ok || c.Op.Path == unless.Path || len(nodes) == 1 {
-		return err
-	}
-	half := len(nodes) / 2
-	err = o.sweepNodes(ctx, unless, nodes[:half])
-	return errors.Join(err, o.sweepNodes(ctx, unless, nodes[half:]))
 }
 
 func deletions(nodes []string) []registry.Op {

@@ -116,25 +116,33 @@ func TestRemoveInParts(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
 	o := operate(t, reg)
+	putLarge(t, o)
+	if err := o.Remove(t.Context(), "j", true); err != nil {
+		t.Error(err)
+	}
+	if n, err := o.session.Read(t.Context(), "/jobs/j"); err != nil || n.Exists {
+		t.Errorf("left: %+v, %v", n.Children, err)
+	}
+	if err := errors.Join(o.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// putLarge makes a job of more nodes than a transaction of 64 KiB takes.
+func putLarge(t *testing.T, o *Operator) {
+	t.Helper()
 	l := layout.NewJob("jobs", "j")
 	config, _, _ := l.Nodes()
 	text, err := v21.EncodeConfig(v21.FromJob(job.Config{Name: "j", Kind: job.Simple, Shards: 1, Strategy: "average"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, o, registry.Create, "/jobs", "")
+	if n, err := o.session.Read(t.Context(), "/jobs"); err != nil || !n.Exists {
+		put(t, o, registry.Create, "/jobs", "")
+	}
 	put(t, o, registry.Create, l.Root(), "")
 	put(t, o, registry.Create, config, string(text))
 	for i := range 3 * removeAtOnce {
 		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
-	}
-	if err := o.Remove(t.Context(), "j", true); err != nil {
-		t.Error(err)
-	}
-	if n, err := o.session.Read(t.Context(), l.Root()); err != nil || n.Exists {
-		t.Errorf("left: %+v, %v", n.Children, err)
-	}
-	if err := errors.Join(o.Close(), reg.Close()); err != nil {
-		t.Error(err)
 	}
 }
