@@ -172,7 +172,8 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
 		"that is read here; files of servers that are down cannot be checked. It is refused while an item\n" +
 		"runs. Rows of its runs stay in the histories; where the registry is inside the server, what the\n" +
-		"job has missed while no server ran it gets its row first."
+		"job has missed while no server ran it gets its row first. What was cut off before it had removed\n" +
+		"all is finished by the next, or by job create."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
 	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
 	remove := c.RunE

@@ -57,12 +57,16 @@ func (o *Operator) create(ctx context.Context, c job.Config, name string) error 
 	if err := o.refuseCircle(ctx, what, c.Name, c.After); err != nil {
 		return err
 	}
+	swept, err := o.finishRemoval(ctx, c.Name) // or the job would begin with the state of the one before
+	if err != nil {
+		return err
+	}
 	l := layout.New(c.Layout, o.namespace, c.Name)
 	v, err := o.readView(ctx, l, l.Watched(), true)
 	if err != nil {
 		return readError(err, "%s job %s", what, c.Name)
 	}
-	if v.Exists {
+	if v.Exists && (!swept || !o.dry) {
 		return failf(host.Refused, nil, "%s job %s: the registry has it already; change its file, or remove it first", what, c.Name)
 	}
 	spelled, err := l.Spell(protocol.Definition{}, l.Define(c))

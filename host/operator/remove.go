@@ -57,9 +57,15 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 // without a server get a row. Servers that run the job stop it. Remove is refused while
 // an item runs. Unless forced, it is also refused if a server that runs the job has it in
 // its own file, or if the jobs of Compare have it, since that server would create it
-// again. Files of servers that are down are not known.
+// again. Files of servers that are down are not known. If there is only the rest of a job
+// whose removal was not finished, Remove finishes it; OnlyIf, which judges a job, prevents that.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
+	if o.onlyIf == nil {
+		if found, err := o.finishRemoval(ctx, name); found || err != nil {
+			return err
+		}
+	}
 	if _, err := o.jobLayout(ctx, what, name); err != nil { // before rows are stored
 		return err
 	}
@@ -76,15 +82,19 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	if err := o.recordMissed(ctx, name); err != nil {
 		return err
 	}
+	return o.removeJob(ctx, name)
+}
+
+// removeJob tries until the job is gone, or has to stay.
+func (o *Operator) removeJob(ctx context.Context, name string) error {
+	const what = "remove"
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
-		l, err := o.removeNow(ctx, name, sent, try > wholeTries)
+		err := o.removeNow(ctx, name, sent, try > wholeTries)
 		switch {
 		case sent && host.CodeOf(err) == host.NotFound: // its definition went with the try without an answer
-			if err = o.sweep(ctx, l); err != nil {
-				return askError(what, name, err)
-			}
-			return nil
+			_, err = o.finishRemoval(ctx, name)
+			return err
 		case err == nil:
 			return nil
 		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
@@ -95,30 +105,35 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		if err := o.session.Sync(ctx); err != nil {
 			return askError(what, name, err)
 		}
-		if n, err := o.session.Read(ctx, l.Root()); err == nil && !n.Exists {
+		if sent { // the definition may have gone with it, and records of dead members be left
+			if found, err := o.finishRemoval(ctx, name); found || err != nil {
+				return err
+			}
+		}
+		if n, err := o.session.Read(ctx, layout.NewJob(o.namespace, name).Root()); err == nil && !n.Exists {
 			return nil // the transaction with the unknown outcome was applied
 		}
 	}
 }
 
 // removeNow is one try of Remove.
-func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) (layout.Layout, error) {
+func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) error {
 	nodes, err := o.nodes(ctx, layout.NewJob(o.namespace, name).Root()) // those that come later refuse the transaction
 	if err != nil {
-		return nil, readError(err, "look at job %s", name)
+		return readError(err, "look at job %s", name)
 	}
 	v, l, f, err := o.heldView(ctx, "remove", name, sent)
 	if err != nil {
-		return l, err
+		return err
 	}
 	recorded := o.rows != nil && v.WithoutServer() // open runs have their rows in o.rows
 	for i := range v.Runs {
 		if len(v.Runs[i].Open) > 0 && !recorded {
-			return l, failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+			return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
 		}
 	}
 	d := deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}
-	return l, o.removeNodes(ctx, d, l, f, nodes, parts)
+	return o.removeNodes(ctx, d, l, f, nodes, parts)
 }
 
 // heldView is a view of a job for which OnlyIf holds.
@@ -148,7 +163,8 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 }
 
 // removeNodes deletes all nodes in one transaction, so that no server sees half a job. If
-// they are too many, or change all the time and it is to be in parts, the definition goes first.
+// they are too many, or change all the time and it is to be in parts, the definition goes first, and
+// a mark comes in its place.
 func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string, parts bool) error {
 	if !parts {
 		if err := o.commit(ctx, d, append(f, deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {
@@ -156,6 +172,12 @@ func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f f
 		}
 	}
 	config, module, _ := l.Nodes()
+	above, mark := l.Removal()
+	for _, path := range []string{above, mark} {
+		if !slices.Contains(nodes, path) {
+			f = append(f, registry.Op{Kind: registry.Create, Path: path})
+		}
+	}
 	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return path != config && path != module })
 	if err := o.commit(ctx, d, append(f, deletions(first)...)...); err != nil || o.dry {
 		return err

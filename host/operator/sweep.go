@@ -18,6 +18,47 @@ const (
 	sweepPatience = 2 * time.Minute
 )
 
+// finishRemoval deletes what is left of a job whose removal was not finished, and reports
+// whether it found that. The mark tells it from the nodes of a nested namespace. It leaves
+// a job alone that was defined since, or that has members which have yet to leave.
+func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, err error) {
+	if err := o.session.Sync(ctx); err != nil {
+		return false, readError(err, "look at job %s", name)
+	}
+	l, err := o.shownIn(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	_, mark := l.Removal()
+	n, err := o.session.Read(ctx, mark)
+	if err != nil {
+		return false, readError(err, "look at job %s", name)
+	}
+	if !n.Exists {
+		return false, nil
+	}
+	v, err := o.readView(ctx, l, l.Outline(), false)
+	if err != nil {
+		return false, readError(err, "look at job %s", name)
+	}
+	if v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Members) > 0 { // records of dead members hold up nothing
+		return false, nil
+	}
+	d := deed{verb: "job remove", job: name, before: "the rest of an unfinished removal"}
+	config, _, _ := l.Nodes()
+	still := []registry.Op{{Kind: registry.Absent, Path: config}, {Kind: registry.Check, Path: mark, Version: n.Stat.Version}}
+	if err = o.commit(ctx, d, still...); errors.Is(err, registry.ErrConflict) {
+		return false, nil // somebody else has finished it, or defined the job
+	}
+	if err == nil && !o.dry {
+		err = o.sweep(ctx, l)
+	}
+	if err != nil {
+		return true, askError("remove", name, err)
+	}
+	return true, nil
+}
+
 // sweep deletes what is left of a job without a definition, which its members leave meanwhile. It stops
 // if the job is defined again. It goes on when the request ends, since what it leaves is nobody's job.
 func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
@@ -56,21 +97,34 @@ func mayPass(err error) bool {
 	return errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrUnknown)
 }
 
-// sweepOnce tries to delete each node once.
+// sweepOnce tries to delete each node once. The mark goes last, with the nodes above it.
 func (o *Operator) sweepOnce(ctx context.Context, l layout.Layout) error {
 	nodes, err := o.nodes(ctx, l.Root())
 	if err != nil {
 		return err
 	}
 	config, _, _ := l.Nodes()
+	above, mark := l.Removal()
+	var rest, last []string
+	for _, path := range nodes {
+		if path == mark || path == above || path == l.Root() {
+			last = append(last, path)
+		} else {
+			rest = append(rest, path)
+		}
+	}
 	unless := registry.Op{Kind: registry.Absent, Path: config}
-	for chunk := range slices.Chunk(nodes, removeAtOnce) {
+	for chunk := range slices.Chunk(rest, removeAtOnce) {
 		swept := o.sweepNodes(ctx, unless, chunk)
 		if swept != nil && !mayPass(swept) {
 			return swept
 		}
 		err = errors.Join(err, swept)
 	}
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	_, err = o.session.Commit(ctx, append([]registry.Op{unless}, deletions(last)...)...)
 	return err
 }
 

@@ -36,6 +36,9 @@ type Paths interface {
 	Instance(id job.InstanceID) string
 	// Nodes are the nodes of the definition, and of the members that offer its modules.
 	Nodes() (config, module, members string)
+	// Removal is the node that marks a removal as unfinished, and the one above it, which
+	// may be missing.
+	Removal() (above, mark string)
 	// StateOf is the node that keeps an item's state, with those above it that may be
 	// missing, outermost first.
 	StateOf(item int) (above []string, path string)

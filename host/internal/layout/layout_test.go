@@ -2,6 +2,7 @@ package layout
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,30 @@ func TestDefinitionsKeepTheirLayout(t *testing.T) {
 		}
 		if c.Shards = 0; Check(c) == nil {
 			t.Errorf("layout %s takes a job without items", name)
+		}
+	}
+}
+
+// Members do not see the mark of an unfinished removal: neither do they follow it, nor does it
+// change a view.
+func TestMembersIgnoreAnUnfinishedRemoval(t *testing.T) {
+	t.Parallel()
+	for name := range layouts {
+		l := New(name, "jobs", "j")
+		above, mark := l.Removal()
+		parent := registry.Node{Exists: true, Children: []string{strings.TrimPrefix(mark, above+"/")}}
+		for _, followed := range l.Watched() {
+			if l.At(followed) == mark || slices.ContainsFunc(l.Below(followed, parent), func(b string) bool { return l.At(b) == mark }) {
+				t.Errorf("layout %s: %s leads to %s", name, followed, mark)
+			}
+		}
+		d := l.NewDecoder(nil)
+		d.Apply(l.Root(), registry.Node{Exists: true, Children: []string{"wasm"}})
+		before := *d.View()
+		d.Apply(mark, registry.Node{Exists: true})
+		after := *d.View()
+		if after.Rev = before.Rev; !reflect.DeepEqual(before, after) {
+			t.Errorf("layout %s: %+v is now %+v", name, before, after)
 		}
 	}
 }

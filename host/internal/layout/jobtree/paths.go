@@ -66,6 +66,7 @@ const (
 	NodePaused         = "wasm/paused"
 	NodeFires          = "wasm/fires"
 	NodeItems          = "wasm/items"
+	NodeRemoval        = "wasm/removal"
 	NodeTrigger        = "trigger" // in layout 3
 
 	MarkRunning  = "running"
@@ -81,6 +82,9 @@ const (
 
 // Root is the node of the job, above all others of it.
 func (j Job) Root() string { return j.root }
+
+// Removal is the node that marks a removal as unfinished, and the one above it.
+func (j Job) Removal() (above, mark string) { return j.at(NodeWasm), j.at(NodeRemoval) }
 
 func (j Job) name() string {
 	return strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/")

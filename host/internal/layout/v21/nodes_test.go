@@ -33,8 +33,6 @@ type nodeRow struct {
 	by, until         []any // mutations, or words
 }
 
-func mutations(of ...any) []any { return of }
-
 const (
 	persistent = "P"
 	ephemeral  = "E"
@@ -83,6 +81,7 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
 	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called, and whether jobs run after this one; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}, protocol.Follow{}), mutations("removal of the job")},
 	{jobtree.NodePaused, persistent, "who paused the job, why and until when; [keys](#keys). Whatever it says, the job is paused until then, or until it is gone", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
+	{jobtree.NodeRemoval, persistent, "empty: the job's removal has deleted its definition, and is to delete the rest. No member reads it", mutations("a removal in parts, which deletes the definition with it"), mutations("the last transaction of the removal, or of another `job remove` or `job create`")},
 	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
 }
 
