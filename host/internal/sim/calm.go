@@ -32,7 +32,7 @@ func (w *World) plan() int64 {
 		return orderly + 80*second
 	}
 	w.at(w.quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
-	if w.options.CatchUp > 3 { // runs of seconds, one after the other, for instants of a second each
+	if w.options.Queue || w.options.CatchUp > 3 { // runs of seconds, one after the other, for instants of a second each
 		return w.quiet + 120*second
 	}
 	return w.quiet + 40*second
