@@ -309,7 +309,8 @@ func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
 }
 
 // awaited checks that a member that got an item from a foreign leader, which assigns
-// items when an instant comes, begins that instant.
+// items when an instant comes, begins that instant. A server that an operator let in after
+// the instant had come leaves it out.
 func (l *ledger) awaited(old *protocol.View) {
 	if !l.w.orderly {
 		return
@@ -318,6 +319,9 @@ func (l *ledger) awaited(old *protocol.View) {
 	for i, o := range l.v.Assignment.Owners {
 		m := l.w.member(o)
 		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || pausedAt(l.v, m.ticked) || m.marked == 0 || m.marked >= m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
+			continue
+		}
+		if word := m.now() - (l.w.now-l.wordAt)/millisecond; word >= m.ticked {
 			continue
 		}
 		at, life := m.ticked, m.life
