@@ -8,10 +8,10 @@ import (
 )
 
 // travelling are the requests that a server sends on to the others, for a caller who may send them. Each
-// server answers what it alone knows or has. Nothing else is answered to a server, and for each of these
-// it says the role with the fewest rights that may send it: a server that was taken over asks
-// others for nothing but this.
-var travelling = map[string]bool{ // read only
+// server answers for what it alone knows or has, and answers no other request to a server. A request
+// names the role with the fewest rights that may send it. So a server that was taken over gets no
+// more than this from the others. Nothing writes the map.
+var travelling = map[string]bool{
 	http.MethodGet + " " + historyPath:                          true,
 	http.MethodGet + " " + jobsPath + "/{job}/runs":             true,
 	http.MethodGet + " " + runsPath + runParts:                  true,

@@ -46,9 +46,9 @@ func (o *Operator) outlined(ctx context.Context, l layout.Layout, name string) (
 	return v, append(f, l.CheckRecords(v)...), nil
 }
 
-// decidedBy reads what decides about a request, from one moment or several. The fence holds as long as
-// none of that changes. What there is to say about a job without a readable configuration, and for
-// OnlyIf, the whole job is read.
+// decidedBy reads the nodes that decide about a request, from one moment or several. The fence holds as
+// long as none of them changes. It reads the whole job for OnlyIf, and for a job without a readable
+// configuration, whose view says what is wrong.
 func (o *Operator) decidedBy(a protocol.Ask) look {
 	return func(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 		names := l.DecidedBy(a)
