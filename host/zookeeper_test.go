@@ -231,14 +231,15 @@ func TestDamagedJobs(t *testing.T) {
 		}
 		slices.Reverse(paths)
 		if c.joins {
-			paths = paths[:1] // the other nodes are in use
+			by.remove("/n/" + c.name + paths[0]) // the other nodes are in use
+			continue
 		}
-		for _, path := range paths {
-			by.remove("/n/" + c.name + path)
+		// In one transaction: between two the server would join, and its job be removed.
+		nodes := []string{}
+		for _, path := range append(paths, "") {
+			nodes = append(nodes, "/n/"+c.name+path)
 		}
-		if !c.joins {
-			by.remove("/n/" + c.name)
-		}
+		by.commit(deletions(nodes)...)
 	}
 	for _, c := range cases {
 		until(t, h, c.name+" goes on", func(all []job.Status) bool {
