@@ -30,9 +30,12 @@ func (s *State) occupy(in Committed, f *flight) {
 	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
 }
 
-// nodeStays: the node of a surplus item cannot go. If the item has changed since that was
-// found, a later mark may have been the cause.
+// nodeStays: the node of a surplus item cannot go. Another mark may have been the cause,
+// and be gone, if the item has changed since that was found, but for nodes of ours that
+// were cleared.
 func (s *State) nodeStays(i int) bool {
 	it := s.view.item(i)
-	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.holdsNothingOfOurs()) })
+	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool {
+		return o.number == i && (o.item == it || it.holdsNothingOfOurs() && it.Marks == o.item.Marks)
+	})
 }
