@@ -84,6 +84,12 @@ func shared(v *protocol.View) bool {
 	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
 }
 
+// onlyForeignKnow: only members of ElasticJob have the strategy, so none of ours leads.
+func (l *ledger) onlyForeignKnow(v *protocol.View) bool {
+	k := l.w.options.Knows
+	return k != nil && shared(v) && !k(v.Config.Strategy)
+}
+
 // neighbours checks a transaction for what foreign members need.
 func (l *ledger) neighbours(old *protocol.View, by author) {
 	for i := range l.v.Items {
@@ -111,7 +117,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		l.foremost(old.ElectionLatch, by)
 	case protocol.Reshard:
 		l.ledByOurs(old, by)
-		if k := l.w.options.Knows; k != nil && shared(by.view) && !k(by.view.Config.Strategy) {
+		if l.onlyForeignKnow(by.view) {
 			l.w.breach("the strategy's word", "%s, though only members of ElasticJob have the strategy", by)
 		}
 		l.known(old, by)

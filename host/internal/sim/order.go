@@ -71,9 +71,10 @@ func (l *ledger) obeyed(since int64) func() {
 		if l.wordAt != since || l.w.now < l.killed+l.w.timeout+2*upkeep {
 			return
 		}
+		foreignAlone := l.onlyForeignKnow(v)
 		able := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool {
 			m, ours := l.w.member(in.ID), alive(v, in.ID)
-			return !banned(v, in.ID) && (!ours || m != nil && m.since+upkeep <= l.w.now) // a member that has only just come will elect
+			return !banned(v, in.ID) && (!ours || !foreignAlone && m != nil && m.since+upkeep <= l.w.now) // a member that has only just come will elect
 		})
 		if able && (v.Leader == "" || banned(v, v.Leader)) {
 			l.w.breach("disabled servers", "the leader is %q long after a server was disabled or enabled", v.Leader)
