@@ -112,9 +112,15 @@ func (t *JobType) SetWord(text string) error {
 	return nil
 }
 
+// Form is how a release keeps the configuration: with the keys of 2.1, without one of them.
+type Form struct{ without string }
+
+// Form20 is that of ElasticJob-Lite 2.0.
+var Form20 = Form{without: "reconcileIntervalMinutes"}
+
 // object returns the keys of c that a job of its type has.
-func (c *Config) object() *gson.Object {
-	o := c.every()
+func (f Form) object(c *Config) *gson.Object {
+	o := f.every(c)
 	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool {
 		return m.Key == "streamingProcess" && c.JobType != Dataflow ||
 			m.Key == "scriptCommandLine" && c.JobType != Script
@@ -124,6 +130,12 @@ func (c *Config) object() *gson.Object {
 
 // every returns all keys; reading checks even the values that a job of this type does
 // not use.
+func (f Form) every(c *Config) *gson.Object {
+	o := c.every()
+	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool { return m.Key == f.without })
+	return o
+}
+
 func (c *Config) every() *gson.Object {
 	p := &c.JobProperties
 	begin := func() { *p = absent().JobProperties }
@@ -154,16 +166,19 @@ func (c *Config) every() *gson.Object {
 	}}
 }
 
-// EncodeConfig writes the configuration to the byte as Java does. It refuses
-// what Java's builder and reader refuse.
-func EncodeConfig(c Config) ([]byte, error) {
+// EncodeConfig is Encode of 2.1.
+func EncodeConfig(c Config) ([]byte, error) { return Form{}.Encode(c) }
+
+// Encode writes the configuration to the byte as Java does. It refuses what Java's
+// builder and reader refuse.
+func (f Form) Encode(c Config) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("write configuration of job %.200q: %w", c.JobName, err)
 	}
 	if c.JobType == Script {
 		c.JobClass = scriptClass
 	}
-	return c.bounded(c.object().Append(nil))
+	return c.bounded(f.object(&c).Append(nil))
 }
 
 func (c *Config) bounded(text []byte) ([]byte, error) {
@@ -173,10 +188,13 @@ func (c *Config) bounded(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeConfig reads a configuration that a Java member, its console or a person wrote.
+// DecodeConfig is Decode of 2.1.
+func DecodeConfig(data []byte) (*Config, error) { return Form{}.Decode(data) }
+
+// Decode reads a configuration that a Java member, its console or a person wrote.
 // An empty text is no configuration: nil without error.
-func DecodeConfig(data []byte) (*Config, error) {
-	c, _, err := read(data)
+func (f Form) Decode(data []byte) (*Config, error) {
+	c, _, err := f.read(data)
 	if err != nil || c == nil {
 		return nil, err
 	}
@@ -191,12 +209,12 @@ func DecodeConfig(data []byte) (*Config, error) {
 
 // read reads all keys, even those that a job of this type does not use, and their places
 // in the text.
-func read(data []byte) (*Config, *gson.Object, error) {
+func (f Form) read(data []byte) (*Config, *gson.Object, error) {
 	if len(data) > MaxConfig {
 		return nil, nil, fmt.Errorf("read configuration: %d bytes are more than %d", len(data), MaxConfig)
 	}
 	c := absent()
-	o := c.every()
+	o := f.every(&c)
 	err := gson.Read(data, o)
 	if errors.Is(err, io.EOF) {
 		return nil, nil, nil

@@ -8,7 +8,7 @@ import "fmt"
 // the same. Without a difference the result is raw itself. UpdateConfig refuses what
 // DecodeConfig or EncodeConfig refuse.
 func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
-	old, there, err := read(raw)
+	old, there, err := Form{}.read(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -25,5 +25,5 @@ func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
 			old.JobClass = scriptClass // whatever is written there
 		}
 	}
-	return want.bounded(there.Update(raw, want.object()))
+	return want.bounded(there.Update(raw, Form{}.object(&want)))
 }
