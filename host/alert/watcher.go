@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -103,22 +102,12 @@ func New(o Options) *Watcher {
 func (w *Watcher) Run(ctx context.Context, in Cluster) {
 	w.in, w.tree = in, clustertree.Of(in.Namespace)
 	defer w.finish(ctx)
-	pauses := new(backoff.Backoff)
-	for ctx.Err() == nil {
+	session.Again(ctx, func() error {
 		if len(w.notifiers) == 0 && !w.await(ctx) {
-			return
+			return nil // ctx has ended
 		}
-		begun := time.Now()
-		err := w.follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(begun) > backoff.Last {
-			pauses = new(backoff.Backoff)
-		}
-		w.warn("alerts wait until the registry is back", err)
-		session.Sleep(ctx, pauses.Next())
-	}
+		return w.follow(ctx)
+	}, func(err error) { w.warn("alerts wait until the registry is back", err) })
 }
 
 // await waits until there are facts, and reports whether there are.

@@ -5,10 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -112,18 +110,9 @@ func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 // ends. While the registry is away, requests wait there.
 func (s *SharedSession) CarryOut(ctx context.Context, h *host.Host, log *slog.Logger) {
 	done := map[clustertree.Cancel]bool{}
-	for p := new(backoff.Backoff); ctx.Err() == nil; {
-		begun := time.Now()
-		err := s.carryOut(ctx, h, done)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(begun) > backoff.Last {
-			p = new(backoff.Backoff)
-		}
+	session.Again(ctx, func() error { return s.carryOut(ctx, h, done) }, func(err error) {
 		log.Debug("requests to cancel runs are not seen until the registry is back", "error", err)
-		session.Sleep(ctx, p.Next())
-	}
+	})
 }
 
 // carryOut is CarryOut for one session; done are the requests that were passed on.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -230,18 +229,9 @@ const joinedEvery = 5 * time.Second
 // as it lasts, the server is also disabled for jobs that come later. While the registry is away,
 // what was reported last holds.
 func (s *SharedSession) KeepDrained(ctx context.Context, ip string, report func(*Drain), log *slog.Logger) {
-	for p := new(backoff.Backoff); ctx.Err() == nil; {
-		begun := time.Now()
-		err := s.keepDrained(ctx, ip, report)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(begun) > backoff.Last {
-			p = new(backoff.Backoff)
-		}
+	session.Again(ctx, func() error { return s.keepDrained(ctx, ip, report) }, func(err error) {
 		log.Debug("whether this server is drained is not seen until the registry is back", "error", err)
-		session.Sleep(ctx, p.Next())
-	}
+	})
 }
 
 // keepDrained is KeepDrained for one session.

@@ -120,22 +120,14 @@ func (k *Keyring) unsure() string {
 
 // Run keeps the tokens up to date until ctx ends. It removes those that expired long ago.
 func (k *Keyring) Run(ctx context.Context) {
-	for p := new(backoff.Backoff); ctx.Err() == nil; {
-		begun := time.Now()
+	session.Again(ctx, func() error {
 		err := k.follow(ctx)
 		k.mu.Lock()
+		defer k.mu.Unlock()
 		k.session, k.fault = nil, "this server has no session of the registry"
 		k.roll.own, k.roll.all = nil, nil
-		k.mu.Unlock()
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(begun) > backoff.Last {
-			p = new(backoff.Backoff)
-		}
-		k.warn(fmt.Errorf("no token is accepted until the registry is back: %w", err))
-		session.Sleep(ctx, p.Next())
-	}
+		return err
+	}, func(err error) { k.warn(fmt.Errorf("no token is accepted until the registry is back: %w", err)) })
 }
 
 // follow reads the tokens, and reads them again when they change, for one session.

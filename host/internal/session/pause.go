@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
 // Sleep waits for d. It returns false if ctx ended first.
@@ -14,5 +16,22 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// Again calls do until ctx ends. After each call it reports why that ended and waits, longer each
+// time until a call lasts.
+func Again(ctx context.Context, do func() error, report func(error)) {
+	for p := new(backoff.Backoff); ctx.Err() == nil; {
+		begun := time.Now()
+		err := do()
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begun) > backoff.Last {
+			p = new(backoff.Backoff)
+		}
+		report(err)
+		Sleep(ctx, p.Next())
 	}
 }
