@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -44,9 +43,17 @@ type Silence struct {
 // Alerts returns what is wrong with the jobs of the cluster, by job and kind, and the jobs of
 // which nobody is told at present, by name.
 func (o *Operator) Alerts(ctx context.Context) (alerts []Alert, silences []Silence, err error) {
-	all, _, now, err := o.readAlerts(ctx, "list the alerts")
+	const what = "list the alerts"
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, nil, readError(err, "%s", what)
+	}
+	all, _, err := o.readAlerts(ctx, what)
 	if err != nil {
 		return nil, nil, err
+	}
+	now, err := o.now(ctx)
+	if err != nil {
+		return nil, nil, readError(err, "%s: ask the registry for its time", what)
 	}
 	for i := range all.All {
 		a := &all.All[i]
@@ -116,43 +123,21 @@ func silenceOf(all *clustertree.Alerts, job string, now time.Time) string {
 	return ""
 }
 
-// changeSilences changes the node of alerts by one transaction. If servers change it
-// meanwhile, it calls change again.
+// changeSilences changes the node of alerts.
 func (o *Operator) changeSilences(ctx context.Context, what string, d *deed, change func(*clustertree.Alerts, time.Time) error) error {
-	if err := o.makeTree(ctx); err != nil {
-		return err
-	}
-	for try := 1; ; try++ {
-		all, n, now, err := o.readAlerts(ctx, what)
+	what += " job " + d.job
+	return o.changeState(ctx, what, d, func(now time.Time) ([]registry.Op, error) {
+		all, n, err := o.readAlerts(ctx, what)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := change(&all, now); err != nil {
-			return err
+			return nil, err
 		}
-		err = o.commit(ctx, *d, setOrCreate(o.tree.Alerts(), n, all.Encode()))
-		switch {
-		case err == nil:
-			return nil
-		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s job %s", what, d.job)
-		}
-	}
+		return []registry.Op{setOrCreate(o.tree.Alerts(), n, all.Encode())}, nil
+	})
 }
 
-// readAlerts reads the alerts as they are by now, their node, and the time.
-func (o *Operator) readAlerts(ctx context.Context, what string) (all clustertree.Alerts, n registry.Node, now time.Time, err error) {
-	if err = o.session.Sync(ctx); err != nil {
-		return all, n, now, readError(err, "%s", what)
-	}
-	if n, err = o.session.Read(ctx, o.tree.Alerts()); err != nil {
-		return all, n, now, readError(err, "%s: read the alerts", what)
-	}
-	if all, err = clustertree.DecodeAlerts(n.Data); err != nil {
-		return all, n, now, failf(host.Refused, err, "%s: the alerts at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Alerts())
-	}
-	if now, err = o.now(ctx); err != nil {
-		return all, n, now, readError(err, "%s: ask the registry for its time", what)
-	}
-	return all, n, now, nil
+func (o *Operator) readAlerts(ctx context.Context, what string) (clustertree.Alerts, registry.Node, error) {
+	return readState(ctx, o, what, "alerts", o.tree.Alerts(), clustertree.DecodeAlerts)
 }

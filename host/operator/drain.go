@@ -182,44 +182,22 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 	return set, unread, nil
 }
 
-// readDrains reads the drains and their node.
 func (o *Operator) readDrains(ctx context.Context, what string) (clustertree.Drains, registry.Node, error) {
-	n, err := o.session.Read(ctx, o.tree.Drains())
-	if err != nil {
-		return clustertree.Drains{}, n, readError(err, "%s: read the drains", what)
-	}
-	all, err := clustertree.DecodeDrains(n.Data)
-	if err != nil {
-		return all, n, failf(host.Refused, err, "%s: the drains at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Drains())
-	}
-	return all, n, nil
+	return readState(ctx, o, what, "drains", o.tree.Drains(), clustertree.DecodeDrains)
 }
 
-// changeDrains changes the node of drains by one transaction. If others change it meanwhile, it
-// calls change again.
+// changeDrains changes the node of drains.
 func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change func(*clustertree.Drains) error) error {
-	if err := o.makeTree(ctx); err != nil {
-		return err
-	}
-	for try := 1; ; try++ {
-		if err := o.session.Sync(ctx); err != nil {
-			return readError(err, "%s", what)
-		}
+	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
 		all, n, err := o.readDrains(ctx, what)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := change(&all); err != nil {
-			return err
+			return nil, err
 		}
-		err = o.commit(ctx, d, setOrCreate(o.tree.Drains(), n, all.Encode()))
-		switch {
-		case err == nil:
-			return nil
-		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s", what)
-		}
-	}
+		return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil
+	})
 }
 
 // joinedEvery is how often a drained server looks for jobs that have come.

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -174,47 +173,28 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	return maintenanceOf(&was), nil
 }
 
-// readMaintenance reads the maintenance and its node.
 func (o *Operator) readMaintenance(ctx context.Context, what string) (clustertree.Maintenance, registry.Node, error) {
-	n, err := o.session.Read(ctx, o.tree.Maintenance())
-	if err != nil {
-		return clustertree.Maintenance{}, n, readError(err, "%s: read it", what)
-	}
-	m, err := clustertree.DecodeMaintenance(n.Data)
-	if err != nil {
-		return m, n, failf(host.Refused, err, "%s: %s cannot be read; a newer release wrote it, or delete that node", what, o.tree.Maintenance())
-	}
-	return m, n, nil
+	return readState(ctx, o, what, "maintenance", o.tree.Maintenance(), clustertree.DecodeMaintenance)
 }
 
-// changeMaintenance changes the maintenance and the silences by one transaction. If others change them
-// meanwhile, it calls change again.
+// changeMaintenance changes the maintenance and the silences by one transaction.
 func (o *Operator) changeMaintenance(ctx context.Context, what string, d deed, change func(*clustertree.Maintenance, *clustertree.Alerts) error) error {
-	if err := o.makeTree(ctx); err != nil {
-		return err
-	}
-	for try := 1; ; try++ {
-		all, silences, _, err := o.readAlerts(ctx, what)
+	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
+		all, silences, err := o.readAlerts(ctx, what)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		m, n, err := o.readMaintenance(ctx, what)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := change(&m, &all); err != nil {
-			return err
+			return nil, err
 		}
 		data := m.Encode()
 		if data == nil {
-			return failf(host.Invalid, nil, "%s: the names of its jobs are too long; name fewer", what)
+			return nil, failf(host.Invalid, nil, "%s: the names of its jobs are too long; name fewer", what)
 		}
-		err = o.commit(ctx, d, setOrCreate(o.tree.Maintenance(), n, data), setOrCreate(o.tree.Alerts(), silences, all.Encode()))
-		switch {
-		case err == nil:
-			return nil
-		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s", what)
-		}
-	}
+		return []registry.Op{setOrCreate(o.tree.Maintenance(), n, data), setOrCreate(o.tree.Alerts(), silences, all.Encode())}, nil
+	})
 }

@@ -183,38 +183,6 @@ func (o *Operator) changeTokens(ctx context.Context, what string, d *deed, chang
 	})
 }
 
-// changeState changes what the cluster keeps by one transaction. If others change it
-// meanwhile, it calls change again, which reads it and returns what is to be written.
-func (o *Operator) changeState(ctx context.Context, what string, d *deed, change func(now time.Time) ([]registry.Op, error)) error {
-	if err := o.makeTree(ctx); err != nil {
-		return err
-	}
-	unsure := false // a try had no answer
-	for try := 1; ; try++ {
-		if err := o.session.Sync(ctx); err != nil && unsure {
-			return failf(host.Unknown, err, "%s", what)
-		} else if err != nil {
-			return readError(err, "%s", what)
-		}
-		now, err := o.now(ctx)
-		if err != nil {
-			return readError(err, "%s: ask the registry for its time", what)
-		}
-		ops, err := change(now)
-		if err != nil || len(ops) == 0 {
-			return err
-		}
-		err = o.commit(ctx, *d, ops...)
-		switch {
-		case err == nil:
-			return nil
-		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s", what)
-		}
-		unsure = unsure || errors.Is(err, registry.ErrUnknown)
-	}
-}
-
 // forget removes tokens that expired long ago, and reports whether there were any.
 func forget(all *clustertree.Tokens, now time.Time) bool {
 	return all.Remove(func(t clustertree.Token) bool { return expired(t, now.Add(-expiredKept)) })

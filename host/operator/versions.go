@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ func IsVersion(text string) bool { return strings.Contains(text, "@") }
 
 // Named returns the modules that have names, by name and version.
 func (o *Operator) Named(ctx context.Context) ([]NamedModule, error) {
-	all, _, err := o.readVersions(ctx, "list the names of modules")
+	all, err := o.readVersions(ctx, "list the names of modules")
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func (o *Operator) Resolve(ctx context.Context, text string) (digest string, err
 	if err != nil {
 		return "", failf(host.Invalid, err, what)
 	}
-	all, _, err := o.readVersions(ctx, what)
+	all, err := o.readVersions(ctx, what)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +81,7 @@ func (o *Operator) nameable(ctx context.Context, text, digest string) error {
 	if err != nil {
 		return failf(host.Invalid, err, what)
 	}
-	all, _, err := o.readVersions(ctx, what)
+	all, err := o.readVersions(ctx, what)
 	if err != nil {
 		return err
 	}
@@ -136,44 +135,25 @@ func (o *Operator) UnnameModule(ctx context.Context, text string) error {
 	})
 }
 
-// changeVersions changes the node of versions by one transaction. If others change it
-// meanwhile, it calls change again.
+// changeVersions changes the node of versions.
 func (o *Operator) changeVersions(ctx context.Context, what string, d deed, change func(*clustertree.Versions, time.Time) (bool, error)) error {
-	if err := o.makeTree(ctx); err != nil {
-		return err
-	}
-	for try := 1; ; try++ {
-		all, n, err := o.readVersions(ctx, what)
+	return o.changeState(ctx, what, &d, func(now time.Time) ([]registry.Op, error) {
+		all, n, err := readState(ctx, o, what, "versions", o.tree.Versions(), clustertree.DecodeVersions)
 		if err != nil {
-			return err
-		}
-		now, err := o.now(ctx)
-		if err != nil {
-			return readError(err, "%s: ask the registry for its time", what)
+			return nil, err
 		}
 		if changed, err := change(&all, now); err != nil || !changed {
-			return err
+			return nil, err
 		}
-		err = o.commit(ctx, d, setOrCreate(o.tree.Versions(), n, all.Encode()))
-		switch {
-		case err == nil:
-			return nil
-		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s", what)
-		}
-	}
+		return []registry.Op{setOrCreate(o.tree.Versions(), n, all.Encode())}, nil
+	})
 }
 
-// readVersions reads the versions as they are by now, and their node.
-func (o *Operator) readVersions(ctx context.Context, what string) (all clustertree.Versions, n registry.Node, err error) {
-	if err = o.session.Sync(ctx); err != nil {
-		return all, n, readError(err, "%s", what)
+// readVersions reads the versions as they are by now.
+func (o *Operator) readVersions(ctx context.Context, what string) (all clustertree.Versions, err error) {
+	if err := o.session.Sync(ctx); err != nil {
+		return all, readError(err, "%s", what)
 	}
-	if n, err = o.session.Read(ctx, o.tree.Versions()); err != nil {
-		return all, n, readError(err, "%s: read the versions", what)
-	}
-	if all, err = clustertree.DecodeVersions(n.Data); err != nil {
-		return all, n, failf(host.Refused, err, "%s: the versions at %s cannot be read; a newer release wrote them, or delete that node", what, o.tree.Versions())
-	}
-	return all, n, nil
+	all, _, err = readState(ctx, o, what, "versions", o.tree.Versions(), clustertree.DecodeVersions)
+	return all, err
 }

@@ -1,0 +1,56 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// changeState changes what the cluster keeps by one transaction. If others change it
+// meanwhile, it calls change again, which reads it and returns what is to be written.
+func (o *Operator) changeState(ctx context.Context, what string, d *deed, change func(now time.Time) ([]registry.Op, error)) error {
+	if err := o.makeTree(ctx); err != nil {
+		return err
+	}
+	unsure := false // a try had no answer
+	for try := 1; ; try++ {
+		if err := o.session.Sync(ctx); err != nil && unsure {
+			return failf(host.Unknown, err, "%s", what)
+		} else if err != nil {
+			return readError(err, "%s", what)
+		}
+		now, err := o.now(ctx)
+		if err != nil {
+			return readError(err, "%s: ask the registry for its time", what)
+		}
+		ops, err := change(now)
+		if err != nil || len(ops) == 0 {
+			return err
+		}
+		err = o.commit(ctx, *d, ops...)
+		switch {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return failf(host.CodeOf(err), err, "%s", what)
+		}
+		unsure = unsure || errors.Is(err, registry.ErrUnknown)
+	}
+}
+
+// readState reads what the cluster keeps at a path, and its node.
+func readState[T any](ctx context.Context, o *Operator, what, name, path string, decode func([]byte) (T, error)) (T, registry.Node, error) {
+	n, err := o.session.Read(ctx, path)
+	if err != nil {
+		var none T
+		return none, n, readError(err, "%s: read the %s", what, name)
+	}
+	v, err := decode(n.Data)
+	if err != nil {
+		return v, n, failf(host.Refused, err, "%s: the %s at %s cannot be read; upgrade if a newer release wrote that node, else delete it", what, name, path)
+	}
+	return v, n, nil
+}
