@@ -29,7 +29,7 @@ func jobCommand(term *terminal) *cobra.Command {
 			"For each job: its state, items, servers, leader and findings, how its last run went, and failures\n"+
 				"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n"+
 				"is), running, resharding or idle.",
-			func(jobs []operator.JobReport) any { return jobsOf(jobs) }, printJobs),
+			cluster.Jobs, jobsOf, printJobs),
 		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
 		jobPause,
 		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
@@ -39,24 +39,24 @@ func jobCommand(term *terminal) *cobra.Command {
 		jobShutdown, jobRemove, jobDump)
 }
 
-// listVerb is a verb that shows something of all jobs of the namespace.
-func listVerb(short, long string, asJSON func([]operator.JobReport) any, show func(*terminal, []operator.JobReport) error) func(*operatorVerb) *cobra.Command {
+// listVerb is a verb that shows all there are of something in the namespace.
+func listVerb[T, R any](short, long string, read func(cluster, context.Context) ([]T, error), asJSON func([]T) R, show func(*terminal, []T) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
 			Use: "list", Short: short, Long: long, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-					jobs, err := op.Jobs(ctx)
+					all, err := read(op, ctx)
 					if err != nil {
 						return err
 					}
-					if len(jobs) == 0 {
+					if len(all) == 0 {
 						o.noJobs(f)
 					}
 					if o.term.json() {
-						return o.term.printJSON(asJSON(jobs))
+						return o.term.printJSON(asJSON(all))
 					}
-					return show(o.term, jobs)
+					return show(o.term, all)
 				})
 			},
 		}

@@ -17,34 +17,15 @@ import (
 // serverCommand holds the verbs that look after servers.
 func serverCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable, drain"}
-	return operatorNoun(term, c, serverList,
+	return operatorNoun(term, c,
+		listVerb("Show the servers that the jobs of the namespace know",
+			"For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is down,\n"+
+				"draining (it starts nothing, and something still runs), drained, disabled (for all its jobs), leaving\n"+
+				"(it only ends runs of jobs that were shut down there) or up.",
+			cluster.Servers, serversOf, printServers),
 		serverSwitch("enable", "enabled", "Give it items again; one that is drained gets them by undrain", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
 		serverDrain, serverUndrain)
-}
-
-func serverList(o *operatorVerb) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
-		Long: "For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is down,\n" +
-			"draining (it starts nothing, and something still runs), drained, disabled (for all its jobs), leaving\n" +
-			"(it only ends runs of jobs that were shut down there) or up.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-				all, err := op.Servers(ctx)
-				if err != nil {
-					return err
-				}
-				if len(all) == 0 {
-					o.noJobs(f)
-				}
-				if o.term.json() {
-					return o.term.printJSON(serversOf(all))
-				}
-				return printServers(o.term, all)
-			})
-		},
-	}
 }
 
 // serverSwitch says the same of a server to every job that knows it.
