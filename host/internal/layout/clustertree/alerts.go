@@ -59,10 +59,7 @@ type Silence struct {
 // DecodeAlerts reads the value of the node; no value is no alerts.
 func DecodeAlerts(data []byte) (Alerts, error) {
 	var a Alerts
-	if len(data) == 0 {
-		return a, nil
-	}
-	if err := decode(data, maxAlerts, &a, &a.V); err != nil {
+	if err := decodeIfAny(data, maxAlerts, &a, &a.V); err != nil {
 		return Alerts{}, err
 	}
 	return a, a.check()

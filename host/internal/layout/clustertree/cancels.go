@@ -33,10 +33,7 @@ type Cancel struct {
 // DecodeCancels reads the value of the node; no value is none.
 func DecodeCancels(data []byte) (Cancels, error) {
 	var c Cancels
-	if len(data) == 0 {
-		return c, nil
-	}
-	if err := decode(data, maxCancels, &c, &c.V); err != nil {
+	if err := decodeIfAny(data, maxCancels, &c, &c.V); err != nil {
 		return Cancels{}, err
 	}
 	if len(c.All) > MaxCancels {

@@ -36,10 +36,7 @@ type Drain struct {
 // DecodeDrains reads the value of the node; no value is none.
 func DecodeDrains(data []byte) (Drains, error) {
 	var d Drains
-	if len(data) == 0 {
-		return d, nil
-	}
-	if err := decode(data, maxDrains, &d, &d.V); err != nil {
+	if err := decodeIfAny(data, maxDrains, &d, &d.V); err != nil {
 		return Drains{}, err
 	}
 	if len(d.All) > MaxDrains {

@@ -55,10 +55,7 @@ func (k KeyUsed) For(job string) bool { return k.Job == short(job, maxKeyJob) }
 // DecodeKeys reads the value of a node; no value is no keys.
 func DecodeKeys(data []byte) (Keys, error) {
 	var k Keys
-	if len(data) == 0 {
-		return k, nil
-	}
-	if err := decode(data, maxKeys, &k, &k.V); err != nil {
+	if err := decodeIfAny(data, maxKeys, &k, &k.V); err != nil {
 		return Keys{}, err
 	}
 	if len(k.All) > MaxKeys {

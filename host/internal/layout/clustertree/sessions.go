@@ -33,10 +33,7 @@ type Session struct {
 // DecodeSessions reads the value of the node; no value is none.
 func DecodeSessions(data []byte) (Sessions, error) {
 	var s Sessions
-	if len(data) == 0 {
-		return s, nil
-	}
-	if err := decode(data, maxSessions, &s, &s.V); err != nil {
+	if err := decodeIfAny(data, maxSessions, &s, &s.V); err != nil {
 		return Sessions{}, err
 	}
 	if len(s.All) > MaxSessions {

@@ -21,6 +21,14 @@ func isMoment(ms int64) bool { return ms > 0 && ms <= lastMoment }
 
 func encode(v any) []byte { return jsonvalue.Encode(v) }
 
+// decodeIfAny is decode of a node that may be without text: v stays as it is.
+func decodeIfAny(data []byte, limit int, v any, known *int) error {
+	if len(data) == 0 {
+		return nil
+	}
+	return decode(data, limit, v, known)
+}
+
 // decode reads a value into v, which has its version at known. The text has to be the one
 // that encode makes: a key that is unknown or comes twice would get lost otherwise when
 // the value is written again.

@@ -38,10 +38,7 @@ type Token struct {
 // DecodeTokens reads the value of the node; no value is no tokens.
 func DecodeTokens(data []byte) (Tokens, error) {
 	var t Tokens
-	if len(data) == 0 {
-		return t, nil
-	}
-	if err := decode(data, maxTokens, &t, &t.V); err != nil {
+	if err := decodeIfAny(data, maxTokens, &t, &t.V); err != nil {
 		return Tokens{}, err
 	}
 	return t, t.check()

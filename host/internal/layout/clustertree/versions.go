@@ -53,10 +53,7 @@ func isPart(s, first, more string) bool {
 // DecodeVersions reads the value of the node; no value is none.
 func DecodeVersions(data []byte) (Versions, error) {
 	var v Versions
-	if len(data) == 0 {
-		return v, nil
-	}
-	if err := decode(data, maxVersions, &v, &v.V); err != nil {
+	if err := decodeIfAny(data, maxVersions, &v, &v.V); err != nil {
 		return Versions{}, err
 	}
 	if len(v.All) > MaxVersions {
