@@ -5,6 +5,7 @@ import com.dangdang.ddframe.job.api.JobScheduler;
 import com.dangdang.ddframe.job.internal.env.LocalHostService;
 import com.dangdang.ddframe.reg.zookeeper.ZookeeperConfiguration;
 import com.dangdang.ddframe.reg.zookeeper.ZookeeperRegistryCenter;
+import interop.Settings;
 import java.lang.reflect.Field;
 
 /** Member is a process that runs one job as a member of elastic-job-core 1.0.6, until it is asked to end. */

@@ -2,6 +2,7 @@ package recorder;
 
 import com.dangdang.ddframe.job.api.JobExecutionMultipleShardingContext;
 import com.dangdang.ddframe.job.plugin.job.type.simple.AbstractSimpleElasticJob;
+import interop.Settings;
 
 /** Work is the job. It tells what it was called with, and when it is over. */
 public final class Work extends AbstractSimpleElasticJob {

@@ -6,6 +6,7 @@ import com.dangdang.ddframe.job.api.JobSettingsAPI;
 import com.dangdang.ddframe.job.api.JobStatisticsAPI;
 import com.dangdang.ddframe.job.domain.JobSettings;
 import com.google.common.base.Optional;
+import interop.Settings;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -11,6 +11,7 @@ import com.dangdang.ddframe.job.lite.config.LiteJobConfiguration;
 import com.dangdang.ddframe.job.reg.zookeeper.ZookeeperConfiguration;
 import com.dangdang.ddframe.job.reg.zookeeper.ZookeeperRegistryCenter;
 import com.dangdang.ddframe.job.util.env.LocalHostService;
+import interop.Settings;
 import java.lang.reflect.Field;
 
 /** Member is a process that runs one job as a member of elastic-job-lite-core 2.0.5, until it is asked to end. */

@@ -4,11 +4,11 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** Settings are the arguments, each of the form key=value. */
-final class Settings {
+public final class Settings {
 
     private final Map<String, String> values = new HashMap<>();
 
-    Settings(final String[] args) {
+    public Settings(final String[] args) {
         for (String each : args) {
             int at = each.indexOf('=');
             if (at < 0) {
@@ -18,22 +18,22 @@ final class Settings {
         }
     }
 
-    String text(final String key, final String otherwise) {
+    public String text(final String key, final String otherwise) {
         return values.getOrDefault(key, otherwise);
     }
 
-    String text(final String key) {
+    public String text(final String key) {
         if (!values.containsKey(key)) {
             throw new IllegalArgumentException("no " + key);
         }
         return values.get(key);
     }
 
-    int number(final String key, final int otherwise) {
+    public int number(final String key, final int otherwise) {
         return Integer.parseInt(text(key, Integer.toString(otherwise)));
     }
 
-    boolean is(final String key, final boolean otherwise) {
+    public boolean is(final String key, final boolean otherwise) {
         return Boolean.parseBoolean(text(key, Boolean.toString(otherwise)));
     }
 }
