@@ -301,6 +301,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	switch {
 	case joinable:
 		facts.Unable = as.Unable(facts.Job, file)
+	case settings.HTTP || settings.Static: // nothing that a file says lets a server run it
 	default:
 		j := config.Apply(job.Config{Name: c.Job, Class: settings.Class, Kind: settings.Kind, TimeZone: "UTC"})
 		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))

@@ -39,3 +39,17 @@ func TestCheckupOfAJobThatGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	put(t, o, registry.Delete, javatest.Node("leader", "election", "instance"), "")
 	look(nil, []string{class, "the job goes on here as long as no member of ElasticJob joins it", "no member of the job is at 10.0.0.1 now"})
 }
+
+// No file helps with a job of the type HTTP, so none is asked for.
+func TestCheckupOfAJobThatNoServerRuns(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, "cron: 0 * * * * ?\njobName: orders\nmonitorExecution: true\nshardingTotalCount: 2\n")
+	javatest.Put(t, o.session, registry.Set, javatest.Node(), "HTTP")
+	all, err := o.Checkups(t.Context(), host.Options{Instance: "10.0.0.10@-@7"})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d jobs, %v", len(all), err)
+	}
+	wantLines(t, "breaks", all[0].Breaks, []string{"it is a job of the type HTTP, whose requests members of ElasticJob send"})
+	wantLines(t, "needs", all[0].Needs, nil)
+}

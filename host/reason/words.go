@@ -139,6 +139,8 @@ var table = map[Code]entry{
 	ModuleCompiling:            {words: "its module is being compiled; the job begins after that"},
 
 	TypeDiffers:      {"the registry has it as a job of type {type}, this server's file as one of kind {kind}: set kind to the type that the module replaces", []string{"type", "kind"}},
+	TypeHTTP:         {words: "it is a job of the type HTTP, whose requests members of ElasticJob send, and no server of ours: leave it to them, or give a job of another name a module or a script that sends the request"},
+	StaticSharding:   {words: "staticSharding is true, so its items stay with the members that got them first, and servers of ours give the items of one that has gone to others: set it to false"},
 	ClassNotNamed:    {"its class in the registry is {class}, and this server's file names none: write class = {class} if the module does the same work", []string{"class"}},
 	LayoutDiffers:    {"it is a job of layout {layout}, in this server's file one of layout {file}: write layout = \"{layout}\"", []string{"layout", "file"}},
 	ClassDiffers:     {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},

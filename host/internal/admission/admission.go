@@ -24,6 +24,8 @@ type Definition struct {
 	Type     string // ElasticJob's word for the kind of job
 	Script   bool   // it is a command of the operating system
 	OnlyOurs bool   // no member of ElasticJob can run it
+	HTTP     bool   // it sends a request, which no server of ours does
+	Static   bool   // its items stay with the members that got them first
 	Monitor  bool   // members mark the items that they run
 	Strategy string // by which a leader of ElasticJob assigns
 }
@@ -86,6 +88,10 @@ func Refusal(blockers []reason.Reason) error {
 func Decide(f *Facts) Verdict {
 	v := Verdict{Blockers: f.Unable}
 	switch {
+	case f.Definition != nil && f.Definition.HTTP:
+		v.block(reason.Of(reason.TypeHTTP))
+	case f.Definition != nil && f.Definition.Static:
+		v.block(reason.Of(reason.StaticSharding))
 	case f.Definition != nil:
 		v.decideLayout(f)
 		v.decideClass(f)

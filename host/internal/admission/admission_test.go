@@ -66,6 +66,8 @@ func TestDecide(t *testing.T) {
 		{name: "another layout", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "2.1", "3" }}, blockers: list{reason.LayoutDiffers}},
 		{name: "the layout of the file", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "3", "3" }}},
 		{name: "another layout, without a file", facts: set{candidate, func(f *Facts) { f.Definition.Layout = "3" }}},
+		{name: "a job that sends a request", facts: set{renamed, overwrite, func(f *Facts) { f.Definition.HTTP = true }}, blockers: list{reason.TypeHTTP}},
+		{name: "items that stay where they are", facts: set{renamed, overwrite, func(f *Facts) { f.Definition.Static = true }}, blockers: list{reason.StaticSharding}},
 		{name: "no class in the file", facts: set{func(f *Facts) { f.Job.Class = "" }}, blockers: list{reason.ClassNotNamed}},
 
 		{name: "a command in both", facts: set{renamed, func(f *Facts) { f.Definition.Script, f.Job.Kind = true, job.Script }}},

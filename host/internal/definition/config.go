@@ -28,7 +28,10 @@ type Facts struct {
 	Kind        job.Kind
 	// OnlyOurs is set if no member of ElasticJob can run the job, so that a file may
 	// choose its class.
-	OnlyOurs         bool
+	OnlyOurs bool
+	// HTTP and Static are set where no server of ours can run the job: it sends a request,
+	// or its items stay with the members that got them first.
+	HTTP, Static     bool
 	Strategy         string // as members of ElasticJob name it; empty: none is named
 	Failover         bool
 	MonitorExecution bool

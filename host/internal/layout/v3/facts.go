@@ -13,6 +13,8 @@ import (
 func (c Config) Facts() definition.Facts {
 	kind, word := job.Simple, "SIMPLE"
 	switch {
+	case c.Class == typeHTTP:
+		word = typeHTTP
 	case c.Class == typeScript:
 		kind, word = job.Script, typeScript
 	case c.Dataflow:
@@ -21,6 +23,7 @@ func (c Config) Facts() definition.Facts {
 	return definition.Facts{
 		Name: c.JobName, Layout: job.Layout3, Class: c.Class, Type: word, Kind: kind,
 		OnlyOurs: c.Class == WasmClass || c.Class == "" || kind == job.Script && c.ScriptCommandLine == "",
+		HTTP:     c.Class == typeHTTP, Static: c.StaticSharding,
 		Strategy: c.JobShardingStrategyType, Failover: c.Failover, MonitorExecution: c.MonitorExecution, Overwrite: c.Overwrite,
 	}
 }
@@ -33,7 +36,7 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	}
 	c.JobExecutorServiceHandlerType, c.JobExecutorThreadPoolSizeProviderType = there.JobExecutorServiceHandlerType, there.JobExecutorThreadPoolSizeProviderType
 	c.JobListenerTypes, c.JobExtraConfigurations = there.JobListenerTypes, there.JobExtraConfigurations
-	c.Label, c.Props = there.Label, there.Props
+	c.Label, c.Props, c.StaticSharding = there.Label, there.Props, there.StaticSharding
 	switch there.JobErrorHandlerType {
 	case "", "THROW", "IGNORE": // which a file can say
 	default:

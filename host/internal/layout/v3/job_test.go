@@ -73,7 +73,7 @@ func TestConfigOfJob(t *testing.T) {
 // What a file has no word for stays; the rest of its words stay different.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	there, err := DecodeConfig("a.B", []byte(minimal+extra+"jobErrorHandlerType: EMAIL\njobExecutorServiceHandlerType: SINGLE_THREAD\njobListenerTypes:\n- l\nlabel: x\njobShardingStrategyType: AVG_ALLOCATION\nprops:\n  email.host: h\n  k: v\n"))
+	there, err := DecodeConfig("a.B", []byte(minimal+extra+"jobErrorHandlerType: EMAIL\njobExecutorServiceHandlerType: SINGLE_THREAD\njobListenerTypes:\n- l\nlabel: x\nstaticSharding: true\njobShardingStrategyType: AVG_ALLOCATION\nprops:\n  email.host: h\n  k: v\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +98,7 @@ func TestFacts(t *testing.T) {
 		"a.B":     {Kind: job.Simple, Type: "SIMPLE"},
 		"":        {Kind: job.Simple, Type: "SIMPLE", OnlyOurs: true},
 		"SCRIPT":  {Kind: job.Script, Type: "SCRIPT", OnlyOurs: true},
+		"HTTP":    {Kind: job.Simple, Type: "HTTP", HTTP: true},
 	} {
 		c, err := DecodeConfig(class, []byte(minimal))
 		if err != nil {
@@ -107,6 +108,9 @@ func TestFacts(t *testing.T) {
 		if got := c.Facts(); got != want {
 			t.Errorf("%q: %+v, want %+v", class, got, want)
 		}
+	}
+	if c, err := DecodeConfig("a.B", []byte(minimal+"staticSharding: true\n")); err != nil || !c.Facts().Static {
+		t.Errorf("a job with static sharding is %+v, %v", c, err)
 	}
 	if c, err := DecodeConfig("a.B", []byte(minimal+"props: {streaming.process: false}\n")); err != nil || c.Facts().Kind != job.Dataflow || c.StreamingProcess {
 		t.Errorf("a dataflow job is %+v, %v", c, err)

@@ -39,11 +39,8 @@ func (dialect) Added() *jobtree.Added { return added }
 // take, too.
 func (dialect) Root(n registry.Node) error {
 	class := string(n.Data)
-	switch {
-	case class == typeHTTP:
-		return errors.New("it is a job of the type HTTP, which this release does not run: it is not touched; have a module or a script send the request")
-	case len(class) > maxClass || !utf8.ValidString(class) || strings.ContainsFunc(class, unicode.IsControl):
-		return fmt.Errorf("expected a class or SCRIPT, of at most %d bytes in one line; it is not touched", maxClass)
+	if len(class) > maxClass || !utf8.ValidString(class) || strings.ContainsFunc(class, unicode.IsControl) {
+		return fmt.Errorf("expected a class, SCRIPT or HTTP, of at most %d bytes in one line; it is not touched", maxClass)
 	}
 	return nil
 }
@@ -72,8 +69,6 @@ func (dialect) Parse(text []byte) (definition.Config, error) {
 		return nil, fmt.Errorf("expected the YAML of layout 3: %w", err)
 	case c == nil:
 		return nil, errors.New("it is empty, expected the YAML of layout 3")
-	case c.StaticSharding:
-		return nil, errors.New("staticSharding is true, and servers of ours always give the items of one that goes to others: write staticSharding: false")
 	}
 	return *c, c.timeZone()
 }

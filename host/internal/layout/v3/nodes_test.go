@@ -58,7 +58,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// What is no job of layout 3, or one that is not run, is a fault that says so.
+// What is no job of layout 3 is a fault that says so.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ class, config, want string }{
@@ -66,9 +66,7 @@ func TestFaults(t *testing.T) {
 		"an unknown key":  {"a.B", minimal + "jobClass: a.B\n", "line 3, column 1"},
 		"another job":     {"a.B", "jobName: k\nshardingTotalCount: 1\n", `expected the job "j", it is that of "k"`},
 		"nothing":         {"a.B", "", "it is empty, expected the YAML of layout 3"},
-		"HTTP":            {"HTTP", minimal, "/n/j: it is a job of the type HTTP"},
-		"a control sign":  {"a\tb", minimal, "/n/j: expected a class or SCRIPT"},
-		"static sharding": {"a.B", minimal + "staticSharding: true\n", "write staticSharding: false"},
+		"a control sign":  {"a\tb", minimal, "/n/j: expected a class, SCRIPT or HTTP"},
 		"a time zone":     {"a.B", minimal + "timeZone: Europe/Berlin\n", `timeZone "Europe/Berlin": expected GMT, or an offset`},
 		"item parameters": {"a.B", minimal + "shardingItemParameters: a\n", "shardingItemParameters"},
 	} {

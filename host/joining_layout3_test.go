@@ -1,0 +1,78 @@
+package host
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// job3 is a job of layout 3 that a OneOffJobBootstrap of ElasticJob 3.0.4 has defined.
+type job3 struct {
+	*tool
+	layout.Layout
+	config string
+}
+
+// kept3 are keys of a configuration that a file has no word for.
+const kept3 = "jobErrorHandlerType:   EMAIL # ours\njobExtraConfigurations:\n- !!org.apache.shardingsphere.elasticjob.tracing.yaml.YamlTracingConfiguration\n  type: RDB\n"
+
+func newJob3(t *testing.T, reg registry.Registry, class, more string) *job3 {
+	t.Helper()
+	j := &job3{newTool(t, reg), layout.New(job.Layout3, "n", "job"), kept3 + "jobName: job\nmonitorExecution: true\n" + more + "shardingTotalCount: 2\nstaticSharding: false\n"}
+	j.set("/n", "")
+	j.set(j.Root(), class)
+	j.set(j.At("config"), j.config)
+	return j
+}
+
+// withJob3 are options with the job, as a file that follows the registry has it.
+func withJob3(t *testing.T, reg registry.Registry, rows chan trace.Row, j job.Config) Options {
+	t.Helper()
+	o := server(t, reg, "10.0.0.2", rows)
+	o.Discover, o.Peers, o.Runner = false, Peers{}, Func(fine)
+	j.Name, j.Layout, j.Shards, j.MonitorExecution, j.MaxClockSkew, j.TimeZone = "job", job.Layout3, 1, true, -1, "UTC"
+	j.Unsaid = []string{"shards", "item_params", "param", "reconcile_every", "cron", "misfire", "strategy", "streaming"}
+	o.Jobs = []job.Config{j}
+	return o
+}
+
+// A server says why it runs no such job, writes nothing, and joins when the job is another.
+func TestJobsOfLayout3ThatNoServerRuns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		class   string
+		replace []string // in the configuration
+		reason  string
+	}{
+		"HTTP":            {"HTTP", nil, "it is a job of the type HTTP"},
+		"static sharding": {"a.B", []string{"staticSharding: false", "staticSharding: true"}, "staticSharding is true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := embedded.Memory()
+			java := newJob3(t, reg, c.class, "")
+			java.set(java.At("config"), strings.NewReplacer(c.replace...).Replace(java.config))
+			before := java.snapshot("/n")
+			h, stop := start(t, withJob3(t, reg, make(chan trace.Row, 1), job.Config{Kind: job.Simple, Class: "a.B", Overwrite: true}))
+			until(t, h, "says why", out(c.reason))
+			if d := cmp.Diff(before, java.snapshot("/n")); d != "" {
+				t.Errorf("something was written: %s", d)
+			}
+			java.set(java.Root(), "a.B")
+			java.set(java.At("config"), java.config)
+			until(t, h, "joins", joined("job", 1))
+			java.close()
+			if err := errors.Join(stop(), reg.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
