@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -33,6 +34,16 @@ func newJob3(t *testing.T, reg registry.Registry, class, more string) *job3 {
 	return j
 }
 
+// execute asks for a run as OneOffJobBootstrap.execute does, and the console's trigger.
+func (j *job3) execute() {
+	j.t.Helper()
+	j.remove(j.At("trigger"))
+	j.set(j.At("trigger"), "")
+	for _, id := range j.read(j.At("instances")).Children {
+		j.set(j.At("trigger/"+id), "")
+	}
+}
+
 // withJob3 are options with the job, as a file that follows the registry has it.
 func withJob3(t *testing.T, reg registry.Registry, rows chan trace.Row, j job.Config) Options {
 	t.Helper()
@@ -42,6 +53,52 @@ func withJob3(t *testing.T, reg registry.Registry, rows chan trace.Row, j job.Co
 	j.Unsaid = []string{"shards", "item_params", "param", "reconcile_every", "cron", "misfire", "strategy", "streaming"}
 	o.Jobs = []job.Config{j}
 	return o
+}
+
+// A job of layout 3 without a cron runs when it is asked for, whatever its type, and its
+// configuration stays the same to the byte.
+func TestOneOffJobsOfLayout3(t *testing.T) {
+	t.Parallel()
+	const command = "/bin/echo done"
+	for name, c := range map[string]struct {
+		class, more string
+		file        job.Config
+	}{
+		"simple":   {class: "a.B", file: job.Config{Kind: job.Simple, Class: "a.B"}},
+		"dataflow": {class: "a.B", more: "props:\n  streaming.process: 'false'\n", file: job.Config{Kind: job.Dataflow, Class: "a.B"}},
+		"script":   {class: "SCRIPT", more: "props:\n  script.command.line: " + command + "\n", file: job.Config{Kind: job.Script, Command: command}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, reg registry.Registry) {
+				java := newJob3(t, reg, c.class, c.more)
+				rows := make(chan trace.Row, 100)
+				o := withJob3(t, reg, rows, c.file)
+				if c.file.Command != "" {
+					o.Runner, o.NativeScripts, o.Supervisor = nil, true, nativetest.CommandLine(t)
+				}
+				h, stop := start(t, o)
+				until(t, h, "joins", joined("job", 1))
+				for range 2 {
+					java.execute()
+					for range 2 {
+						if r := <-rows; r.State != trace.Succeeded || r.Cause != "trigger" {
+							t.Errorf("row %+v", r)
+						}
+					}
+				}
+				if n := java.read(java.At("config")); string(n.Data) != java.config || n.Stat.Version != 0 {
+					t.Errorf("the configuration was written: %s", n.Data)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				java.close()
+				if err := reg.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // A server says why it runs no such job, writes nothing, and joins when the job is another.
