@@ -12,26 +12,30 @@ import (
 type builtin struct {
 	assign Func
 	class2 string   // class of ElasticJob 2.1
-	type3  string   // type of ElasticJob 3
+	type3  string   // type of ElasticJob 3, which alone its configuration may have
+	class3 string   // class of ElasticJob 3
 	short  []string // ours; the first is the one to recommend
 }
 
 func builtins() []builtin {
-	const classes = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	const (
+		classes2 = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+		classes3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
+	)
 	return []builtin{
-		{Average, classes + "AverageAllocationJobShardingStrategy", "AVG_ALLOCATION", []string{"average"}},
-		{Odevity, classes + "OdevitySortByNameJobShardingStrategy", "ODEVITY", []string{"odevity"}},
-		{Rotate, classes + "RotateServerByNameJobShardingStrategy", "ROUND_ROBIN", []string{"rotate", "round-robin", "round_robin"}},
+		{Average, classes2 + "AverageAllocationJobShardingStrategy", "AVG_ALLOCATION", classes3 + "AverageAllocationJobShardingStrategy", []string{"average"}},
+		{Odevity, classes2 + "OdevitySortByNameJobShardingStrategy", "ODEVITY", classes3 + "OdevitySortByNameJobShardingStrategy", []string{"odevity"}},
+		{Rotate, classes2 + "RotateServerByNameJobShardingStrategy", "ROUND_ROBIN", classes3 + "RoundRobinByNameJobShardingStrategy", []string{"rotate", "round-robin", "round_robin"}},
 	}
 }
 
 func (b builtin) spellings() []string {
-	return append(slices.Clone(b.short), b.type3, b.class2)
+	return append(slices.Clone(b.short), b.type3, b.class2, b.class3)
 }
 
 // Named returns the built-in strategy with that name: a class name of ElasticJob
-// 2.1, a type of ElasticJob 3, or a short name, all case-sensitive. The empty name
-// is average. For any other name the error lists the known ones.
+// 2.1 or 3, a type of ElasticJob 3, or a short name, all case-sensitive. The empty
+// name is average. For any other name the error lists the known ones.
 func Named(name string) (Strategy, error) {
 	if name == "" {
 		return Func(Average), nil

@@ -66,12 +66,17 @@ func TestFactoryVectors(t *testing.T) {
 
 func TestNamed(t *testing.T) {
 	t.Parallel()
-	const classes = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	const (
+		classes  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+		classes3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
+	)
 	for name, want := range map[string]Func{
 		"":        Average,
 		"average": Average, "AVG_ALLOCATION": Average, classes + "AverageAllocationJobShardingStrategy": Average,
 		"odevity": Odevity, "ODEVITY": Odevity, classes + "OdevitySortByNameJobShardingStrategy": Odevity,
 		"rotate": Rotate, "ROUND_ROBIN": Rotate, classes + "RotateServerByNameJobShardingStrategy": Rotate,
+		classes3 + "AverageAllocationJobShardingStrategy": Average, classes3 + "OdevitySortByNameJobShardingStrategy": Odevity,
+		classes3 + "RoundRobinByNameJobShardingStrategy": Rotate,
 		"round-robin": Rotate, "round_robin": Rotate,
 	} {
 		got, err := Named(name)

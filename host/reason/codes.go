@@ -149,6 +149,7 @@ const (
 	TypeDiffers    Code = "type_differs"
 	TypeHTTP       Code = "type_http"
 	StaticSharding Code = "static_sharding"
+	StrategyNoType Code = "strategy_no_type"
 	ClassNotNamed  Code = "class_not_named"
 	ClassDiffers   Code = "class_differs"
 	ClassStays     Code = "class_stays"

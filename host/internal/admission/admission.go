@@ -28,6 +28,8 @@ type Definition struct {
 	Static   bool   // its items stay with the members that got them first
 	Monitor  bool   // members mark the items that they run
 	Strategy string // by which a leader of ElasticJob assigns
+	// StrategyType is the only name that it takes for Strategy; empty: Strategy itself.
+	StrategyType string
 }
 
 // Facts are what the answer is made of.
@@ -96,6 +98,7 @@ func Decide(f *Facts) Verdict {
 		v.decideLayout(f)
 		v.decideClass(f)
 		v.decideCommonTerms(f)
+		v.decideStrategy(f.Definition)
 		v.warnOfStrategy(f)
 	case !f.Foreign: // nobody runs it before the core finds a definition
 	case f.Unreadable != "":
@@ -157,6 +160,14 @@ func (v *Verdict) decideCommonTerms(f *Facts) {
 	}
 	if f.Foreign && !f.Definition.Monitor {
 		v.block(reason.Of(reason.MonitorOff))
+	}
+}
+
+// decideStrategy: where the name is none for members of ElasticJob, those of them that lead
+// take the items from all members, and assign none.
+func (v *Verdict) decideStrategy(d *Definition) {
+	if d.StrategyType != "" {
+		v.block(reason.Of(reason.StrategyNoType, quoted(d.Strategy), d.StrategyType))
 	}
 }
 

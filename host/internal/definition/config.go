@@ -33,6 +33,7 @@ type Facts struct {
 	// or its items stay with the members that got them first.
 	HTTP, Static     bool
 	Strategy         string // as members of ElasticJob name it; empty: none is named
+	StrategyType     string // the only name that they take for Strategy; empty: Strategy itself
 	Failover         bool
 	MonitorExecution bool
 	Overwrite        bool

@@ -16,18 +16,19 @@ const (
 	// wants one, and this one has been over since 1970.
 	ManualCron = "0 0 0 1 1 ? 1970"
 
-	strategies = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	strategies  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	strategies3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
 )
 
 // classes has the classes that Java knows for the other names of the
 // strategies: ours and those of version 3.
 func classes(name string) string {
 	switch name {
-	case "average", "AVG_ALLOCATION":
+	case "average", "AVG_ALLOCATION", strategies3 + "AverageAllocationJobShardingStrategy":
 		return strategies + "AverageAllocationJobShardingStrategy"
-	case "odevity", "ODEVITY":
+	case "odevity", "ODEVITY", strategies3 + "OdevitySortByNameJobShardingStrategy":
 		return strategies + "OdevitySortByNameJobShardingStrategy"
-	case "rotate", "round-robin", "round_robin", "ROUND_ROBIN":
+	case "rotate", "round-robin", "round_robin", "ROUND_ROBIN", strategies3 + "RoundRobinByNameJobShardingStrategy":
 		return strategies + "RotateServerByNameJobShardingStrategy"
 	}
 	return name

@@ -64,3 +64,19 @@ func TestConfigAppliesToKinds(t *testing.T) {
 		t.Errorf("the command became %q", got.Command)
 	}
 }
+
+// A file may call a strategy by its name in any version; Java knows its class of 2.1 alone.
+func TestClassesOfStrategies(t *testing.T) {
+	t.Parallel()
+	for class, names := range map[string][]string{
+		"AverageAllocationJobShardingStrategy":  {"average", "AVG_ALLOCATION", strategies3 + "AverageAllocationJobShardingStrategy"},
+		"OdevitySortByNameJobShardingStrategy":  {"odevity", "ODEVITY", strategies3 + "OdevitySortByNameJobShardingStrategy"},
+		"RotateServerByNameJobShardingStrategy": {"rotate", "round-robin", "round_robin", "ROUND_ROBIN", strategies3 + "RoundRobinByNameJobShardingStrategy"},
+	} {
+		for _, name := range append(names, strategies+class) {
+			if got := FromJob(job.Config{Strategy: name}).JobShardingStrategyClass; got != strategies+class {
+				t.Errorf("%s is written as %s, want %s", name, got, class)
+			}
+		}
+	}
+}

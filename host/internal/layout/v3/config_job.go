@@ -17,15 +17,18 @@ const WasmClass = "wasmjobd.WasmJob"
 const average = "AVG_ALLOCATION"
 
 // types has the types that ElasticJob 3 knows for the other names of the strategies: ours
-// and the classes of version 2.1.
+// and the classes of versions 2.1 and 3.
 func types(name string) string {
-	const classes = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	const (
+		classes  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+		classes3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
+	)
 	switch name {
-	case "average", classes + "AverageAllocationJobShardingStrategy":
+	case "average", classes + "AverageAllocationJobShardingStrategy", classes3 + "AverageAllocationJobShardingStrategy":
 		return average
-	case "odevity", classes + "OdevitySortByNameJobShardingStrategy":
+	case "odevity", classes + "OdevitySortByNameJobShardingStrategy", classes3 + "OdevitySortByNameJobShardingStrategy":
 		return "ODEVITY"
-	case "rotate", "round-robin", "round_robin", classes + "RotateServerByNameJobShardingStrategy":
+	case "rotate", "round-robin", "round_robin", classes + "RotateServerByNameJobShardingStrategy", classes3 + "RoundRobinByNameJobShardingStrategy":
 		return "ROUND_ROBIN"
 	}
 	return name

@@ -20,11 +20,15 @@ func (c Config) Facts() definition.Facts {
 	case c.Dataflow:
 		kind, word = job.Dataflow, "DATAFLOW"
 	}
+	only := types(c.JobShardingStrategyType)
+	if only == c.JobShardingStrategyType {
+		only = ""
+	}
 	return definition.Facts{
 		Name: c.JobName, Layout: job.Layout3, Class: c.Class, Type: word, Kind: kind,
 		OnlyOurs: c.Class == WasmClass || c.Class == "" || kind == job.Script && c.ScriptCommandLine == "",
 		HTTP:     c.Class == typeHTTP, Static: c.StaticSharding,
-		Strategy: c.JobShardingStrategyType, Failover: c.Failover, MonitorExecution: c.MonitorExecution, Overwrite: c.Overwrite,
+		Strategy: c.JobShardingStrategyType, StrategyType: only, Failover: c.Failover, MonitorExecution: c.MonitorExecution, Overwrite: c.Overwrite,
 	}
 }
 

@@ -37,6 +37,9 @@ func TestConfigOfJob(t *testing.T) {
 		{"a time zone", func(j *job.Config) { j.TimeZone = "GMT+8" }, WasmClass, "cron: 0 * * * * ?\n" + begin + named + rest + items + "timeZone: GMT+8\n"},
 		{"one that ElasticJob does not know", func(j *job.Config) { j.TimeZone = "Europe/Berlin" }, WasmClass, "cron: 0 * * * * ?\n" + begin + named + rest + items},
 		{"a strategy", func(j *job.Config) { j.Strategy = "rotate" }, WasmClass, "cron: 0 * * * * ?\n" + begin + named + "jobShardingStrategyType: ROUND_ROBIN\n" + rest + items},
+		{"a strategy by its class", func(j *job.Config) {
+			j.Strategy = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl.RoundRobinByNameJobShardingStrategy"
+		}, WasmClass, "cron: 0 * * * * ?\n" + begin + named + "jobShardingStrategyType: ROUND_ROBIN\n" + rest + items},
 		{"an error handler", func(j *job.Config) { j.ErrorHandler = job.ThrowErrors }, WasmClass, "cron: 0 * * * * ?\n" + begin + "jobErrorHandlerType: THROW\n" + named + rest + items},
 	} {
 		j := simple()
@@ -107,6 +110,11 @@ func TestFacts(t *testing.T) {
 		want.Name, want.Layout, want.Class = "j", job.Layout3, class
 		if got := c.Facts(); got != want {
 			t.Errorf("%q: %+v, want %+v", class, got, want)
+		}
+	}
+	for name, want := range map[string]string{"ODEVITY": "", "com.acme.Mine": "", "com.dangdang.ddframe.job.lite.api.strategy.impl.OdevitySortByNameJobShardingStrategy": "ODEVITY", "rotate": "ROUND_ROBIN"} {
+		if c, err := DecodeConfig("a.B", []byte(minimal+"jobShardingStrategyType: "+name+"\n")); err != nil || c.Facts().StrategyType != want {
+			t.Errorf("the strategy %s is %+v, %v, want the type %q", name, c, err, want)
 		}
 	}
 	if c, err := DecodeConfig("a.B", []byte(minimal+"staticSharding: true\n")); err != nil || !c.Facts().Static {
