@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -36,6 +37,19 @@ func types(name string) string {
 
 // sameStrategy reports whether two types assign alike: none is the average one.
 func sameStrategy(a, b string) bool { return cmp.Or(a, average) == cmp.Or(b, average) }
+
+// sameZone reports whether two time zones of ElasticJob 3 are one offset, as GMT+8 and
+// GMT+08:00 are.
+func sameZone(a, b string) bool {
+	zoneA, okA, _ := schedule.GMTZone(a)
+	zoneB, okB, _ := schedule.GMTZone(b)
+	if !okA || !okB {
+		return false
+	}
+	_, offsetA := time.Time{}.In(zoneA).Zone()
+	_, offsetB := time.Time{}.In(zoneB).Zone()
+	return offsetA == offsetB
+}
 
 // handlers are the types of ElasticJob for what becomes of an error, by our word.
 var handlers = map[job.ErrorHandler]string{job.ThrowErrors: "THROW", job.IgnoreErrors: "IGNORE"}

@@ -54,6 +54,9 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	if sameStrategy(c.JobShardingStrategyType, there.JobShardingStrategyType) {
 		c.JobShardingStrategyType = there.JobShardingStrategyType
 	}
+	if sameZone(c.TimeZone, there.TimeZone) {
+		c.TimeZone = there.TimeZone
+	}
 	return c
 }
 

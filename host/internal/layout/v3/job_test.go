@@ -87,6 +87,15 @@ func TestAdopt(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
+	for _, zones := range []struct{ file, registry, want string }{
+		{"GMT+8", "GMT+08:00", "GMT+08:00"}, {"GMT", "GMT-0", "GMT-0"}, {"GMT-3:30", "GMT+3:30", "GMT-3:30"}, {"GMT+8", "", "GMT+8"}, {"Europe/Berlin", "GMT+1", ""},
+	} {
+		j := simple()
+		j.TimeZone, there.TimeZone = zones.file, zones.registry
+		if got := FromJob(j).Adopt(*there, "").(Config).TimeZone; got != zones.want {
+			t.Errorf("%s where the registry has %q becomes %q, want %q", zones.file, zones.registry, got, zones.want)
+		}
+	}
 	loud := simple()
 	loud.ErrorHandler = job.IgnoreErrors
 	if got := FromJob(loud).Adopt(*there, "").(Config); got.JobErrorHandlerType != "IGNORE" || got.Class != WasmClass {
