@@ -134,3 +134,21 @@ func TestJobsOfLayout3ThatNoServerRuns(t *testing.T) {
 		})
 	}
 }
+
+// A file that overwrites a job changes what it has words for. The other keys stay the same
+// to the byte, comments and spaces included.
+func TestAFileKeepsWhatItHasNoWordFor(t *testing.T) {
+	t.Parallel()
+	reg := embedded.Memory()
+	java := newJob3(t, reg, "a.B", "")
+	h, stop := start(t, withJob3(t, reg, make(chan trace.Row, 1), job.Config{Kind: job.Simple, Class: "a.B", Description: "ours", Overwrite: true}))
+	until(t, h, "overwrites it", func([]job.Status) bool { return java.read(java.At("config")).Stat.Version > 0 })
+	want := "description: ours\n" + strings.Replace(java.config, "shardingTotalCount: 2", "overwrite: true\nshardingTotalCount: 1", 1)
+	if n := java.read(java.At("config")); string(n.Data) != want {
+		t.Errorf("got\n%s\nwant\n%s", n.Data, want)
+	}
+	java.close()
+	if err := errors.Join(stop(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}
