@@ -86,7 +86,7 @@ upgrade: build ## run servers of an earlier commit beside those of today on a re
 interop: build ## run members of ElasticJob 2.1.5, or 3.0.4, beside servers, and check both: VERSION=3.0.4 SCENARIO=migration
 	@mkdir -p build/interop
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
-	$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
+	$(if $(filter .,$(SCENARIO)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop -version=$(VERSION))
 	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .2.1.5,$(SCENARIO)$(VERSION)),|Requests))$$/^all$$/($(SCENARIO))' -count=1 -parallel=6 -timeout=20m -v -args -interop -version=$(VERSION)
 
 record: ## play members of ElasticJob 1.0.6, 1.1.1 and 2.0.5, and compare what they write with what is kept: RECORD=ej20/pause KEEP=1

@@ -66,9 +66,13 @@ func (c *cluster) reshard(comes bool) time.Duration {
 	runs := c.job.items
 	if comes {
 		runs -= (c.job.items + 2) / 3 // it has the first, larger part
-		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: id}}
+		var instance, server string   // in layout 2.1 both are empty
+		if *version == ej3 {
+			instance, server = "jobInstanceId: "+foreignAddress+"@-@1\nserverIp: "+foreignAddress+"\n", "ENABLED"
+		}
+		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: id, Data: []byte(instance)}}
 		if !c.node("servers/" + foreignAddress).Exists {
-			ops = append([]registry.Op{{Kind: registry.Create, Path: c.path("servers/" + foreignAddress)}}, ops...)
+			ops = append([]registry.Op{{Kind: registry.Create, Path: c.path("servers/" + foreignAddress), Data: []byte(server)}}, ops...)
 		}
 		c.commit(ops...)
 	} else {
