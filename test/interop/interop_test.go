@@ -59,6 +59,8 @@ var scenarios = []scenario{
 	{name: "operate-wasmjobd", job: usual, play: func(c *cluster) { operate(c, false) }},
 	{name: "trigger-java", job: byHand, play: func(c *cluster) { triggers(c, true) }},
 	{name: "trigger-wasmjobd", job: byHand, play: func(c *cluster) { triggers(c, false) }},
+	{name: "one-off-java", job: oneOff, play: func(c *cluster) { triggers(c, true) }, only: ej3},
+	{name: "one-off-wasmjobd", job: oneOff, play: func(c *cluster) { triggers(c, false) }, only: ej3},
 	{name: "digest", job: secret, play: digest},
 	{name: "failover-java", job: longRuns, play: func(c *cluster) { failovers(c, true) }},
 	{name: "failover-wasmjobd", job: longRuns, play: func(c *cluster) { failovers(c, false) }},
@@ -71,6 +73,9 @@ var scenarios = []scenario{
 
 // byHand is a job that only triggers run.
 var byHand = definition{cron: never, items: 6, work: 50 * time.Millisecond}
+
+// oneOff is such a job without a cron, which members of ElasticJob 2.1.5 do not take.
+var oneOff = definition{items: 6, work: 50 * time.Millisecond}
 
 // secret is one whose nodes are its members' alone.
 var secret = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond, digest: "team:s3cret"}

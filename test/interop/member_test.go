@@ -265,6 +265,10 @@ func (d definition) toml(m *member) string {
 	if ours == "" {
 		ours = usualOurs
 	}
+	schedule := fmt.Sprintf("cron = %q", d.cron)
+	if d.cron == "" {
+		schedule = `schedule = "manual"`
+	}
 	return fmt.Sprintf(`schema = 1
 [server]
 ip = %q
@@ -286,7 +290,7 @@ source = "file:%s"
 [jobs.%s]
 layout = %q
 module = "guest"
-cron = %q
+%s
 shards = %d
 item_params = %q
 failover = %v
@@ -294,5 +298,5 @@ misfire = %v
 %s
 allow = { dirs = ["rw:%s:/evidence"], clock = "real" }
 `, ip, filepath.Join(c.dir, "data-"+ip), m.zk, c.name, d.session, digest, filepath.Join(c.dir, ip+".db"), c.evidence, filepath.Join(buildDir(c), "guest.wasm"),
-		jobName, layouts[*version], d.cron, d.items, d.parameters(), d.failover, d.misfire, ours, c.evidence)
+		jobName, layouts[*version], schedule, d.items, d.parameters(), d.failover, d.misfire, ours, c.evidence)
 }

@@ -3,6 +3,7 @@ package interop;
 import java.lang.reflect.Field;
 import org.apache.shardingsphere.elasticjob.api.JobConfiguration;
 import org.apache.shardingsphere.elasticjob.infra.env.IpUtils;
+import org.apache.shardingsphere.elasticjob.lite.api.bootstrap.impl.OneOffJobBootstrap;
 import org.apache.shardingsphere.elasticjob.lite.api.bootstrap.impl.ScheduleJobBootstrap;
 import org.apache.shardingsphere.elasticjob.reg.zookeeper.ZookeeperConfiguration;
 import org.apache.shardingsphere.elasticjob.reg.zookeeper.ZookeeperRegistryCenter;
@@ -18,9 +19,14 @@ public final class Member {
         Settings s = new Settings(args);
         address(s.text("ip"));
         System.setProperty(Once.TIMEOUT, s.text("once", "0"));
-        ScheduleJobBootstrap job = new ScheduleJobBootstrap(registry(s), new Work(), configuration(s));
+        Runnable schedule = () -> { };
+        if (s.text("cron").isEmpty()) {
+            new OneOffJobBootstrap(registry(s), new Work(), configuration(s));
+        } else {
+            schedule = new ScheduleJobBootstrap(registry(s), new Work(), configuration(s))::schedule;
+        }
         Fires.of(s.text("job"));
-        job.schedule();
+        schedule.run();
         Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("ip"));
     }
 
@@ -43,11 +49,14 @@ public final class Member {
     }
 
     private static JobConfiguration configuration(final Settings s) {
-        JobConfiguration.Builder job = JobConfiguration.newBuilder(s.text("job"), s.number("total", 1)).cron(s.text("cron"))
+        JobConfiguration.Builder job = JobConfiguration.newBuilder(s.text("job"), s.number("total", 1))
             .shardingItemParameters(s.text("params", "")).jobParameter(s.text("parameter", ""))
             .failover(s.is("failover", false)).misfire(s.is("misfire", false))
             .monitorExecution(s.is("monitor", true)).overwrite(s.is("overwrite", false))
             .reconcileIntervalMinutes(s.number("reconcile", 10));
+        if (!s.text("cron").isEmpty()) {
+            job.cron(s.text("cron"));
+        }
         if (!s.text("strategy", "").isEmpty()) {
             job.jobShardingStrategyType(s.text("strategy"));
         }
