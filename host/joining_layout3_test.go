@@ -64,9 +64,10 @@ func TestOneOffJobsOfLayout3(t *testing.T) {
 		class, more string
 		file        job.Config
 	}{
-		"simple":   {class: "a.B", file: job.Config{Kind: job.Simple, Class: "a.B"}},
-		"dataflow": {class: "a.B", more: "props:\n  streaming.process: 'false'\n", file: job.Config{Kind: job.Dataflow, Class: "a.B"}},
-		"script":   {class: "SCRIPT", more: "props:\n  script.command.line: " + command + "\n", file: job.Config{Kind: job.Script, Command: command}},
+		"simple":                {class: "a.B", file: job.Config{Kind: job.Simple, Class: "a.B"}},
+		"dataflow":              {class: "a.B", more: "props:\n  streaming.process: 'false'\n", file: job.Config{Kind: job.Dataflow, Class: "a.B"}},
+		"dataflow by its class": {class: "a.B", file: job.Config{Kind: job.Dataflow, Class: "a.B"}},
+		"script":                {class: "SCRIPT", more: "props:\n  script.command.line: " + command + "\n", file: job.Config{Kind: job.Script, Command: command}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, reg registry.Registry) {
@@ -85,6 +86,9 @@ func TestOneOffJobsOfLayout3(t *testing.T) {
 							t.Errorf("row %+v", r)
 						}
 					}
+				}
+				if s := h.Jobs()[0]; s.Config.Kind != o.Jobs[0].Kind || s.Config.Streaming || len(s.Troubles) > 0 {
+					t.Errorf("it runs as %s, streaming %v, with troubles %v", s.Config.Kind, s.Config.Streaming, s.Troubles)
 				}
 				if n := java.read(java.At("config")); string(n.Data) != java.config || n.Stat.Version != 0 {
 					t.Errorf("the configuration was written: %s", n.Data)

@@ -21,7 +21,8 @@ const (
 // ours have the names that the setting knows.
 type Config struct {
 	// Class is what the job's own node holds: a class of Java, or SCRIPT. Dataflow, which
-	// ElasticJob tells by the class, is told by the key streaming.process of props.
+	// ElasticJob tells by the class, is told by the key streaming.process of props, if
+	// the job has that.
 	Class             string `json:"jobClass"`
 	Dataflow          bool   `json:"dataflow"`
 	StreamingProcess  bool   `json:"streamingProcess"`

@@ -98,7 +98,7 @@ func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt
 // server's own file. What the registry does not hold stays, and so does the command: the
 // right to write to the registry is no right to run programs on every server.
 func (c Config) Apply(j job.Config) job.Config {
-	if c.Dataflow && j.Kind == job.Dataflow {
+	if j.Kind == job.Dataflow {
 		j.Streaming = c.StreamingProcess
 	}
 	j.Cron = c.Cron

@@ -41,6 +41,9 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	c.JobExecutorServiceHandlerType, c.JobExecutorThreadPoolSizeProviderType = there.JobExecutorServiceHandlerType, there.JobExecutorThreadPoolSizeProviderType
 	c.JobListenerTypes, c.JobExtraConfigurations = there.JobListenerTypes, there.JobExtraConfigurations
 	c.Label, c.Props, c.StaticSharding = there.Label, there.Props, there.StaticSharding
+	if !there.Dataflow && !there.Facts().OnlyOurs && !c.StreamingProcess {
+		c.Dataflow = false // the class says so, and what is not said is not streaming
+	}
 	switch there.JobErrorHandlerType {
 	case "", "THROW", "IGNORE": // which a file can say
 	default:

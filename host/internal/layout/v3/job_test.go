@@ -103,6 +103,34 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// A job whose class makes it one of dataflow need not say so.
+func TestAdoptDataflow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, class, registry string
+		streaming             bool // in the file
+		dataflow, runs        bool // what the file then says, and whether the job is streaming by the registry
+	}{
+		{"neither says anything", "a.B", "", false, false, false},
+		{"the file says streaming", "a.B", "", true, true, false},
+		{"the registry says streaming", "a.B", "props: {streaming.process: 'true'}\n", false, true, true},
+		{"a job of ours", WasmClass, "", false, true, false},
+	} {
+		j := simple()
+		j.Kind, j.Streaming, j.Class = job.Dataflow, c.streaming, c.class
+		there, err := DecodeConfig(c.class, []byte(minimal+c.registry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := FromJob(j).Adopt(*there, c.class).(Config); got.Dataflow != c.dataflow || got.StreamingProcess != c.streaming {
+			t.Errorf("%s: the file says %v, %v", c.name, got.Dataflow, got.StreamingProcess)
+		}
+		if got := there.Apply(j).Streaming; got != c.runs {
+			t.Errorf("%s: it runs as streaming %v", c.name, got)
+		}
+	}
+}
+
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[string]definition.Facts{
