@@ -85,7 +85,7 @@ func schema() []key {
 
 		{path: "registry.kind", takes: word, words: []string{Embedded, ZooKeeper}},
 		{path: "registry.namespace", takes: text},
-		{path: "registry.layout", takes: word, words: []string{job.Layout21, job.Layout3}, later: laterLayouts()},
+		{path: "registry.layout", takes: word, words: []string{job.Layout20, job.Layout21, job.Layout3}, later: laterLayouts()},
 		{path: "registry.servers", takes: list},
 		{path: "registry.chroot", takes: text},
 		{path: "registry.session_timeout", takes: duration},
@@ -156,7 +156,7 @@ func keyOf(s *job.Setting) key {
 	return k
 }
 
-func laterLayouts() []string { return []string{"2.0", "1"} }
+func laterLayouts() []string { return []string{"1"} }
 
 // node is the schema as a tree: a table has children, a key has none.
 type node struct {

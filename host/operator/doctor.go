@@ -122,7 +122,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 		return nil, err
 	}
 	file := fileOf(as, name)
-	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.HasModule, Newest: form.Newest}
+	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: shown(v, v.Leader), Named: file != nil, Ours: v.HasModule, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
 	c.noteOlder(form)
 	switch {
@@ -170,9 +170,9 @@ func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*proto
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		found := layout.By(o.namespace, name, known[l.Root()], known[l.At("config")])
-		if found == l {
-			return v, l, known, nil
+		found, err := shownBy(o.namespace, name, amongst(known))
+		if err != nil || found == l {
+			return v, l, known, err
 		}
 		l = found
 	}
@@ -212,26 +212,6 @@ func fileOf(o *host.Options, name string) *job.Config {
 	return &o.Jobs[i]
 }
 
-func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
-	var all []CheckedMember
-	for _, in := range v.Instances {
-		m := CheckedMember{ID: in.ID, Kind: Java, Disabled: v.ServerDisabled(in.ID)}
-		if slices.ContainsFunc(v.Members, func(ours protocol.Member) bool { return ours.ID == in.ID }) {
-			m.Kind = Ours
-		}
-		all = append(all, m)
-	}
-	for _, id := range v.Ghosts {
-		all = append(all, CheckedMember{ID: id, Kind: Ghost})
-	}
-	for _, m := range form.Older {
-		if m.Status != "" {
-			all = append(all, CheckedMember{ID: job.InstanceID(m.IP), Kind: Java, Disabled: m.Disabled})
-		}
-	}
-	return all
-}
-
 // maxOlder is how many servers of a job of layout 1 or 2.0 are named.
 const maxOlder = 20
 
@@ -240,7 +220,7 @@ func (c *Checkup) noteOlder(form layout.Form) {
 	if form.Older == nil && form.Unreadable == nil {
 		return
 	}
-	if c.Type = form.Type; form.Leader != "" {
+	if c.Type = form.Type; form.Others && form.Leader != "" {
 		c.Leader = form.Leader
 	}
 	if form.Unreadable != nil {

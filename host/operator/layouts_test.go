@@ -23,8 +23,7 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 		also   map[string]string // nodes beside those of a job of layout 2.1
 		layout string
 	}{
-		"layout 1":   {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
-		"layout 2.0": {config: javatest.Config(nil), also: map[string]string{javatest.Node("servers", "10.0.0.1", "status"): "READY"}, layout: "2.0"},
+		"layout 1": {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

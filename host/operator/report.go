@@ -266,16 +266,21 @@ func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*p
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := shownBy(o.namespace, name, func(paths []string) (nodes []registry.Node, err error) {
-			for _, path := range paths {
-				nodes = append(nodes, known[path])
-			}
-			return nodes, nil
-		})
+		found, err := shownBy(o.namespace, name, amongst(known))
 		if err != nil || found == l {
 			return v, l, err
 		}
 		l = found
+	}
+}
+
+// amongst reads nodes that were read before; another one does not exist.
+func amongst(known map[string]registry.Node) func(paths []string) ([]registry.Node, error) {
+	return func(paths []string) (nodes []registry.Node, err error) {
+		for _, path := range paths {
+			nodes = append(nodes, known[path])
+		}
+		return nodes, nil
 	}
 }
 

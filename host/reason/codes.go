@@ -145,17 +145,20 @@ const (
 
 // Why a server must not run a job.
 const (
-	LayoutDiffers  Code = "layout_differs"
-	TypeDiffers    Code = "type_differs"
-	TypeHTTP       Code = "type_http"
-	StaticSharding Code = "static_sharding"
-	StrategyNoType Code = "strategy_no_type"
-	ClassNotNamed  Code = "class_not_named"
-	ClassDiffers   Code = "class_differs"
-	ClassStays     Code = "class_stays"
-	ServersAway    Code = "servers_away"
-	ZoneMissing    Code = "zone_missing"
-	MonitorOff     Code = "monitor_off"
+	LayoutDiffers Code = "layout_differs"
+	// ForeignByAddress and AddressTaken are of layouts that know members by their addresses.
+	ForeignByAddress Code = "foreign_by_address"
+	AddressTaken     Code = "address_taken"
+	TypeDiffers      Code = "type_differs"
+	TypeHTTP         Code = "type_http"
+	StaticSharding   Code = "static_sharding"
+	StrategyNoType   Code = "strategy_no_type"
+	ClassNotNamed    Code = "class_not_named"
+	ClassDiffers     Code = "class_differs"
+	ClassStays       Code = "class_stays"
+	ServersAway      Code = "servers_away"
+	ZoneMissing      Code = "zone_missing"
+	MonitorOff       Code = "monitor_off"
 
 	CommandNotInFile Code = "command_not_in_file"
 	DigestMissing    Code = "digest_missing"

@@ -144,6 +144,8 @@ var table = map[Code]entry{
 	StrategyNoType:   {"members of ElasticJob 3 take no strategy by the name {strategy}, and while one of them leads no item has an owner: set jobShardingStrategyType to {type}", []string{"strategy", "type"}},
 	ClassNotNamed:    {"its class in the registry is {class}, and this server's file names none: write class = {class} if the module does the same work", []string{"class"}},
 	LayoutDiffers:    {"it is a job of layout {layout}, in this server's file one of layout {file}: write layout = \"{layout}\"", []string{"layout", "file"}},
+	ForeignByAddress: {words: "members of ElasticJob run it, and in its layout no server of ours can beside them: stop them first"},
+	AddressTaken:     {"a member at {address} is there already, and the job's layout has room for one at an address: this one joins when that has gone", []string{"address"}},
 	ClassDiffers:     {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
 	ClassStays:       {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
 	ServersAway:      {"no member of the job is at {servers} now: if a member of ElasticJob was there and comes back, servers of ours leave the job", []string{"servers"}},

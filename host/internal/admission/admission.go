@@ -19,15 +19,16 @@ import (
 
 // Definition is what the configuration in the registry says to admission.
 type Definition struct {
-	Layout   string // of the job's tree
-	Class    string // what members of ElasticJob run
-	Type     string // ElasticJob's word for the kind of job
-	Script   bool   // it is a command of the operating system
-	OnlyOurs bool   // no member of ElasticJob can run it
-	HTTP     bool   // it sends a request, which no server of ours does
-	Static   bool   // its items stay with the members that got them first
-	Monitor  bool   // members mark the items that they run
-	Strategy string // by which a leader of ElasticJob assigns
+	Layout    string // of the job's tree
+	ByAddress bool   // the layout knows members by their addresses
+	Class     string // what members of ElasticJob run
+	Type      string // ElasticJob's word for the kind of job
+	Script    bool   // it is a command of the operating system
+	OnlyOurs  bool   // no member of ElasticJob can run it
+	HTTP      bool   // it sends a request, which no server of ours does
+	Static    bool   // its items stay with the members that got them first
+	Monitor   bool   // members mark the items that they run
+	Strategy  string // by which a leader of ElasticJob assigns
 	// StrategyType is the only name that it takes for Strategy; empty: Strategy itself.
 	StrategyType string
 }
@@ -114,10 +115,14 @@ func (v *Verdict) block(why reason.Reason) {
 	v.Blockers = append(slices.Clip(v.Blockers), why)
 }
 
-// decideLayout: a server reads and writes a job by the layout that its own file names.
+// decideLayout: a server reads and writes a job by the layout that its own file names. Where
+// addresses name members, the nodes have no room for what ours tell those of ElasticJob.
 func (v *Verdict) decideLayout(f *Facts) {
 	if is := f.Definition.Layout; f.FileLayout != "" && is != f.FileLayout {
 		v.block(reason.Of(reason.LayoutDiffers, is, f.FileLayout))
+	}
+	if f.Foreign && f.Definition.ByAddress {
+		v.block(reason.Of(reason.ForeignByAddress))
 	}
 }
 

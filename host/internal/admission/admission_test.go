@@ -64,6 +64,8 @@ func TestDecide(t *testing.T) {
 		{name: "another class: who writes its own beside members of ElasticJob", facts: set{renamed, overwrite, foreign}, blockers: differs},
 		{name: "another class, which no member of ElasticJob can run", facts: set{renamed, foreign, func(f *Facts) { f.Definition.OnlyOurs = true }}},
 		{name: "another layout", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "2.1", "3" }}, blockers: list{reason.LayoutDiffers}},
+		{name: "members known by addresses", facts: set{func(f *Facts) { f.Definition.ByAddress = true }}},
+		{name: "members known by addresses, beside members of ElasticJob", facts: set{foreign, func(f *Facts) { f.Definition.ByAddress = true }}, blockers: list{reason.ForeignByAddress}},
 		{name: "the layout of the file", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "3", "3" }}},
 		{name: "another layout, without a file", facts: set{candidate, func(f *Facts) { f.Definition.Layout = "3" }}},
 		{name: "a job that sends a request", facts: set{renamed, overwrite, func(f *Facts) { f.Definition.HTTP = true }}, blockers: list{reason.TypeHTTP}},

@@ -23,6 +23,8 @@ type Config interface {
 // Facts are what other packages than its layout read of a Config.
 type Facts struct {
 	Name, Layout string
+	// ByAddress: the layout knows members by their addresses.
+	ByAddress bool
 	// Class is what members of ElasticJob run, and Type what they call the kind of it.
 	Class, Type string
 	Kind        job.Kind

@@ -21,7 +21,7 @@ func AdmissionFacts(l Definer, file *job.Config, c definition.Config, m *definit
 	f.StandsFor = m.StandsFor(f.Job)
 	facts := c.Facts()
 	f.Definition = &admission.Definition{
-		Layout: facts.Layout, Class: facts.Class, Type: facts.Type, Script: facts.Kind == job.Script, OnlyOurs: facts.OnlyOurs, HTTP: facts.HTTP, Static: facts.Static,
+		Layout: facts.Layout, ByAddress: facts.ByAddress, Class: facts.Class, Type: facts.Type, Script: facts.Kind == job.Script, OnlyOurs: facts.OnlyOurs, HTTP: facts.HTTP, Static: facts.Static,
 		Monitor: facts.MonitorExecution, Strategy: facts.Strategy, StrategyType: facts.StrategyType,
 	}
 	return f, joinable

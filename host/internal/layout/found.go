@@ -14,7 +14,7 @@ import (
 // The layouts that a tree may have and this release does not speak.
 const (
 	layout1  = "1"
-	layout20 = "2.0"
+	layout20 = job.Layout20
 )
 
 // Of is the layout of a job, judged by its own node, config and the nodes of its
@@ -24,7 +24,7 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	switch {
 	case len(config.Children) > 0:
 		return layout1
-	case slices.ContainsFunc(servers, jobtree.OtherLayout):
+	case slices.ContainsFunc(servers, jobtree.ByAddressIn), jobtree.ByAddressAt(root):
 		return layout20
 	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
 		return job.Layout3

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v20"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v3"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -133,6 +134,7 @@ type Decoder interface {
 // layouts are those that this release speaks, by the name that a job's
 // configuration has for them.
 var layouts = map[string]func(namespace, name string) jobtree.Job{
+	job.Layout20: v20.NewJob,
 	job.Layout21: v21.NewJob,
 	job.Layout3:  v3.NewJob,
 }

@@ -54,8 +54,10 @@ func TestTreesHaveTheirLayout(t *testing.T) {
 		"a class":                {map[string]string{"": "com.acme.Job", "config": "cron: 0 * * * * ?\n"}, "3", true},
 		"a class above JSON":     {map[string]string{"": "com.acme.Job", "config": config21}, "3", true},
 		"a class alone":          {map[string]string{"": "SCRIPT"}, "3", true},
-		"a server with a status": {map[string]string{"": "", "config": config21, "servers/10.0.0.1": "", "servers/10.0.0.2/status": "READY"}, "2.0", false},
-		"a server with a name":   {map[string]string{"": "", "config": config21, "servers/10.0.0.2/hostName": "a"}, "2.0", false},
+		"a server with a status": {map[string]string{"": "", "config": config21, "servers/10.0.0.1": "", "servers/10.0.0.2/status": "READY"}, "2.0", true},
+		"a server with a name":   {map[string]string{"": "", "config": config21, "servers/10.0.0.2/hostName": "a"}, "2.0", true},
+		"items that have run":    {map[string]string{"": "", "config": config21, "execution/0": ""}, "2.0", true},
+		"items beside instances": {map[string]string{"": "", "config": config21, "execution/0": "", "instances": ""}, "2.1", true},
 		"a node for each key":    {map[string]string{"": "", "config/cron": "0 * * * * ?", "servers/10.0.0.2/hostName": "a"}, "1", false},
 	} {
 		t.Run(name, func(t *testing.T) {

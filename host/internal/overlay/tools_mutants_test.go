@@ -29,7 +29,12 @@ func toolMutants() []mutant {
 		{"removed: brought back", "nor does its server, from its file", slices.Concat(in("runner.generations.initial", "l.removed", "false"), in("protocol.State.removed", "s.o.Removed", "false")), runner("TestARemovedJobStaysAway")},
 		{"removed: in the way", "nobody makes a node anew while a job is removed node by node", in("protocol.State.removing", "s.session.nodesGoneSince != 0", "false"), script("removed_slowly")},
 		{"removed: for ever", "what a tool has left is made whole after a while", in("protocol.State.removing", "s.now < s.session.nodesGoneSince+RemovalPause", "true"), script("removed_half")},
-		{"layout: 2.0 written to", "no verb writes to a job of layout 2.0", in("layout.Of", "slices.ContainsFunc(servers, jobtree.OtherLayout)", "false"), notice{"../../operator", "^TestJobsOfOtherLayoutsAreLeftAlone$"}},
+		{"layout: an address for two", "who comes second waits where an address has one member", in("protocol.State.waitsForAddress", "!v.ByAddress", "true"), script("join_address")},
+		{"layout: beside foreign members", "no server runs a job beside foreign members where addresses name members", in("admission.Verdict.decideLayout", "f.Foreign && f.Definition.ByAddress", "false"), notice{"../admission", "^TestDecide$"}},
+		{"layout: adopted by address", "nothing is adopted where addresses name members", in("protocol.View.unadopted", "v.ByAddress", "false"), script("adopt_address")},
+		{"layout: items not there listed", "a list names only items whose nodes are there", in("jobtree.transaction.lists", "slices.Contains(moved, i)", "true"), script("parts_address")},
+		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "hasPart(t.serverOf(self.IP()), partStatus)", "true"), script("removed_address")},
+		{"layout: 1 written to", "no verb writes to a job of layout 1", in("layout.Of", "len(config.Children) > 0", "false"), notice{"../../operator", "^TestJobsOfOtherLayoutsAreLeftAlone$"}},
 		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.dialect.Root(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
 	}

@@ -51,6 +51,8 @@ func (s *State) foreignBlocker() reason.Code {
 	switch {
 	case c == nil || !s.company.shared:
 		return ""
+	case s.view.ByAddress:
+		return reason.ForeignByAddress
 	case !c.MonitorExecution:
 		return reason.ForeignUnmonitored
 	case s.o.Zoneless:

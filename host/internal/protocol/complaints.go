@@ -29,6 +29,9 @@ func (s *State) Troubles() []reason.Reason {
 	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // else the reason for being barred is reported
 		all = append(all, reason.Of(s.foreignBlocker()))
 	}
+	if why := s.waitsForAddress(); !why.None() {
+		all = append(all, why)
+	}
 	if s.self != "" && s.strategyIsForeign() {
 		all = append(all, reason.Of(reason.LeadLeftToForeign, strconv.Quote(s.config().Strategy)))
 	}

@@ -8,9 +8,10 @@ import "slices"
 
 // unadopted: the owners' nodes differ from the assignment, or no member of ours has
 // checked them since a foreign leader wrote them. An item that is open on one of ours
-// keeps its owner until the run ends.
+// keeps its owner until the run ends. Where addresses name members, none of ours takes part
+// beside a foreign one.
 func (v *View) unadopted() bool {
-	if !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
+	if v.ByAddress || !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
 	}
 	differs := v.assignmentUnsettled() || v.Assignment.Total != v.total()

@@ -50,7 +50,7 @@ func (s *State) observe(p *Plan) {
 	case s.self != "" && s.foreignBlocker() != "":
 		s.complain(p, reason.Of(s.foreignBlocker()))
 	default:
-		s.complain(p, reason.Reason{})
+		s.complain(p, s.waitsForAddress())
 	}
 	s.seeFuture(p)
 	s.seeServers()
@@ -88,7 +88,7 @@ func join(s *facts) Mutation {
 		s.note(neverJoins{})
 		return nil
 	}
-	if v.ConfigFault != "" || s.o.Barred || s.removed() {
+	if v.ConfigFault != "" || s.o.Barred || s.removed() || !s.waitsForAddress().None() {
 		return nil
 	}
 	if v.Config == nil || !v.complete() || !v.Parents.Latch {
@@ -100,6 +100,15 @@ func join(s *facts) Mutation {
 	m := met{s.unattendedUntil(), s.lingerers()}
 	s.note(m)
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
+}
+
+// waitsForAddress is why a member cannot join yet: the layout has room for one at an address.
+func (s *State) waitsForAddress() reason.Reason {
+	v, ip := s.view, s.o.Base.IP()
+	if s.self != "" || !v.ByAddress || !slices.ContainsFunc(v.Instances, func(in Instance) bool { return in.ID.IP() == ip }) {
+		return reason.Reason{}
+	}
+	return reason.Of(reason.AddressTaken, ip)
 }
 
 // neverJoins: the member was asked to leave before it joined.

@@ -57,6 +57,9 @@ type View struct {
 	Members                      []Member   // ascending by id
 	Joins                        int32      // raised by each Join of a member of ours
 	Servers                      []Server   // ascending by address
+	// ByAddress: the layout knows a member by the address of its server alone, so there is
+	// one at each. Instances are then ascending, as ElasticJob lists them there.
+	ByAddress bool
 
 	Items           []Item // by number; as many as the largest node says
 	Necessary       bool
@@ -118,6 +121,8 @@ type Server struct {
 	Disabled bool
 	Version  int32
 	Occupied bool // something that is not ours is below it
+	// Nodes are those below it of which only the layout asks, for its transactions.
+	Nodes NodeSet
 }
 
 // Item is one sharding item as the classical nodes show it.

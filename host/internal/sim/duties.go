@@ -352,6 +352,9 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 	if l.w.profile.layout == job.Layout3 { // a run that is taken over has three nodes, of which the core counts two
 		most, one = most+most/2, one+1
 	}
+	if l.w.profile.layout == job.Layout20 { // a run's begin has four nodes, of which the core counts one
+		most, one, others = 4*most, 4*one, others+len(l.v.Servers)
+	}
 	if n > max(most, one)+others {
 		l.w.breach("size", "%s writes %d nodes at once", by, n)
 	}

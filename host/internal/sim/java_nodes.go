@@ -33,13 +33,16 @@ func nodesOf(j layout.Layout) nodes {
 	at := func(parent, name string) string {
 		all := j.Watched()
 		k := slices.IndexFunc(all, func(n string) bool { return path.Base(n) == name && path.Base(path.Dir(j.At(n))) == parent })
+		if k < 0 {
+			return "" // the layout has none, and no member of ElasticJob is simulated
+		}
 		return j.At(all[k])
 	}
 	items := at("failover", "items")
 	return nodes{
 		root: j.Root(), config: at(jobName, "config"), servers: at(jobName, "servers"), instances: at(jobName, "instances"),
 		election: at("election", "latch"), leader: at("election", "instance"), necessary: at("sharding", "necessary"),
-		processing: at("sharding", "processing"), pending: items, failover: path.Join(path.Dir(items), "latch"), items: at(jobName, "sharding"),
+		processing: at("sharding", "processing"), pending: items, failover: path.Join(path.Dir(items), "latch"), items: path.Dir(j.At(j.ItemNode(0))),
 	}
 }
 

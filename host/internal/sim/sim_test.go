@@ -75,6 +75,24 @@ func TestSeedsInLayout3(t *testing.T) {
 	}
 }
 
+// The same in layout 2.0, where an address has one member.
+func TestSeedsInLayout20(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		if r := RunIn(job.Layout20, seed, nil); r.Breach != nil {
+			t.Errorf("seed %d: %s", seed, r.Breach)
+		}
+	}
+	for _, seed := range []uint64{
+		1050, // a list names items whose nodes are not there
+		1062, // the leader's node names nobody
+	} {
+		if r := RunIn(job.Layout20, seed, nil); r.Breach != nil {
+			t.Errorf("seed %d: %s", seed, r.Breach)
+		}
+	}
+}
+
 func lastLines(story string) string {
 	lines := strings.Split(strings.TrimSpace(story), "\n")
 	if *tail > 0 && len(lines) > *tail {

@@ -186,6 +186,9 @@ func (w *World) setup() {
 // populate creates the members.
 func (w *World) populate() {
 	per := int(w.between(1, 3)) // members per server
+	if w.profile.layout == job.Layout20 {
+		per = 1
+	}
 	for k := range int(w.between(w.profile.members[0], w.profile.members[1])) {
 		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/per), pid: int(w.between(1, 4)), timeout: max(w.timeout/[]int64{1, 1, 2, 4}[w.rng.IntN(4)], 250*millisecond)}
 		if w.chance(0.5) {

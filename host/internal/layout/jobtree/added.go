@@ -11,8 +11,11 @@ type Added struct {
 	Trigger bool
 	// Failovering: who has taken over an item is told by a node that outlives its session.
 	Failovering bool
+	// ByAddress: a member is known by the address of its server alone, below whose node
+	// all is that tells of it.
+	ByAddress bool
 
-	watched, marks []string
+	watched, marks, parts []string
 }
 
 // Adding completes what a layout adds.
@@ -24,6 +27,9 @@ func Adding(a Added) *Added {
 	if a.Failovering {
 		a.marks = append(a.marks, MarkFailovering)
 	}
+	if a.ByAddress {
+		a.watched, a.marks, a.parts = byAddress(a.watched), addressedMarks, parts
+	}
 	return &a
 }
 
@@ -31,4 +37,8 @@ func Adding(a Added) *Added {
 const (
 	failovering     = iota // the node is there
 	onlyFailovering        // it alone says who has taken the item over
+	completed
+	lastBegin
+	lastEnd
+	nextFire
 )

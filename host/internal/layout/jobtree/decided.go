@@ -8,6 +8,9 @@ import (
 // DecidedBy lists the nodes by which an operator's request is decided and spelled, by names
 // as in Watched and none below them. It is nil for a request that depends on the whole job.
 func (j Job) DecidedBy(a protocol.Ask) []string {
+	if j.byAddress() {
+		return nil
+	}
 	decided := []string{"", NodeConfig, NodeAssignment}
 	switch a := a.(type) {
 	case protocol.AskPause:

@@ -22,8 +22,9 @@ type Decoder struct {
 	items     bool // v.Items is our own copy, not a published one
 	foreign   bool // the job's own node is one of another layout
 	config    *protocol.Config
-	own       *ownNode // nil: nothing of the configuration is in the job's own node
-	names     *names   // nil: no mark or request names a member
+	own       *ownNode  // nil: nothing of the configuration is in the job's own node
+	names     *names    // nil: no mark or request names a member
+	addressed addressed // nil: members have ids of their own
 	pending   pending
 	faults    faults
 	records   spelling.Records
@@ -34,7 +35,9 @@ type Decoder struct {
 // unless records is nil.
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	d := &Decoder{j: j, v: &protocol.View{}, records: records}
-	if j.added != nil {
+	if j.byAddress() {
+		d.v.ByAddress, d.addressed = true, addressed{}
+	} else if j.added != nil {
 		d.names = newNames()
 	}
 	if j.added != nil && j.added.Root {
@@ -56,6 +59,7 @@ func (d *Decoder) renew() {
 func (d *Decoder) View() *protocol.View {
 	d.renew()
 	d.resolve()
+	d.resolveAddresses()
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
@@ -89,7 +93,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	if !ok || rel[0] != '/' {
 		return
 	}
-	rel = rel[1:]
+	rel = d.j.canonical(rel[1:])
 	v := d.v
 	d.parent(rel, n.Exists)
 	switch rel {
@@ -119,7 +123,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case NodeMembers:
 		v.Joins = n.Stat.Version
 	case NodeLeaderInstance:
-		v.Leader, v.LeaderOwner, v.LeaderVersion = named(n), int64(n.Stat.Owner), n.Stat.Version
+		v.Leader, v.LeaderOwner, v.LeaderVersion = d.named(n), int64(n.Stat.Owner), n.Stat.Version
 		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
 	case NodeStarted:
 		v.Guarantee.Started = round(n)
@@ -207,12 +211,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	v := d.v
 	switch parent {
 	case NodeServers:
-		s := protocol.Server{IP: shared(name), Disabled: d.j.dialect.Disabled(n), Version: n.Stat.Version, Occupied: len(n.Children) > 0}
-		other := OtherLayout(n)
-		d.faults.set(rel, d.j.otherLayout(other))
-		d.faults.stray(rel, s.Occupied && !other, "there is something below it that does not belong there; it is left alone")
-		v.Servers = put(v.Servers, n.Exists, s,
-			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
+		d.server(rel, name, n)
 	case NodeInstances:
 		d.names.member(job.InstanceID(shared(name)), n)
 		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version}
@@ -250,10 +249,24 @@ func (d *Decoder) child(rel string, n registry.Node) {
 			v.MarksChanged[i] = n.Stat.ChildrenChanged
 		}
 	default:
-		if !d.names.asked(parent, name, n) {
+		if !d.names.asked(parent, name, n) && !d.addressed.part(parent, name, n) {
 			d.mark(parent, name, n)
 		}
 	}
+}
+
+// server takes the node of a server.
+func (d *Decoder) server(rel, ip string, n registry.Node) {
+	if d.addressed != nil {
+		d.addressed.server(ip, n)
+		return
+	}
+	s := protocol.Server{IP: shared(ip), Disabled: d.j.dialect.Disabled(n), Version: n.Stat.Version, Occupied: len(n.Children) > 0}
+	other := ByAddressIn(n)
+	d.faults.set(rel, d.j.otherLayout(other))
+	d.faults.stray(rel, s.Occupied && !other, "there is something below it that does not belong there; it is left alone")
+	d.v.Servers = put(d.v.Servers, n.Exists, s,
+		func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 }
 
 // shards takes the list of items.
@@ -321,7 +334,15 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	case MarkDisabled:
 		it.Disabled = n.Exists
 	case MarkFailover:
-		it.Failover, it.TakerSession = named(n), int64(n.Stat.Owner)
+		it.Failover, it.TakerSession = d.named(n), int64(n.Stat.Owner)
+	case markCompleted:
+		it.Nodes.Set(completed, n.Exists)
+	case markLastBegin:
+		it.Nodes.Set(lastBegin, n.Exists)
+	case markLastEnd:
+		it.Nodes.Set(lastEnd, n.Exists)
+	case markNextFire:
+		it.Nodes.Set(nextFire, n.Exists)
 	}
 }
 

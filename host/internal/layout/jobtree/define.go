@@ -43,6 +43,9 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
 	}
 	t.makeParents(NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns)
+	if t.byAddress() {
+		t.makeParents(NodeSharding) // shows the layout before a member has come
+	}
 	if t.v.Config == nil && m.Module != nil && !t.v.HasModule {
 		t.op(registry.Create, t.at(NodeModule), spelling.Bytes(m.Module), 0)
 	}

@@ -38,7 +38,7 @@ func runtimeNode(path string) bool {
 	if slices.Contains(parts, NodeServers) {
 		return false
 	}
-	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, NodeMembers, NodeRuns, NodeItems} {
+	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, nodeExecution, NodeMembers, NodeRuns, NodeItems} {
 		if strings.Contains(path, "/"+node+"/") {
 			return true
 		}

@@ -24,6 +24,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.PruneServers:
 		for _, s := range v.Servers {
 			if slices.Contains(m.IPs, s.IP) {
+				t.deleteParts(s)
 				t.delete(j.server(s.IP), t.seen("prune-servers/server", s.Version))
 			}
 		}
@@ -62,6 +63,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Complete:
 		t.own(m.Self, m.Own)
 		t.unmark(m.Self, m.Items)
+		t.endsRound(m.Self, m.Own, m.Items)
 	case protocol.NextAttempt:
 		t.own(m.Self, m.Own)
 	case protocol.Forget:

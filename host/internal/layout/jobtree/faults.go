@@ -103,8 +103,13 @@ func expected(what string, err error) error {
 	return fmt.Errorf("expected %s: %w", what, err)
 }
 
-// OtherLayout reports, by the nodes below a server's node, whether the job's members are
-// identified by their addresses.
-func OtherLayout(server registry.Node) bool {
-	return slices.Contains(server.Children, "hostName") || slices.Contains(server.Children, "status")
+// ByAddressIn reports, by the nodes below a server's node, whether the job's members are known
+// by their addresses.
+func ByAddressIn(server registry.Node) bool {
+	return slices.Contains(server.Children, partHost) || slices.Contains(server.Children, partStatus)
+}
+
+// ByAddressAt reports the same by the nodes below the job's own.
+func ByAddressAt(root registry.Node) bool {
+	return slices.Contains(root.Children, nodeExecution) && !slices.Contains(root.Children, NodeInstances)
 }

@@ -11,8 +11,8 @@ import (
 // were seen.
 
 func (t *transaction) elect(id job.InstanceID) {
-	t.ephemeral(t.at(NodeLeaderInstance), string(id))
-	t.op(registry.Set, t.at(NodeLeaderInstance), []byte(id), 0)
+	t.ephemeral(t.at(NodeLeaderInstance), t.nameOf(id))
+	t.op(registry.Set, t.at(NodeLeaderInstance), []byte(t.nameOf(id)), 0)
 }
 
 // checkLead adds a fence that holds if the leader is the one that was seen, or another

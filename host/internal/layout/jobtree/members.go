@@ -22,6 +22,7 @@ func (t *transaction) join(m protocol.Join) {
 	if slices.Contains(t.v.Unanswered, m.ID) { // by a member that had the id before
 		t.delete(t.at(NodeTrigger)+"/"+string(m.ID), registry.AnyVersion)
 	}
+	t.arrive(m)
 	t.ops = append(t.ops, t.dialect.Register(t.Job, m.ID)...)
 	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(NodeMembers), nil, registry.AnyVersion)
@@ -70,7 +71,11 @@ func (t *transaction) requestAll(to []job.InstanceID) {
 
 func (t *transaction) disableServer(m protocol.DisableServer) {
 	for _, s := range t.v.Servers {
-		if s.IP == m.IP {
+		switch {
+		case s.IP != m.IP:
+		case t.byAddress():
+			t.disablePart(s, m.Disabled)
+		default:
 			t.op(registry.Set, t.server(m.IP), []byte(t.dialect.Server(m.Disabled)), t.seen("disable-server/server", s.Version))
 		}
 	}

@@ -4,11 +4,15 @@ import "strings"
 
 // Outline lists the nodes that show a job's state without each of its items, by names as
 // in Watched.
-func (Job) Outline() []string {
-	return []string{
+func (j Job) Outline() []string {
+	outline := []string{
 		"", NodeConfig, NodeServers, NodeInstances, NodeLeaderInstance, NodeNecessary, NodeFailoverItems,
 		NodeModule, NodeMembers, NodeAssignment, NodeRuns, NodePaused,
 	}
+	if j.byAddress() {
+		return byAddress(outline)
+	}
+	return outline
 }
 
 // Endings lists the nodes that show how the job's newest instants have ended.

@@ -32,6 +32,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	for i, owner := range m.Next.Owners {
 		t.owner(i, owner)
 	}
+	t.lists(m.Next.Owners, nil, true)
 	t.surplus(m.Remove, m.Clear)
 	t.resharded("reshard/joins", m.Next.Owners)
 }
@@ -51,6 +52,7 @@ func (t *transaction) owners(m protocol.Owners) {
 	for _, i := range m.Write {
 		t.owner(i, t.v.Assignment.Owners[i])
 	}
+	t.lists(t.v.Assignment.Owners, m.Write, m.Last)
 	t.surplus(m.Remove, m.Clear)
 	if m.Last {
 		t.resharded("owners-last/joins", t.v.Assignment.Owners)
@@ -93,6 +95,7 @@ func (t *transaction) owner(i int, owner job.InstanceID) {
 		t.create(t.Item(i, ""), "")
 	}
 	switch {
+	case t.byAddress(): // lists say it
 	case it.Owner == "":
 		t.create(t.Item(i, MarkInstance), string(owner))
 	case it.Owner != owner:
@@ -127,8 +130,9 @@ func (t *transaction) clearItem(i int) {
 		there bool
 		mark  string
 	}{
-		{it.Owner != "", MarkInstance}, {it.Marked(), MarkRunning}, {it.Misfire, MarkMisfire},
-		{it.Disabled, MarkDisabled},
+		{it.Owner != "" && !t.byAddress(), MarkInstance}, {it.Marked(), MarkRunning}, {it.Misfire, MarkMisfire},
+		{it.Disabled, MarkDisabled}, {it.Nodes.Has(completed), markCompleted},
+		{it.Nodes.Has(lastBegin), markLastBegin}, {it.Nodes.Has(lastEnd), markLastEnd}, {it.Nodes.Has(nextFire), markNextFire},
 	} {
 		if n.there {
 			t.delete(t.Item(i, n.mark), registry.AnyVersion)

@@ -27,7 +27,7 @@ func has(v *protocol.View, nodes ...string) bool {
 
 func parentsOf(v *protocol.View) protocol.Parents {
 	return protocol.Parents{
-		Shared: has(v, NodeServers, NodeInstances, NodeLeaderSharding), Latch: has(v, NodeLatch),
+		Shared: has(v, NodeServers, NodeLeaderSharding) && (v.ByAddress || has(v, NodeInstances)), Latch: has(v, NodeLatch),
 		Ours: has(v, NodeMembers, NodeRuns), Assignment: has(v, NodeAssignment),
 	}
 }
@@ -35,7 +35,7 @@ func parentsOf(v *protocol.View) protocol.Parents {
 // makeParents creates those of these parents that are missing, outermost first.
 func (t *transaction) makeParents(nodes ...string) {
 	for _, node := range nodes {
-		if !has(t.v, node) {
+		if !has(t.v, node) && (node != NodeInstances || !t.byAddress()) {
 			t.create(t.at(node), "")
 		}
 	}

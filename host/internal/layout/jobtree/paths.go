@@ -90,7 +90,7 @@ func (j Job) name() string {
 	return strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/")
 }
 
-func (j Job) at(node string) string { return j.root + "/" + node }
+func (j Job) at(node string) string { return j.root + "/" + j.called(node) }
 
 // At is the path of a node of Watched or Outline.
 func (j Job) At(name string) string {
@@ -102,7 +102,7 @@ func (j Job) At(name string) string {
 
 // Item is the node of an item, or that of its mark.
 func (j Job) Item(i int, mark string) string {
-	p := j.root + "/" + NodeSharding + "/" + strconv.Itoa(i)
+	p := j.at(NodeSharding) + "/" + strconv.Itoa(i)
 	if mark != "" {
 		p += "/" + mark
 	}
@@ -112,11 +112,17 @@ func (j Job) Item(i int, mark string) string {
 func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
 
 // Instance is the node that registers a member for sharding.
-func (j Job) Instance(id job.InstanceID) string { return j.at(NodeInstances) + "/" + string(id) }
-func (j Job) member(id job.InstanceID) string   { return j.at(NodeMembers) + "/" + string(id) }
-func (j Job) runsOf(id job.InstanceID) string   { return j.at(NodeRuns) + "/" + string(id) }
-func (j Job) backfillOf(i int) string           { return j.at(NodeAssignment) + "/" + strconv.Itoa(i) }
-func (j Job) pendingItem(i int) string          { return j.at(NodeFailoverItems) + "/" + strconv.Itoa(i) }
+func (j Job) Instance(id job.InstanceID) string {
+	if j.byAddress() {
+		return j.part(id.IP(), partStatus)
+	}
+	return j.at(NodeInstances) + "/" + string(id)
+}
+
+func (j Job) member(id job.InstanceID) string { return j.at(NodeMembers) + "/" + string(id) }
+func (j Job) runsOf(id job.InstanceID) string { return j.at(NodeRuns) + "/" + string(id) }
+func (j Job) backfillOf(i int) string         { return j.at(NodeAssignment) + "/" + strconv.Itoa(i) }
+func (j Job) pendingItem(i int) string        { return j.at(NodeFailoverItems) + "/" + strconv.Itoa(i) }
 
 // watched is read only: the mirrors of all jobs share it.
 var watched = []string{
@@ -148,7 +154,14 @@ func (j Job) Below(name string, n registry.Node) []string {
 	}
 	var below []string
 	switch name {
-	case NodeServers, NodeInstances, NodeMembers, NodeRuns, NodeTrigger:
+	case NodeServers:
+		for _, c := range n.Children {
+			below = append(below, name+"/"+c)
+			for _, part := range j.parts() {
+				below = append(below, name+"/"+c+"/"+part)
+			}
+		}
+	case NodeInstances, NodeMembers, NodeRuns, NodeTrigger:
 		below = make([]string, 0, len(n.Children))
 		for _, c := range n.Children {
 			below = append(below, name+"/"+c)
@@ -161,7 +174,7 @@ func (j Job) Below(name string, n registry.Node) []string {
 				below = append(below, name+"/"+c)
 			}
 		}
-	case NodeSharding:
+	case j.called(NodeSharding):
 		marks := marks
 		if j.added != nil {
 			marks = j.added.marks
@@ -180,11 +193,11 @@ func (j Job) Below(name string, n registry.Node) []string {
 
 // ItemNode is the name, as in Watched, of the node above the marks of an item. It
 // is not followed: it changes with each of them.
-func (Job) ItemNode(i int) string { return NodeSharding + "/" + strconv.Itoa(i) }
+func (j Job) ItemNode(i int) string { return j.called(NodeSharding) + "/" + strconv.Itoa(i) }
 
 // RunningMark reports whether a name, as in Watched, is the name of a run's mark.
-func (Job) RunningMark(name string) bool {
-	return strings.HasPrefix(name, NodeSharding+"/") && strings.HasSuffix(name, "/"+MarkRunning)
+func (j Job) RunningMark(name string) bool {
+	return strings.HasPrefix(name, j.called(NodeSharding)+"/") && strings.HasSuffix(name, "/"+MarkRunning)
 }
 
 // Occupied returns the item whose node could not be deleted because other nodes are

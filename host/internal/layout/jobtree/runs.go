@@ -42,6 +42,7 @@ func (t *transaction) begin(m protocol.Begin) {
 		for _, i := range m.Begun {
 			t.running(m.Self, i)
 		}
+		t.beginsRound(m.Self, m.Own, m.Begun)
 	}
 	for _, i := range m.Unmark {
 		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
@@ -98,7 +99,7 @@ func (t *transaction) running(self job.InstanceID, item int) {
 
 // taken marks an item as taken over, and deleteTaken deletes what says so.
 func (t *transaction) taken(self job.InstanceID, item int) {
-	t.ephemeral(t.Item(item, MarkFailover), string(self))
+	t.ephemeral(t.Item(item, MarkFailover), t.nameOf(self))
 	if t.added != nil && t.added.Failovering {
 		t.create(t.Item(item, MarkFailovering), string(self))
 	}
@@ -195,6 +196,9 @@ func (t *transaction) takeOver(m protocol.Take) {
 		if m.Monitor {
 			t.running(m.Self, i)
 		}
+	}
+	if m.Monitor {
+		t.beginsRound(m.Self, m.Own, m.Items)
 	}
 	if m.Place != "" {
 		t.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)

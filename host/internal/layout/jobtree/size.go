@@ -22,5 +22,8 @@ func (j Job) NodeBytes() int {
 	if j.added != nil && j.added.Failovering {
 		n += n / 2 // a run that is taken over has three nodes, of which the core counts two
 	}
+	if j.byAddress() {
+		n *= nodesOfRun
+	}
 	return n
 }

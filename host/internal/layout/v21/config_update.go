@@ -7,13 +7,16 @@ import "fmt"
 // spelling, unknown keys. A missing key is added at the end, unless its absence means
 // the same. Without a difference the result is raw itself. UpdateConfig refuses what
 // DecodeConfig or EncodeConfig refuse.
-func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
-	old, there, err := Form{}.read(raw)
+func UpdateConfig(raw []byte, c *Config) ([]byte, error) { return Form{}.Update(raw, c) }
+
+// Update is UpdateConfig in that form.
+func (f Form) Update(raw []byte, c *Config) ([]byte, error) {
+	old, there, err := f.read(raw)
 	if err != nil {
 		return nil, err
 	}
 	if old == nil {
-		return EncodeConfig(*c)
+		return f.Encode(*c)
 	}
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("update configuration of job %.200q: %w", c.JobName, err)
@@ -25,5 +28,5 @@ func UpdateConfig(raw []byte, c *Config) ([]byte, error) {
 			old.JobClass = scriptClass // whatever is written there
 		}
 	}
-	return want.bounded(there.Update(raw, Form{}.object(&want)))
+	return want.bounded(there.Update(raw, f.object(&want)))
 }

@@ -56,8 +56,10 @@ func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
 	return UpdateConfig(text, &config)
 }
 
-func (dialect) Rules(read definition.Config) protocol.Config {
-	c := read.(Config)
+func (dialect) Rules(read definition.Config) protocol.Config { return read.(Config).Rules() }
+
+// Rules is what the protocol reads of the configuration.
+func (c Config) Rules() protocol.Config {
 	cron := c.Cron
 	if cron == ManualCron {
 		cron = ""
@@ -70,8 +72,10 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	}
 }
 
+func (dialect) Mask(text []byte) string { return Mask(text) }
+
 // Mask hides the command line of a script, which may have secrets.
-func (dialect) Mask(text []byte) string {
+func Mask(text []byte) string {
 	masked, _ := jsonvalue.Mask(text, func(keys []string) bool {
 		return len(keys) > 0 && keys[0] == "scriptCommandLine" || spelling.Private(keys)
 	})

@@ -14,7 +14,7 @@ func olderNodes(b *bytes.Buffer) {
 		servertree.Empty: "empty", servertree.Text: "text", servertree.State: "`" + servertree.Ready + "` or `" + servertree.RunsNow + "`",
 		servertree.Items: "items, as in `0,1,2`", servertree.Number: "number", servertree.Millis: "ms since 1970", servertree.Addr: "address",
 	}
-	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nServers of ours read these, and write none. A member is its address there.\n\n" +
+	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is its address there. Servers of ours write those of layout 2.0, but for what consoles write and `nextFireTime`, and none of layout 1.\n\n" +
 		"| path | layout | kind | value | written by | until |\n|---|---|---|---|---|---|\n")
 	for _, n := range servertree.Nodes {
 		kind := persistent

@@ -1,0 +1,239 @@
+package jobtree
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Layouts 2.0 and 1 know a member by the address of its server. What tells of it is below
+// the node of that server, and some nodes are called otherwise than in later layouts.
+const (
+	nodeExecution = "execution"            // for NodeSharding
+	nodeHost      = "leader/election/host" // for NodeLeaderInstance
+
+	partStatus   = "status" // by which the member takes part
+	partHost     = "hostName"
+	partItems    = "sharding" // the list of its items
+	partDisabled = "disabled"
+	partPaused   = "paused"
+	partStopped  = "stoped" // in releases before 1.0.8
+	partShutdown = "shutdown"
+	partTrigger  = "trigger"
+
+	markCompleted = "completed"
+	markLastBegin = "lastBeginTime"
+	markLastEnd   = "lastCompleteTime"
+	markNextFire  = "nextFireTime" // of members of ElasticJob alone
+
+	statusReady, statusRunning = "READY", "RUNNING"
+
+	// nodesOfRun are the nodes that the begin of a run writes, of which the core counts one.
+	nodesOfRun = 4
+)
+
+// parts are the nodes below that of a server, which Server.Nodes numbers. addressedMarks are
+// those of an item. Both are read only.
+var (
+	parts          = []string{partStatus, partHost, partItems, partDisabled, partPaused, partStopped, partShutdown, partTrigger}
+	addressedMarks = []string{MarkRunning, MarkMisfire, MarkDisabled, MarkFailover, markCompleted, markLastBegin, markLastEnd, markNextFire}
+)
+
+// keptOut are the parts by which an operator keeps a server from its items.
+var keptOut = []string{partDisabled, partPaused, partStopped, partShutdown}
+
+func (j Job) byAddress() bool { return j.added != nil && j.added.ByAddress }
+
+func (j Job) part(ip, part string) string { return j.server(ip) + "/" + part }
+
+// parts are the nodes below that of a server; none: the layout has none.
+func (j Job) parts() []string {
+	if j.added == nil {
+		return nil
+	}
+	return j.added.parts
+}
+
+// called is the name of a node in this layout, and canonical its name here.
+func (j Job) called(node string) string {
+	switch {
+	case !j.byAddress():
+	case node == NodeSharding:
+		return nodeExecution
+	case node == NodeLeaderInstance:
+		return nodeHost
+	}
+	return node
+}
+
+func (j Job) canonical(name string) string {
+	if !j.byAddress() {
+		return name
+	}
+	if name == nodeHost {
+		return NodeLeaderInstance
+	}
+	if below, is := strings.CutPrefix(name, nodeExecution); is && (below == "" || below[0] == '/') {
+		return NodeSharding + below
+	}
+	return name
+}
+
+// byAddress is a list of nodes with those that such a layout has.
+func byAddress(nodes []string) []string {
+	nodes = slices.DeleteFunc(nodes, func(n string) bool { return n == NodeInstances })
+	for k, n := range nodes {
+		switch n {
+		case NodeSharding:
+			nodes[k] = nodeExecution
+		case NodeLeaderInstance:
+			nodes[k] = nodeHost
+		}
+	}
+	return nodes
+}
+
+// nameOf is the name that the layout has for a member.
+func (j Job) nameOf(id job.InstanceID) string {
+	if j.byAddress() {
+		return id.IP()
+	}
+	return string(id)
+}
+
+// addressed are the nodes of servers, by address. A nil one takes nothing.
+type addressed map[string]*serverNodes
+
+type serverNodes struct {
+	server    registry.Node
+	owner     int64 // session that holds the status; 0: none
+	requested int64 // the revision of a request
+	items     []int
+	nodes     protocol.NodeSet
+}
+
+func (a addressed) at(ip string) *serverNodes {
+	s := a[ip]
+	if s == nil {
+		s = &serverNodes{}
+		a[shared(ip)] = s
+	}
+	return s
+}
+
+func (a addressed) server(ip string, n registry.Node) {
+	a.at(ip).server = n
+	a.forget(ip)
+}
+
+// forget drops what nothing is there of.
+func (a addressed) forget(ip string) {
+	if s := a[ip]; !s.server.Exists && s.nodes == 0 {
+		delete(a, ip)
+	}
+}
+
+// part takes a node below that of a server. It reports whether it is one.
+func (a addressed) part(parent, name string, n registry.Node) bool {
+	ip, below := strings.CutPrefix(parent, NodeServers+"/")
+	if a == nil || !below {
+		return false
+	}
+	s := a.at(ip)
+	defer a.forget(ip)
+	s.nodes.Set(slices.Index(parts, name), n.Exists)
+	switch name {
+	case partStatus:
+		s.owner = int64(n.Stat.Owner)
+	case partTrigger:
+		s.requested = n.Stat.Created
+	case partItems:
+		s.items = nil
+		for word := range strings.SplitSeq(string(n.Data), ",") {
+			if i, ok := spelling.ItemNumber(word); ok {
+				s.items = append(s.items, i)
+			}
+		}
+	}
+	return true
+}
+
+func (s *serverNodes) has(part string) bool { return s.nodes.Has(slices.Index(parts, part)) }
+
+// resolveAddresses tells the view what the nodes of servers say.
+func (d *Decoder) resolveAddresses() {
+	if d.addressed == nil {
+		return
+	}
+	v := d.v
+	v.Servers, v.Instances = nil, nil
+	owners := make([]job.InstanceID, len(v.Items))
+	for _, ip := range slices.Sorted(maps.Keys(d.addressed)) {
+		s := d.addressed[ip]
+		if !s.server.Exists {
+			continue
+		}
+		occupied := slices.ContainsFunc(s.server.Children, func(c string) bool { return !slices.Contains(parts, c) })
+		out := slices.ContainsFunc(keptOut, s.has)
+		v.Servers = append(v.Servers, protocol.Server{IP: ip, Disabled: out, Version: s.server.Stat.Version, Occupied: occupied, Nodes: s.nodes})
+		path := NodeServers + "/" + ip + "/" + partStatus
+		d.faults.stray(path, s.has(partStatus) && s.owner == 0, "no session holds it, so it counts as nobody; delete it")
+		if s.owner != 0 {
+			v.Instances = append(v.Instances, protocol.Instance{ID: d.memberOf(ip, s.owner), Owner: s.owner, Request: s.requested})
+		}
+		for _, i := range s.items {
+			if i < len(owners) {
+				owners[i] = d.ownerAt(i, ip)
+			}
+		}
+	}
+	v.Leader = d.memberOf(v.Leader.IP(), v.LeaderOwner)
+	for i, owner := range owners {
+		it := v.Items[i]
+		it.Owner = owner
+		it.Failover = d.memberOf(it.Failover.IP(), it.TakerSession)
+		if it != v.Items[i] {
+			d.grow(0)
+			d.v.Items[i] = it
+		}
+	}
+}
+
+// memberOf is the member of a session. One that is none of ours has no id but its address,
+// and so has a member that is gone.
+func (d *Decoder) memberOf(ip string, session int64) job.InstanceID {
+	for k := range d.v.Members {
+		if m := &d.v.Members[k]; m.Owner == session {
+			return m.ID
+		}
+	}
+	if ip == "" {
+		return ""
+	}
+	return nobodyAt(ip)
+}
+
+// named is the member that a node names; an address is resolved when all nodes are known.
+func (d *Decoder) named(n registry.Node) job.InstanceID {
+	if d.addressed != nil && len(n.Data) > 0 {
+		return nobodyAt(string(n.Data))
+	}
+	return named(n)
+}
+
+// nobodyAt names who is not known at an address.
+func nobodyAt(ip string) job.InstanceID { return job.InstanceID(ip + "@-@?") }
+
+// ownerAt is who owns an item that is in the list of an address: the member of the
+// assignment, if it is there.
+func (d *Decoder) ownerAt(i int, ip string) job.InstanceID {
+	if o := d.v.Assignment.Owners; i < len(o) && o[i].IP() == ip {
+		return o[i]
+	}
+	return nobodyAt(ip)
+}

@@ -1,0 +1,219 @@
+package jobtree
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// ByAddress spells which members take part where they are known by their addresses.
+type ByAddress struct{}
+
+// Register implements Registrar.
+func (ByAddress) Register(j Job, id job.InstanceID) []registry.Op {
+	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(statusReady)}}
+}
+
+// Unregister implements Registrar. It takes back what was asked of the member, too.
+func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
+	end := registry.Op{Kind: registry.Delete, Path: j.Instance(in.ID), Version: registry.AnyVersion}
+	if in.Request != 0 {
+		return append(b.Request(j, in, false), end)
+	}
+	return append(b.Unasked(j, in), end)
+}
+
+// Server implements Registrar: the node of a server has no value.
+func (ByAddress) Server(bool) string { return "" }
+
+// Disabled implements Registrar: nodes below that of a server say it.
+func (ByAddress) Disabled(registry.Node) bool { return false }
+
+// Running implements Registrar.
+func (ByAddress) Running(j Job, _ job.InstanceID, item int, _ bool) registry.Op {
+	return registry.Op{Kind: registry.CreateEphemeral, Path: j.Item(item, MarkRunning), Data: []byte{}}
+}
+
+// Requested implements Requester: a request is no value of the member's node.
+func (ByAddress) Requested(registry.Node) bool { return false }
+
+// Request implements Requester.
+func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
+	path := j.part(in.ID.IP(), partTrigger)
+	switch {
+	case asked && in.Request != 0:
+		return b.Unasked(j, in)
+	case asked:
+		return []registry.Op{there(j, in), {Kind: registry.Create, Path: path, Data: []byte{}}}
+	}
+	return []registry.Op{{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}}
+}
+
+// Unasked implements Requester. A request outlives its member, so that is checked, too.
+func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
+	kind := registry.Absent
+	if in.Request != 0 {
+		kind = registry.Check
+	}
+	return []registry.Op{there(j, in), {Kind: kind, Path: j.part(in.ID.IP(), partTrigger), Version: registry.AnyVersion}}
+}
+
+// there checks that a member takes part. Its successor at the same address asks for a reshard
+// when it joins.
+func there(j Job, in protocol.Instance) registry.Op {
+	return registry.Op{Kind: registry.Check, Path: j.Instance(in.ID), Version: registry.AnyVersion}
+}
+
+// serverOf is the server of an address in the view.
+func (t *transaction) serverOf(ip string) (s protocol.Server) {
+	if k := slices.IndexFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }); k >= 0 {
+		s = t.v.Servers[k]
+	}
+	return s
+}
+
+func hasPart(s protocol.Server, part string) bool { return s.Nodes.Has(slices.Index(parts, part)) }
+
+// arrive makes what is below the server of a member that comes, and takes back a pause and
+// an end that an operator asked the one before it for.
+func (t *transaction) arrive(m protocol.Join) {
+	if !t.byAddress() {
+		return
+	}
+	s := t.serverOf(m.ID.IP())
+	if !hasPart(s, partHost) {
+		t.create(t.part(m.ID.IP(), partHost), m.ID.IP())
+	}
+	if m.Disabled && s.IP == "" {
+		t.create(t.part(m.ID.IP(), partDisabled), "")
+	}
+	for _, part := range []string{partShutdown, partPaused, partStopped, partTrigger} {
+		if hasPart(s, part) {
+			t.delete(t.part(s.IP, part), registry.AnyVersion)
+		}
+	}
+}
+
+// disablePart makes or takes back an operator's word about a server.
+func (t *transaction) disablePart(s protocol.Server, disabled bool) {
+	if disabled {
+		if !hasPart(s, partDisabled) {
+			t.create(t.part(s.IP, partDisabled), "")
+		}
+		return
+	}
+	for _, part := range keptOut {
+		if hasPart(s, part) {
+			t.delete(t.part(s.IP, part), registry.AnyVersion)
+		}
+	}
+}
+
+// deleteParts deletes what is below the node of a server.
+func (t *transaction) deleteParts(s protocol.Server) {
+	for k, part := range parts {
+		if s.Nodes.Has(k) {
+			t.delete(t.part(s.IP, part), registry.AnyVersion)
+		}
+	}
+}
+
+// lists writes the lists of items of the servers that some of them move to or from, or of
+// all servers. A list names only items whose nodes are there: a later one may move before it
+// is.
+func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
+	if !t.byAddress() {
+		return
+	}
+	lists := map[string][]string{}
+	for _, s := range t.v.Servers {
+		lists[s.IP] = nil
+	}
+	for i, owner := range owners {
+		if all || i < len(t.v.Items) && t.v.Items[i].Exists || slices.Contains(moved, i) {
+			lists[owner.IP()] = append(lists[owner.IP()], strconv.Itoa(i))
+		}
+	}
+	touched := func(ip string) bool {
+		return all || slices.ContainsFunc(moved, func(i int) bool {
+			return owners[i].IP() == ip || i < len(t.v.Items) && t.v.Items[i].Owner.IP() == ip
+		})
+	}
+	for _, ip := range slices.Sorted(maps.Keys(lists)) {
+		if touched(ip) {
+			t.put(t.part(ip, partItems), hasPart(t.serverOf(ip), partItems), strings.Join(lists[ip], ","))
+		}
+	}
+}
+
+// beginsRound tells what members of these layouts tell at the begin of items, beside their
+// marks.
+func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, items []int) {
+	if !t.byAddress() || len(items) == 0 {
+		return
+	}
+	t.status(self, statusRunning)
+	for _, i := range items {
+		it := t.v.Items[i]
+		if it.Nodes.Has(completed) {
+			t.delete(t.Item(i, markCompleted), registry.AnyVersion)
+		}
+		if it.Nodes.Has(nextFire) { // what ElasticJob wrote last is not true any more
+			t.delete(t.Item(i, markNextFire), registry.AnyVersion)
+		}
+		for k := range own.Open {
+			if own.Open[k].Item == i {
+				t.put(t.Item(i, markLastBegin), it.Nodes.Has(lastBegin), millis(own.Open[k].Begun))
+			}
+		}
+	}
+}
+
+// endsRound tells what they tell at the end.
+func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, items []int) {
+	if !t.byAddress() || t.v.Config == nil || !t.v.Config.MonitorExecution {
+		return
+	}
+	if len(own.Open) == 0 {
+		t.status(self, statusReady)
+	}
+	for _, i := range items {
+		if i >= len(t.v.Items) || !t.v.Items[i].Exists {
+			continue
+		}
+		it := t.v.Items[i]
+		if !it.Nodes.Has(completed) {
+			t.create(t.Item(i, markCompleted), "")
+		}
+		for k := range own.Rows {
+			if own.Rows[k].Item == i && own.Rows[k].Ended != 0 {
+				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), millis(own.Rows[k].Ended))
+				break
+			}
+		}
+	}
+}
+
+// status says whether a member runs items. An operator may have ended it by deleting the
+// node.
+func (t *transaction) status(self job.InstanceID, value string) {
+	if hasPart(t.serverOf(self.IP()), partStatus) {
+		t.op(registry.Set, t.Instance(self), []byte(value), registry.AnyVersion)
+	}
+}
+
+// put makes or sets a node.
+func (t *transaction) put(path string, there bool, value string) {
+	kind := registry.Create
+	if there {
+		kind = registry.Set
+	}
+	t.op(kind, path, []byte(value), registry.AnyVersion)
+}
+
+func millis(at int64) string { return strconv.FormatInt(at, 10) }

@@ -1,0 +1,41 @@
+package operator
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
+	var all []CheckedMember
+	for _, in := range v.Instances {
+		m := CheckedMember{ID: shown(v, in.ID), Kind: Java, Disabled: v.ServerDisabled(in.ID)}
+		if ours(v, in.ID) {
+			m.Kind = Ours
+		}
+		all = append(all, m)
+	}
+	for _, id := range v.Ghosts {
+		all = append(all, CheckedMember{ID: id, Kind: Ghost})
+	}
+	for _, m := range form.Older {
+		if form.Others && m.Status != "" {
+			all = append(all, CheckedMember{ID: job.InstanceID(m.IP), Kind: Java, Disabled: m.Disabled})
+		}
+	}
+	return all
+}
+
+func ours(v *protocol.View, id job.InstanceID) bool {
+	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
+}
+
+// shown is a member as people know it: one of ElasticJob that has no id has its address.
+func shown(v *protocol.View, id job.InstanceID) job.InstanceID {
+	if v.ByAddress && !ours(v, id) {
+		return job.InstanceID(id.IP())
+	}
+	return id
+}
