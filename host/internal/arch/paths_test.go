@@ -23,7 +23,7 @@ var treeFolders = []string{"host/registry", "host/internal/mirror", "host/intern
 // spellers may write paths: layout owns them, and the tests beside members of
 // ElasticJob look at what those write, also in ZooKeeper's log, and do what their
 // tools do.
-var spellers = []string{"host/internal/layout", "host/internal/layout/jobtree", "host/internal/layout/v21", "host/internal/layout/v3", "host/internal/layout/servertree", "test/interop", "test/interop/check", "test/record"}
+var spellers = []string{"host/internal/layout", "host/internal/layout/jobtree", "host/internal/layout/migration", "host/internal/layout/v21", "host/internal/layout/v3", "host/internal/layout/servertree", "test/interop", "test/interop/check", "test/record"}
 
 func TestPathsOnlyInLayout(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package recorded
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -92,6 +93,36 @@ func EarlierTree(t testing.TB, file, moment string) map[string]string {
 	}
 	t.Fatalf("%s has no moment %q", file, moment)
 	return nil
+}
+
+// AtRest is a tree of a recording at a moment, without what ends with the sessions of its
+// members: the data of nodes by their paths below the job's own, which has the path "".
+func AtRest(t testing.TB, data []byte, moment string) map[string]string {
+	t.Helper()
+	var r struct {
+		Moments []struct {
+			Name string
+			Tree []struct {
+				Path, Data string
+				Ephemeral  bool
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, m := range r.Moments {
+		for _, n := range m.Tree {
+			if _, path, found := strings.Cut(n.Path, "/job"); m.Name == moment && found && !n.Ephemeral {
+				all[strings.TrimPrefix(path, "/")] = n.Data
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("there is no job at the moment %q", moment)
+	}
+	return all
 }
 
 // EarlierScenarios are the names of the recordings in a folder: "ej1".

@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// Masked is the value at a path without secrets: without the state of guests, and
-// without values of a definition that may be secrets or reveal a machine's files, as
-// the digests of a base would.
+// Masked is the value at a path without secrets: without the state of guests, what
+// a migration keeps, and values of a definition that may be secrets or reveal a machine's
+// files, as the digests of a base would.
 func (j Job) Masked(path string, data []byte) string {
 	switch {
-	case j.Private(path):
+	case j.Private(path), path == j.at(NodeMigration):
 		return fmt.Sprintf("(%d bytes)", len(data))
 	case path == j.at(NodeConfig):
 		return j.dialect.Mask(data)

@@ -67,6 +67,7 @@ const (
 	NodeFires          = "wasm/fires"
 	NodeItems          = "wasm/items"
 	NodeRemoval        = "wasm/removal"
+	NodeMigration      = "wasm/migration"
 	NodeTrigger        = "trigger" // in layout 3
 
 	MarkRunning  = "running"
@@ -108,6 +109,11 @@ func (j Job) Item(i int, mark string) string {
 	}
 	return p
 }
+
+// ServerValue is the value of a server's node, with which an operator disables it, and
+// ServerDisabled reads it.
+func (j Job) ServerValue(disabled bool) string         { return j.dialect.Server(disabled) }
+func (j Job) ServerDisabled(server registry.Node) bool { return j.dialect.Disabled(server) }
 
 func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
 

@@ -10,7 +10,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,6 +81,7 @@ var ourNodes = []nodeRow{
 	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called, and whether jobs run after this one; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}, protocol.Follow{}), mutations("removal of the job")},
 	{jobtree.NodePaused, persistent, "who paused the job, why and until when; [keys](#keys). Whatever it says, the job is paused until then, or until it is gone", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
 	{jobtree.NodeRemoval, persistent, "empty: the job's removal has deleted its definition, and is to delete the rest. No member reads it", mutations("a removal in parts, which deletes the definition with it"), mutations("the last transaction of the removal, or of another `job remove` or `job create`")},
+	{jobtree.NodeMigration, persistent, "from which layout the job was moved, and what its nodes were; [keys](#keys). No member reads it", mutations("`job migrate`, with the configuration in the new layout"), mutations("`job migrate --back`, or another `job migrate` once a member has joined")},
 	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
 }
 
@@ -264,6 +264,9 @@ var valueKeys = []struct {
 		{"completed", "the same for the end of a fire"},
 		{"followed", "of `" + jobtree.NodeFires + "`: jobs run after this one"},
 		{"values", "of an item's state: by key"},
+		{"from", "of `" + jobtree.NodeMigration + "`: the layout that the job had"},
+		{"to", "of `" + jobtree.NodeMigration + "`: the one that it has"},
+		{"nodes", "of `" + jobtree.NodeMigration + "`: by path, what the nodes were that are spelled anew"},
 	}},
 }
 
@@ -314,18 +317,6 @@ func nodesPage() []byte {
 	b.WriteString("\n`" + jobtree.NodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: what the file said when it was applied last,\n" +
 		"the first 8 digits of the SHA-256 of each value. A key there that is not known makes the value unreadable, since it may be a bound.\n")
 	return b.Bytes()
-}
-
-func names(of []any) string {
-	var all []string
-	for _, x := range of {
-		if text, ok := x.(string); ok {
-			all = append(all, text)
-			continue
-		}
-		all = append(all, reflect.TypeOf(x).Name())
-	}
-	return strings.Join(all, "; ")
 }
 
 // TestNodesPageHasAll: a node or a key of a value that is added has its line.

@@ -1,0 +1,100 @@
+package migration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+)
+
+// ErrNone is the error of Back for a job without a migration to take back.
+var ErrNone = errors.New("there is no migration to take back")
+
+// Back plans the way back of a job to the layout that it had, or that it still has if the
+// migration was cut.
+func Back(namespace, name string, t Tree) (*Plan, error) {
+	t = t.linked()
+	mark, err := t.mark()
+	if err != nil {
+		return nil, err
+	}
+	is, err := t.layout(mark)
+	if err != nil {
+		return nil, err
+	}
+	root := targets[order[len(order)-1]](namespace, name).Root()
+	switch {
+	case mark == nil && byServer(is):
+		p := &Plan{From: is, To: is}
+		if p.sweep(root, t, copies...); len(p.Rest) == 0 {
+			return nil, ErrNone
+		}
+		return p, nil
+	case mark == nil:
+		return nil, ErrNone
+	case mark.To != is || targets[is] == nil:
+		return nil, fmt.Errorf("%s tells of layout %s, and it is of layout %s", jobtree.NodeMigration, mark.To, is)
+	case t.joined():
+		return nil, errors.New("a member has joined it since the migration, so it stays")
+	}
+	if err := t.atRest(); err != nil {
+		return nil, err
+	}
+	want := t.restored(mark)
+	if err := unchanged(namespace, name, t, want, mark); err != nil {
+		return nil, err
+	}
+	p := &Plan{From: is, To: mark.From}
+	if byServer(mark.From) {
+		now := maps.Clone(want) // with what goes after the turn
+		for path, n := range t {
+			if path != jobtree.NodeMigration && within(path, copies...) {
+				now[path] = n
+			}
+		}
+		p.change(root, t, now)
+		p.sweep(root, t.without(jobtree.NodeMigration), copies...)
+		return p, nil
+	}
+	if len(t[jobtree.NodeWasm].Children) == 1 { // no server of ours has ever run it
+		want = want.without(jobtree.NodeWasm)
+	}
+	p.change(root, t, want)
+	return p, nil
+}
+
+// copies are what a migration from layout 1 or 2.0 makes.
+var copies = []string{jobtree.NodeWasm, jobtree.NodeSharding}
+
+// restored is the tree before the migration.
+func (t Tree) restored(m *spelling.Migration) Tree {
+	old := t.without(jobtree.NodeMigration, jobtree.NodeConfig, jobtree.NodeServers)
+	if byServer(m.From) {
+		old = old.without(append(slices.Clone(copies), jobtree.NodeInstances)...)
+	}
+	for path, data := range m.Nodes {
+		old.put(path, []byte(data))
+	}
+	return old
+}
+
+// unchanged refuses to go back if somebody has changed the job since, who would lose that. The
+// migration is made again for it.
+func unchanged(namespace, name string, t, old Tree, mark *spelling.Migration) error {
+	_, again, err := forward(namespace, name, mark.To, old)
+	if err != nil {
+		return fmt.Errorf("%s: what it was cannot be read: %w", jobtree.NodeMigration, err)
+	}
+	both := maps.Clone(t)
+	maps.Copy(both, again)
+	for _, path := range both.paths() {
+		if a, b := t[path], again[path]; a.Exists != b.Exists || !bytes.Equal(a.Data, b.Data) {
+			return fmt.Errorf("%s has changed since the migration, which would be lost: undo that, or let the job run where it is", path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package migration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v1"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v20"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v3"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// config moves the configuration. Each layout is read into that of 2.1.
+func (m *moving) config() error {
+	c, text, err := m.read()
+	if err != nil {
+		return fmt.Errorf("%s: expected the configuration of layout %s: %w", jobtree.NodeConfig, m.from, err)
+	}
+	if m.to == job.Layout3 {
+		later := m.later(c, text)
+		if text, err = v3.EncodeConfig(later); err != nil {
+			return err
+		}
+		m.want.put("", []byte(later.Class))
+	}
+	m.want.put(jobtree.NodeConfig, text)
+	return m.readable()
+}
+
+// read is the configuration in layout 2.1, with its text.
+func (m *moving) read() (c v21.Config, text []byte, err error) {
+	if m.from == layout1 {
+		if c, err = m.readKeys(); err == nil {
+			text, err = v21.EncodeConfig(c)
+		}
+		return c, text, err
+	}
+	text = m.tree[jobtree.NodeConfig].Data
+	if m.from == layout20 { // whose text members of layout 2.1 read as it is
+		if _, err := v20.DecodeConfig(text); err != nil {
+			return c, nil, err
+		}
+	}
+	read, err := v21.DecodeConfig(text)
+	switch {
+	case err != nil:
+		return c, nil, err
+	case read == nil:
+		return c, nil, errors.New("it is empty")
+	}
+	return *read, text, nil
+}
+
+// strategies1 are the classes of strategies in layout 1, whose names are the same in 2.1 in
+// another package.
+const (
+	strategies1  = "com.dangdang.ddframe.job.plugin.sharding.strategy."
+	strategies21 = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+)
+
+var renamed = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
+
+// readKeys reads the configuration of layout 1.
+func (m *moving) readKeys() (v21.Config, error) {
+	old, err := v1.Decode(func(key string) (string, bool) {
+		n, ok := m.tree[jobtree.NodeConfig+"/"+key]
+		return string(n.Data), ok
+	})
+	if err != nil {
+		return v21.Config{}, err
+	}
+	j := job.Config{Name: m.name, Class: old.JobClass, Kind: m.kind(old), Command: old.ScriptCommandLine, ReconcileEvery: 10 * time.Minute}
+	j = old.Apply(j)
+	if name, ok := strings.CutPrefix(j.Strategy, strategies1); ok && slices.Contains(renamed, name) {
+		j.Strategy = strategies21 + name
+	}
+	m.noteKeys(old)
+	return v21.FromJob(j), nil
+}
+
+// kind is that of a job of layout 1. Releases before 1.1 do not write it, but only a dataflow leaves counts and offsets.
+func (m *moving) kind(old *v1.Config) job.Kind {
+	switch old.JobType {
+	case v1.Simple:
+		return job.Simple
+	case v1.Dataflow:
+		return job.Dataflow
+	case v1.Script:
+		return job.Script
+	case v1.Untyped:
+	}
+	kind, word := job.Simple, v21.Simple
+	for path := range m.tree {
+		if strings.HasPrefix(path, "offset/") || strings.HasSuffix(path, "/processSuccessCount") {
+			kind, word = job.Dataflow, v21.Dataflow
+		}
+	}
+	m.note("config/jobType: releases before 1.1 write none; by what its members have left it is %s", word)
+	return kind
+}
+
+// noteKeys names the keys of layout 1 that no later one has.
+func (m *moving) noteKeys(old *v1.Config) {
+	if old.JobType == v1.Dataflow || old.JobType == v1.Untyped {
+		if n := old.FetchDataCount; n != 1 {
+			m.note("config/fetchDataCount: no later layout has it; servers of ours take fetch_count = %d from their file", n)
+		}
+		if n := old.ConcurrentDataProcessThreadCount; n != 1 {
+			m.note("config/concurrentDataProcessThreadCount: no later layout has it; servers of ours take concurrency = %d from their file", n)
+		}
+		if n := old.ProcessCountIntervalSeconds; n != v1.Default().ProcessCountIntervalSeconds {
+			m.note("config/processCountIntervalSeconds: no later layout has it; servers of ours always count")
+		}
+	}
+	entries, _ := v1.Encode(*old) // it was read
+	known := []string{"jobType"}
+	for _, e := range entries {
+		known = append(known, e.Key)
+	}
+	for _, key := range m.tree[jobtree.NodeConfig].Children {
+		if !slices.Contains(known, key) {
+			m.note("config/%s: it is no key of a job of this type", key)
+		}
+	}
+}
+
+// later is a configuration of layout 2.1 in layout 3.
+func (m *moving) later(c v21.Config, text []byte) v3.Config {
+	plain := v21.Default().JobProperties
+	for _, class := range []struct{ key, is, plain string }{
+		{"job_exception_handler", c.JobProperties.JobExceptionHandler, plain.JobExceptionHandler},
+		{"executor_service_handler", c.JobProperties.ExecutorServiceHandler, plain.ExecutorServiceHandler},
+	} {
+		if class.is != class.plain {
+			m.note("jobProperties.%s: layout 3 names types, no classes; %s is left out", class.key, class.is)
+		}
+	}
+	j := c.Apply(job.Config{Name: c.JobName, Class: c.JobClass, Kind: c.Facts().Kind, Command: c.ScriptCommandLine})
+	if j.MonitorPort > 0 {
+		m.note("monitorPort: layout 3 has none; %d is left out", j.MonitorPort)
+		j.MonitorPort = 0
+	}
+	later := v3.FromJob(j)
+	if s := later.JobShardingStrategyType; strings.Contains(s, ".") {
+		m.note("jobShardingStrategyClass: layout 3 names types; members of ElasticJob need a strategy of the type %s", s)
+	}
+	var there map[string]json.RawMessage
+	if json.Unmarshal(text, &there) == nil {
+		for _, key := range slices.Sorted(maps.Keys(there)) {
+			if !slices.Contains(keys, key) {
+				m.note("%s: no release of ElasticJob knows the key, and layout 3 refuses such; it is left out", key)
+			}
+		}
+	}
+	return later
+}
+
+// keys are those of layout 2.1.
+var keys = []string{
+	"jobName", "jobClass", "jobType", "cron", "shardingTotalCount", "shardingItemParameters", "jobParameter", "failover", "misfire", "description",
+	"jobProperties", "streamingProcess", "scriptCommandLine", "monitorExecution", "maxTimeDiffSeconds", "monitorPort", "jobShardingStrategyClass",
+	"reconcileIntervalMinutes", "disabled", "overwrite",
+}

@@ -1,0 +1,174 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v3"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// targets are the layouts that a job can be moved to.
+var targets = map[string]func(namespace, name string) jobtree.Job{job.Layout21: v21.NewJob, job.Layout3: v3.NewJob}
+
+// moving is a job that is moved to a layout.
+type moving struct {
+	root, name string
+	from, to   string
+	job        jobtree.Job // in the layout to
+	tree       Tree
+	want       Tree
+	notes      []string
+}
+
+// Forward plans the move of a job to a layout. Of a job that has it, what was kept to go back
+// is deleted once a member has joined.
+func Forward(namespace, name, to string, t Tree) (*Plan, error) {
+	p, _, err := forward(namespace, name, to, t)
+	return p, err
+}
+
+// forward also returns the tree that is wanted.
+func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
+	of, ok := targets[to]
+	if !ok {
+		return nil, nil, fmt.Errorf("jobs are moved to layout %s or %s, not to %.20q", job.Layout21, job.Layout3, to)
+	}
+	m := moving{name: name, to: to, job: of(namespace, name), tree: t.linked()}
+	m.root = m.job.Root()
+	mark, err := m.tree.mark()
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.from, err = m.tree.layout(mark); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case m.from == to:
+		return m.settle(mark), m.tree, nil
+	case slices.Index(order, m.from) > slices.Index(order, to):
+		return nil, nil, fmt.Errorf("it is of layout %s, and a job is moved to a later layout only; --back takes a migration back", m.from)
+	case mark != nil:
+		return nil, nil, fmt.Errorf("it came from layout %s, and what is kept to go back is still there; once a member has joined, migrate it --to %s again, which deletes that", mark.From, m.from)
+	}
+	if err := m.tree.atRest(); err != nil {
+		return nil, nil, err
+	}
+	if err := m.move(); err != nil {
+		return nil, nil, err
+	}
+	kept, err := m.tree.kept()
+	if err != nil {
+		return nil, nil, err
+	}
+	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(spelling.Migration{From: m.from, To: to, Nodes: kept}))
+	p := &Plan{From: m.from, To: to, Notes: m.notes}
+	p.change(m.root, m.tree, m.want)
+	return p, m.want, nil
+}
+
+// mark is the migration that is kept to go back; nil: none is.
+func (t Tree) mark() (*spelling.Migration, error) {
+	m, err := spelling.DecodeMigration(t[jobtree.NodeMigration])
+	if err != nil {
+		return nil, fmt.Errorf("%s: expected a migration: %w", jobtree.NodeMigration, err)
+	}
+	if m == nil {
+		return nil, nil
+	}
+	for path := range m.Nodes {
+		if !spelledAnew(path) {
+			return nil, fmt.Errorf("%s: %.200q is no node that a migration keeps", jobtree.NodeMigration, path)
+		}
+	}
+	return m, nil
+}
+
+// spelledAnew reports whether a migration may change what the node has.
+func spelledAnew(path string) bool {
+	return path == "" || within(path, jobtree.NodeConfig, jobtree.NodeServers)
+}
+
+// kept are the nodes that are spelled anew.
+func (t Tree) kept() (map[string]string, error) {
+	nodes := map[string]string{}
+	for path, n := range t {
+		if !spelledAnew(path) {
+			continue
+		}
+		if nodes[path] = string(n.Data); !utf8.Valid(n.Data) {
+			return nil, fmt.Errorf("%s: expected a text in UTF-8, or it could not be kept to go back", path)
+		}
+	}
+	return nodes, nil
+}
+
+// joined reports whether a member has registered itself since the migration, which has made
+// the node anew.
+func (t Tree) joined() bool { return t[jobtree.NodeInstances].Stat.ChildVersion > 0 }
+
+// settle deletes what is kept to go back.
+func (m *moving) settle(mark *spelling.Migration) *Plan {
+	p := &Plan{From: m.from, To: m.to}
+	switch {
+	case mark == nil:
+		p.Done = "it is of layout " + m.to + " already"
+	case !m.tree.joined():
+		p.Done = "it is of layout " + m.to + " now, and nothing has run since; --back takes that back"
+	default:
+		p.From = mark.From
+		p.sweep(m.root, m.tree, append(slices.Clone(left), jobtree.NodeMigration)...)
+	}
+	return p
+}
+
+// move makes the tree that is wanted.
+func (m *moving) move() error {
+	m.want = m.tree.without(jobtree.NodeServers, jobtree.NodeInstances)
+	if byServer(m.from) {
+		m.want = m.want.without(jobtree.NodeWasm, jobtree.NodeSharding) // what a cut has left
+	}
+	maps.DeleteFunc(m.want, func(path string, _ registry.Node) bool {
+		return path != jobtree.NodeConfig && within(path, jobtree.NodeConfig)
+	})
+	for _, path := range []string{jobtree.NodeServers, jobtree.NodeInstances, jobtree.NodeWasm} {
+		if !m.want[path].Exists {
+			m.want.put(path, []byte{})
+		}
+	}
+	if err := m.config(); err != nil {
+		return err
+	}
+	if byServer(m.from) {
+		return errors.Join(m.servers(), m.items())
+	}
+	for _, ip := range m.tree[jobtree.NodeServers].Children {
+		path := jobtree.NodeServers + "/" + ip
+		m.want.put(path, []byte(m.job.ServerValue(m.job.ServerDisabled(m.tree[path]))))
+	}
+	return nil
+}
+
+// readable refuses a configuration by which no member could run the job.
+func (m *moving) readable() error {
+	d := layout.New(m.to, "", m.name).NewDecoder(nil)
+	root := layout.New(m.to, "", m.name).Root()
+	d.Apply(root, m.want[""])
+	d.Apply(at(root, jobtree.NodeConfig), m.want[jobtree.NodeConfig])
+	if v := d.View(); v.ConfigFault != "" {
+		return fmt.Errorf("what would become of its configuration in layout %s cannot be read: %s", m.to, v.ConfigFault)
+	}
+	return nil
+}
+
+func (m *moving) note(format string, args ...any) {
+	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,120 @@
+package migration
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Plan is what has to be written. Its operations carry the versions of the nodes that it
+// was made of, and are refused if one has changed.
+type Plan struct {
+	From, To string
+	// Copy makes nodes of ours that no member reads before Turn. It may be written in parts,
+	// in its order; Turn is then to be planned anew, since members may have come meanwhile.
+	Copy []registry.Op
+	// Turn changes the layout, in one transaction.
+	Turn []registry.Op
+	// Rest deletes what no member reads after Turn. It may be written in parts, in its order.
+	Rest []registry.Op
+	// Notes say what the layout cannot hold, each with the path or the key.
+	Notes []string
+	// Done says why there is nothing to write.
+	Done string
+}
+
+// Ops are all operations, in their order.
+func (p *Plan) Ops() []registry.Op { return slices.Concat(p.Copy, p.Turn, p.Rest) }
+
+// Write is one node that changes.
+type Write struct {
+	Op   string // create, set, delete, or renew: delete and create
+	Path string
+	Data []byte
+}
+
+// Writes are all changes, in their order. A node that is deleted and made again is one.
+func (p *Plan) Writes() []Write {
+	var all []Write
+	deleted := map[string]int{} // by path, where it is in all
+	for _, op := range p.Ops() {
+		switch op.Kind {
+		case registry.Delete:
+			deleted[op.Path] = len(all)
+			all = append(all, Write{"delete", op.Path, nil})
+		case registry.Set:
+			all = append(all, Write{"set", op.Path, op.Data})
+		case registry.Create:
+			if k, ok := deleted[op.Path]; ok {
+				all[k].Path = "" // it is made again
+				all = append(all, Write{"renew", op.Path, op.Data})
+				continue
+			}
+			all = append(all, Write{"create", op.Path, op.Data})
+		default: // Check and Absent change nothing
+		}
+	}
+	return slices.DeleteFunc(all, func(w Write) bool { return w.Path == "" })
+}
+
+// anew are nodes that Turn deletes with all below them, and then makes again. That is refused
+// if a member has come meanwhile: it registers itself below one of them.
+var anew = []string{jobtree.NodeServers, jobtree.NodeInstances}
+
+// change plans how t becomes want.
+func (p *Plan) change(root string, t, want Tree) {
+	again := func(path string) bool { return within(path, anew...) }
+	add := func(path string, op registry.Op) {
+		op.Path = at(root, path)
+		if byServer(p.From) && path != jobtree.NodeMigration && within(path, copies...) {
+			p.Copy = append(p.Copy, op)
+		} else {
+			p.Turn = append(p.Turn, op)
+		}
+	}
+	for _, path := range []string{"", jobtree.NodeConfig, jobtree.NodeMembers} {
+		if n, ok := t[path]; ok && bytes.Equal(n.Data, want[path].Data) {
+			p.Turn = append(p.Turn, registry.Op{Kind: registry.Check, Path: at(root, path), Version: n.Stat.Version})
+		}
+	}
+	for _, path := range slices.Backward(t.paths()) {
+		if _, stays := want[path]; !stays || again(path) {
+			add(path, registry.Op{Kind: registry.Delete, Version: t[path].Stat.Version})
+		}
+	}
+	for _, path := range want.paths() {
+		n, there := t[path]
+		switch {
+		case !there || again(path):
+			add(path, registry.Op{Kind: registry.Create, Data: want[path].Data})
+		case !bytes.Equal(n.Data, want[path].Data):
+			add(path, registry.Op{Kind: registry.Set, Data: want[path].Data, Version: n.Stat.Version})
+		}
+	}
+}
+
+// sweep plans to delete what is there of these nodes and below, in that order of them.
+func (p *Plan) sweep(root string, t Tree, nodes ...string) {
+	for _, node := range nodes {
+		for _, path := range slices.Backward(t.paths()) {
+			if within(path, node) {
+				p.Rest = append(p.Rest, registry.Op{Kind: registry.Delete, Path: at(root, path), Version: registry.AnyVersion})
+			}
+		}
+	}
+}
+
+func at(root, path string) string {
+	if path == "" {
+		return root
+	}
+	return root + "/" + path
+}
+
+// within reports whether a path is one of the nodes, or below one.
+func within(path string, nodes ...string) bool {
+	return slices.ContainsFunc(nodes, func(node string) bool { return path == node || strings.HasPrefix(path, node+"/") })
+}

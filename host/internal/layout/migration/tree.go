@@ -1,0 +1,148 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The layouts that jobs are moved from and that are not run.
+const (
+	layout1  = "1"
+	layout20 = "2.0"
+)
+
+// order is that in which the layouts came.
+var order = []string{layout1, layout20, job.Layout21, job.Layout3}
+
+// Tree is all nodes of a job, by their paths below the job's own, which has the path "".
+type Tree map[string]registry.Node
+
+// paths are ascending, so that a node comes before those below it.
+func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
+
+func (t Tree) put(path string, data []byte) { t[path] = registry.Node{Exists: true, Data: data} }
+
+// linked is the tree with lists of children by its paths.
+func (t Tree) linked() Tree {
+	all := make(Tree, len(t))
+	for _, path := range t.paths() {
+		n := t[path]
+		n.Children = nil
+		all[path] = n
+		if path == "" {
+			continue
+		}
+		above, name := "", path
+		if k := strings.LastIndexByte(path, '/'); k >= 0 {
+			above, name = path[:k], path[k+1:]
+		}
+		parent := all[above]
+		parent.Children = append(parent.Children, name)
+		all[above] = parent
+	}
+	return all
+}
+
+// without is a copy of the tree that has none of these nodes and what is below them.
+func (t Tree) without(nodes ...string) Tree {
+	rest := maps.Clone(t)
+	maps.DeleteFunc(rest, func(path string, _ registry.Node) bool { return within(path, nodes...) })
+	return rest
+}
+
+// left are nodes of layouts 1 and 2.0 that members of later ones do not read. They stay until the
+// migration cannot be taken back any more.
+var left = []string{servertree.Execution, "offset", "leader/execution"}
+
+// layout is that of the tree. It refuses one that has nodes of others, too.
+func (t Tree) layout(m *spelling.Migration) (string, error) {
+	var servers []registry.Node
+	for _, ip := range t[jobtree.NodeServers].Children {
+		servers = append(servers, t[jobtree.NodeServers+"/"+ip])
+	}
+	of := layout.Of(t[""], t[jobtree.NodeConfig], servers)
+	if of == "" {
+		return "", errors.New("its nodes show no layout: config is missing, or damaged")
+	}
+	for _, path := range t.paths() {
+		is := familyOf(path, t[path])
+		if is == "" || is == families[byServer(of)] || byServer(is) && m != nil && within(path, left...) {
+			continue
+		}
+		return "", fmt.Errorf("it is half of one layout and half of another: by config and servers it is of layout %s, and %s is of layout %s. "+
+			"Find out which members are the job's, and delete the nodes of the others", of, path, is)
+	}
+	return of, t.whole(of)
+}
+
+// byServer reports whether a layout, or one of families, keeps its members below servers.
+func byServer(of string) bool { return of == layout1 || of == layout20 || of == families[true] }
+
+// families are the layouts that keep members in the same nodes, by whether that is below servers.
+var families = map[bool]string{true: "1 or 2.0", false: "2.1 or 3"}
+
+// familyOf is the family whose members write such a node; "" if both do.
+func familyOf(path string, n registry.Node) string {
+	parts := strings.Split(path, "/")
+	last := parts[len(parts)-1]
+	switch {
+	case within(path, left...), path == servertree.Host, parts[0] == jobtree.NodeServers && len(parts) == 3:
+		return families[true]
+	case within(path, jobtree.NodeInstances, jobtree.NodeTrigger, jobtree.NodeLeaderInstance),
+		parts[0] == jobtree.NodeServers && len(parts) == 2 && len(n.Data) > 0,
+		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire, // which is also what a cut leaves
+		within(path, jobtree.NodeModule, jobtree.NodeMembers, jobtree.NodeRuns):
+		return families[false]
+	}
+	return ""
+}
+
+// whole refuses a configuration that has something of another layout.
+func (t Tree) whole(of string) error {
+	also := ""
+	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
+	switch {
+	case of == layout1 && config != "":
+		also = jobtree.NodeConfig + " has a text"
+	case of != job.Layout3 && strings.TrimSpace(string(t[""].Data)) != "":
+		also = "the job's own node names a class"
+	case of == job.Layout3 && strings.HasPrefix(config, "{"):
+		also = jobtree.NodeConfig + " has JSON"
+	case of == job.Layout21 && t[jobtree.NodeTrigger].Exists:
+		also = "there is " + jobtree.NodeTrigger
+	default:
+		return nil
+	}
+	return fmt.Errorf("it is half of one layout and half of another: by its nodes it is of layout %s, and %s, as in another. "+
+		"Find out which members are the job's, and delete what is of the others", of, also)
+}
+
+// maxNamed bounds how many nodes an error names.
+const maxNamed = 5
+
+// atRest refuses a tree of which a session holds a node.
+func (t Tree) atRest() error {
+	var held []string
+	for _, path := range t.paths() {
+		if t[path].Stat.Owner != 0 {
+			held = append(held, path)
+		}
+	}
+	if n := len(held); n > maxNamed {
+		held = append(held[:maxNamed], fmt.Sprintf("and %d more", n-maxNamed))
+	}
+	if len(held) > 0 {
+		return fmt.Errorf("it is not at rest: sessions hold %s. End its members, ours with job shutdown --all, and wait until their sessions have ended", strings.Join(held, ", "))
+	}
+	return nil
+}

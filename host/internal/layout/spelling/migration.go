@@ -1,0 +1,48 @@
+package spelling
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Migration is the value of wasm/migration: from which layout to which the job was moved,
+// and what the nodes were, by their paths below the job's own, that are spelled anew.
+type Migration struct {
+	From, To string
+	Nodes    map[string]string
+}
+
+type migrationJSON struct {
+	V     int               `json:"v"`
+	From  string            `json:"from"`
+	To    string            `json:"to"`
+	Nodes map[string]string `json:"nodes"`
+}
+
+// maxMigration bounds the value that is read, in bytes; no node of ZooKeeper holds more.
+const maxMigration = 1 << 20
+
+// EncodeMigration is the value of wasm/migration.
+func EncodeMigration(m Migration) []byte {
+	return jsonvalue.Encode(migrationJSON{Version, m.From, m.To, m.Nodes})
+}
+
+// DecodeMigration reads what EncodeMigration wrote. A missing node is no migration.
+func DecodeMigration(n registry.Node) (*Migration, error) {
+	if !n.Exists {
+		return nil, nil
+	}
+	if len(n.Data) > maxMigration {
+		return nil, fmt.Errorf("%d bytes are more than %d", len(n.Data), maxMigration)
+	}
+	var v migrationJSON
+	if err := jsonvalue.Decode(n.Data, &v); err != nil {
+		return nil, err
+	}
+	if v.V != Version {
+		return nil, fmt.Errorf("version %d is not known to this release", v.V)
+	}
+	return &Migration{v.From, v.To, v.Nodes}, nil
+}
