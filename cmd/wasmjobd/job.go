@@ -36,7 +36,7 @@ func jobCommand(term *terminal) *cobra.Command {
 		jobSwitch("enable", "enabled", "Enable what was disabled", false),
 		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),
 		jobVerb("reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
-		jobShutdown, jobRemove, jobDump)
+		jobShutdown, jobRemove, jobMigrate, jobDump)
 }
 
 // listVerb is a verb that shows all there are of something in the namespace.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 )
 
 // ErrNone is the error of Back for a job without a migration to take back.
@@ -26,10 +27,11 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := targets[order[len(order)-1]](namespace, name).Root()
+	job := v21.NewJob(namespace, name) // which masks that of 2.0, too
+	root := job.Root()
 	switch {
 	case mark == nil && byServer(is):
-		p := &Plan{From: is, To: is}
+		p := &Plan{From: is, To: is, job: job}
 		if p.sweep(root, t, copies...); len(p.Rest) == 0 {
 			return nil, ErrNone
 		}
@@ -48,7 +50,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	if err := unchanged(namespace, name, t, want, mark); err != nil {
 		return nil, err
 	}
-	p := &Plan{From: is, To: mark.From}
+	p := &Plan{From: is, To: mark.From, job: job}
 	if byServer(mark.From) {
 		now := maps.Clone(want) // with what goes after the turn
 		for path, n := range t {

@@ -65,6 +65,9 @@ const (
 	strategies21 = "com.dangdang.ddframe.job.lite.api.strategy.impl."
 )
 
+// keyCommand is the key of layout 1 that may have secrets.
+const keyCommand = "scriptCommandLine"
+
 var renamed = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
 
 // readKeys reads the configuration of layout 1.

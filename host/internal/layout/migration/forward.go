@@ -70,7 +70,7 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 		return nil, nil, err
 	}
 	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(spelling.Migration{From: m.from, To: to, Nodes: kept}))
-	p := &Plan{From: m.from, To: to, Notes: m.notes}
+	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job}
 	p.change(m.root, m.tree, m.want)
 	return p, m.want, nil
 }
@@ -117,14 +117,13 @@ func (t Tree) joined() bool { return t[jobtree.NodeInstances].Stat.ChildVersion 
 
 // settle deletes what is kept to go back.
 func (m *moving) settle(mark *spelling.Migration) *Plan {
-	p := &Plan{From: m.from, To: m.to}
+	p := &Plan{From: m.from, To: m.to, job: m.job}
 	switch {
 	case mark == nil:
 		p.Done = "it is of layout " + m.to + " already"
 	case !m.tree.joined():
 		p.Done = "it is of layout " + m.to + " now, and nothing has run since; --back takes that back"
 	default:
-		p.From = mark.From
 		p.sweep(m.root, m.tree, append(slices.Clone(left), jobtree.NodeMigration)...)
 	}
 	return p

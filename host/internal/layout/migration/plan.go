@@ -24,6 +24,8 @@ type Plan struct {
 	Notes []string
 	// Done says why there is nothing to write.
 	Done string
+
+	job jobtree.Job // in the layout To, if this release runs that
 }
 
 // Ops are all operations, in their order.
@@ -58,6 +60,14 @@ func (p *Plan) Writes() []Write {
 		}
 	}
 	return slices.DeleteFunc(all, func(w Write) bool { return w.Path == "" })
+}
+
+// Masked is what a node gets, without secrets.
+func (p *Plan) Masked(w Write) string {
+	if strings.HasSuffix(w.Path, "/"+keyCommand) {
+		return "***"
+	}
+	return p.job.Masked(w.Path, w.Data)
 }
 
 // anew are nodes that Turn deletes with all below them, and then makes again. That is refused

@@ -1,0 +1,179 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/migration"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Move says where a job is to be moved.
+type Move struct {
+	To     string // a later layout; empty with Back
+	Back   bool   // to the layout that it had before
+	DryRun bool   // write nothing
+}
+
+// Migration is what Migrate has written, or would write.
+type Migration struct {
+	Job string `json:"job"`
+	// From and To are layouts. They are the same if there is only the rest of a migration.
+	From   string           `json:"from"`
+	To     string           `json:"to"`
+	DryRun bool             `json:"dry_run"`
+	Notes  []string         `json:"notes"`          // what the layout cannot hold, each with its path or key
+	Writes []MigrationWrite `json:"writes"`         // in their order
+	Done   string           `json:"done,omitempty"` // why there is nothing to write
+}
+
+// MigrationWrite is one node that changes. Secrets are masked.
+type MigrationWrite struct {
+	Op    string `json:"op"` // create, set, delete, or renew: delete and create
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// Migrate moves a job that nobody runs to a later layout, or back. What was cut is finished
+// by the same call; it may also be taken back. If a member has joined the job since, a further call
+// deletes what was kept to go back.
+func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migration, error) {
+	var report *Migration
+	turned := false // by a transaction that may have been applied
+	for try := 1; ; try++ {
+		p, err := o.planMove(ctx, name, want)
+		if turned && (errors.Is(err, migration.ErrNone) || err == nil && !want.Back && len(p.Turn) == 0) {
+			return report, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if report == nil {
+			report = reportMove(name, p)
+		}
+		if report.DryRun = want.DryRun || o.dry; want.DryRun || p.Done != "" {
+			return report, nil
+		}
+		err = o.carryOut(ctx, name, p, want)
+		switch {
+		case err == nil:
+			return report, nil
+		case errors.Is(err, registry.ErrTooLarge):
+			return nil, failf(host.Refused, err, "migrate job %s: its configuration and servers do not fit into one transaction; delete the nodes of servers that are long gone", name)
+		case try == askTries || !mayPass(err):
+			return nil, askError("migrate", name, err)
+		}
+		turned = turned || errors.Is(err, registry.ErrUnknown) && len(p.Turn) > 0
+	}
+}
+
+// planMove reads the job as it is by now, and plans what is left to do.
+func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migration.Plan, error) {
+	if err := o.session.Sync(ctx); err != nil {
+		return nil, readError(err, "migrate job %s", name)
+	}
+	t, err := o.wholeTree(ctx, layout.NewJob(o.namespace, name).Root())
+	if err != nil {
+		return nil, readError(err, "look at job %s", name)
+	}
+	if !t[""].Exists {
+		return nil, o.noJob(ctx, name)
+	}
+	var p *migration.Plan
+	if want.Back {
+		p, err = migration.Back(o.namespace, name, t)
+	} else {
+		p, err = migration.Forward(o.namespace, name, want.To, t)
+	}
+	if err != nil {
+		return nil, failf(host.Refused, err, "migrate job %s", name)
+	}
+	return p, nil
+}
+
+// wholeTree reads all nodes of a job, a level after the other.
+func (o *Operator) wholeTree(ctx context.Context, root string) (migration.Tree, error) {
+	t := migration.Tree{}
+	for level := []string{""}; len(level) > 0; {
+		paths := make([]string, len(level))
+		for i, path := range level {
+			if paths[i] = root; path != "" {
+				paths[i] += "/" + path
+			}
+		}
+		nodes, err := o.readAll(ctx, paths, readsAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		var next []string
+		for i, n := range nodes {
+			if !n.Exists && level[i] != "" {
+				continue // it went meanwhile
+			}
+			t[level[i]] = n
+			for _, c := range n.Children {
+				if level[i] != "" {
+					c = level[i] + "/" + c
+				}
+				next = append(next, c)
+			}
+		}
+		level = next
+	}
+	return t, nil
+}
+
+func reportMove(name string, p *migration.Plan) *Migration {
+	r := &Migration{Job: name, From: p.From, To: p.To, Notes: append([]string{}, p.Notes...), Writes: []MigrationWrite{}, Done: p.Done}
+	for _, w := range p.Writes() {
+		r.Writes = append(r.Writes, MigrationWrite{w.Op, w.Path, p.Masked(w)})
+	}
+	return r
+}
+
+// errReplan: what a plan copies is written, and the rest depends on what has come meanwhile.
+var errReplan = fmt.Errorf("%w: in parts", registry.ErrConflict)
+
+// carryOut writes a plan in one transaction if it fits, else in parts.
+func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move) error {
+	d := deed{verb: "job migrate", job: name, before: "layout " + p.From, after: "layout " + p.To}
+	if want.Back {
+		d.detail = "back"
+	}
+	err := o.commit(ctx, d, p.Ops()...)
+	if !errors.Is(err, registry.ErrTooLarge) {
+		return err
+	}
+	if len(p.Copy) > 0 {
+		if err := o.inParts(ctx, p.Copy); err != nil {
+			return err
+		}
+		return errReplan
+	}
+	if err := o.commit(ctx, d, p.Turn...); err != nil {
+		return err
+	}
+	return o.inParts(ctx, p.Rest)
+}
+
+// partBytes is about the size of a part of a migration.
+const partBytes = 128 << 10
+
+// inParts applies operations in several transactions. Each part leaves what the next call finishes.
+func (o *Operator) inParts(ctx context.Context, ops []registry.Op) error {
+	for len(ops) > 0 {
+		n, size := 0, 0
+		for n < len(ops) && n < removeAtOnce && (n == 0 || size+len(ops[n].Data) < partBytes) {
+			size += len(ops[n].Path) + len(ops[n].Data)
+			n++
+		}
+		if _, err := o.session.Commit(ctx, ops[:n]...); err != nil {
+			return err
+		}
+		ops = ops[n:]
+	}
+	return nil
+}
