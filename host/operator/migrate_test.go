@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,11 +18,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/migration"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
-	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
 // putTree writes a job below a node of its own.
@@ -72,173 +70,122 @@ func dataOf(t *testing.T, o *Operator) map[string]string {
 	return all
 }
 
-// A migration that is cut at any of its transactions, before it or after it, is finished by the same command, and so
-// is the way back.
-func TestMigrationIsFinished(t *testing.T) {
-	t.Parallel()
-	nodes := left1(t)
-	var whole map[string]string
-	play := func(cut int, as registrytest.Outcome) (cuts bool) {
-		n := 0
-		plain := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})
-		reg := registrytest.NewFaulty(plain, func(_ int, ops []registry.Op) registrytest.Outcome {
-			if !isPart(ops) {
-				return registrytest.Pass
-			}
-			if n++; n != cut {
-				return registrytest.Pass
-			}
-			cuts = true
-			return as
-		})
-		setup, err := plain.Open(t.Context(), func(registry.Event) {})
-		if err != nil {
-			t.Fatal(err)
+// cutMigration plays a migration on a registry, the way back, and the migration again, of which the given transaction
+// is cut. What was cut is done again. It reports whether so many transactions there were, and what the job has at the end.
+func cutMigration(t *testing.T, plain registry.Registry, cut int, as registrytest.Outcome) (cuts bool, end map[string]string) {
+	t.Helper()
+	n := 0
+	reg := registrytest.NewFaulty(plain, func(_ int, ops []registry.Op) registrytest.Outcome {
+		if !isPart(ops) {
+			return registrytest.Pass
 		}
-		writer := &Operator{session: setup}
-		putTree(t, writer, "/jobs/job", nodes)
-		before := dataOf(t, writer)
-		for _, step := range []Move{{To: "3"}, {Back: true}, {To: "3"}} {
-			o := operate(t, reg)
-			r, err := o.Migrate(t.Context(), "job", step)
-			if err != nil {
-				if !cuts || !errors.Is(err, registry.ErrEnded) {
-					t.Fatalf("cut at %d: %+v: %v", cut, step, err)
-				}
-				again := operate(t, reg)
-				if r, err = again.Migrate(t.Context(), "job", step); err != nil && !errors.Is(err, migration.ErrNone) {
-					t.Fatalf("cut at %d: %+v again: %v", cut, step, err)
-				}
-				o = again
-			}
-			switch is := dataOf(t, writer); {
-			case step.Back:
-				if d := cmp.Diff(before, is); d != "" {
-					t.Fatalf("cut at %d: after the way back: %s", cut, d)
-				}
-			case whole == nil:
-				whole = is
-			default:
-				if d := cmp.Diff(whole, is); d != "" || r == nil {
-					t.Fatalf("cut at %d: %s", cut, d)
-				}
-			}
-			if err := o.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
-				t.Error(err)
+		if n++; n != cut {
+			return registrytest.Pass
+		}
+		cuts = true
+		return as
+	})
+	setup, err := plain.Open(t.Context(), func(registry.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := &Operator{session: setup}
+	putTree(t, writer, "/jobs/job", left1(t))
+	before := dataOf(t, writer)
+	for _, step := range []Move{{To: "3"}, {Back: true}, {To: "3"}} {
+		o := operate(t, reg)
+		_, err := o.Migrate(t.Context(), "job", step)
+		if err != nil && cuts && errors.Is(err, registry.ErrEnded) {
+			o = operate(t, reg)
+			_, err = o.Migrate(t.Context(), "job", step)
+		}
+		if err != nil && (!step.Back || !errors.Is(err, migration.ErrNone)) { // the way back was done when it was cut
+			t.Fatalf("cut at %d: %+v: %v", cut, step, err)
+		}
+		if end = dataOf(t, writer); step.Back {
+			if d := cmp.Diff(before, end); d != "" {
+				t.Fatalf("cut at %d: after the way back: %s", cut, d)
 			}
 		}
-		if err := errors.Join(setup.Close(), reg.Close()); err != nil {
+		if err := o.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
 			t.Error(err)
 		}
-		return cuts
 	}
-	play(0, registrytest.Pass)
+	if err := errors.Join(setup.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+	return cuts, end
+}
+
+// cutEach plays cutMigration for each transaction.
+func cutEach(t *testing.T, open func() registry.Registry, outcomes ...registrytest.Outcome) {
+	t.Helper()
+	_, whole := cutMigration(t, open(), 0, registrytest.Pass)
 	_, state := layout.New(job.Layout3, "jobs", "job").StateOf(11)
 	if whole[""] != "recorder.Sequence" || !strings.HasPrefix(whole[strings.TrimPrefix(state, "/jobs/job/")], `{"v":1,"values":{"offset":"eHh4`) {
 		t.Fatalf("it has no state: %v", slices.Sorted(maps.Keys(whole)))
 	}
-	for _, as := range []registrytest.Outcome{registrytest.EndBefore, registrytest.EndAfter, registrytest.LoseReply, registrytest.LoseRequest, registrytest.Delay} {
-		cut := 1
-		for play(cut, as) {
-			cut++
-		}
-		if cut < 7 {
-			t.Errorf("only %d transactions were cut", cut-1)
+	for _, as := range outcomes {
+		for cut := 1; ; cut++ {
+			cuts, end := cutMigration(t, open(), cut, as)
+			if d := cmp.Diff(whole, end); d != "" {
+				t.Fatalf("cut at %d: %s", cut, d)
+			}
+			if !cuts {
+				if cut < 8 {
+					t.Errorf("only %d transactions were cut", cut-1)
+				}
+				break
+			}
 		}
 	}
 }
 
-// While a job is moved, and until then, a server of ours that has it in its file says which layout it has. Then it
-// runs the job, from where its members had left it: what they had begun does not begin again, and what was missed
-// has a row.
-func TestMigratedJobGoesOn(t *testing.T) {
+// A migration that is cut at any of its transactions, before it or after it, is finished by the same command, and so
+// is the way back.
+func TestMigrationIsFinished(t *testing.T) {
 	t.Parallel()
-	for from, file := range map[string]string{"1": "ej1/pause.json", "2.0": "ej20/pause.json"} {
-		for _, to := range []string{"2.1", "3"} {
-			t.Run(from+" to "+to, func(t *testing.T) {
-				t.Parallel()
-				nodes := recorded.AtRest(t, recorded.Earlier(t, file), "at the end")
-				synctest.Test(t, func(t *testing.T) {
-					goesOn(t, from, to, nodes, func(d time.Duration) { time.Sleep(d) })
-				})
-			})
-		}
-	}
+	cutEach(t, func() registry.Registry { return embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes}) },
+		registrytest.EndBefore, registrytest.EndAfter, registrytest.LoseReply, registrytest.LoseRequest, registrytest.Delay)
 }
 
-func goesOn(t *testing.T, from, to string, nodes map[string]string, wait func(time.Duration)) {
-	t.Helper()
-	reg, rows := embedded.Memory(), &pile{}
-	o := operate(t, reg)
-	begin := time.Now().Truncate(time.Minute)
-	wait(10 * time.Minute)
-	last := []time.Time{begin.Add(10*time.Minute - 59*time.Second), begin.Add(9 * time.Minute), begin.Add(9 * time.Minute), begin.Add(5 * time.Minute)}
-	for at, data := range nodes {
-		nodes[at] = strings.ReplaceAll(data, "0/10 * * * * ?", "0 * * * * ?")
-		if name := path.Base(at); name == "lastBeginTime" || name == "lastCompleteTime" {
-			item, _ := strconv.Atoi(path.Base(path.Dir(at)))
-			nodes[at] = strconv.FormatInt(last[item].UnixMilli(), 10)
+func TestMigrationIsFinishedOnZooKeeper(t *testing.T) {
+	t.Parallel()
+	server, n := zktest.Start(t, zktest.Debian(t), zktest.Options{}), 0
+	cutEach(t, func() registry.Registry {
+		n++
+		reg, err := zk.New(zk.Options{Servers: []string{server.Address()}, Chroot: fmt.Sprintf("/play%d", n), SessionTimeout: 4 * time.Second, MaxRequest: mostBytes})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	putTree(t, o, "/jobs/job", nodes)
-	h, stop := start(t, host.Options{
-		Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Runner: host.Func(fine), Sinks: []trace.Sink{rows},
-		Jobs: []job.Config{{Name: "job", Class: "recorder.Work", Cron: "0 * * * * ?", Shards: 4, Layout: to, TimeZone: "UTC", MaxClockSkew: -1, Misfire: true, MonitorExecution: true}},
+		return reg
+	}, registrytest.EndAfter)
+}
+
+// A member of layout 1 that comes between two parts, and leaves again, has run: what it has kept is moved.
+func TestMigrationSeesWhoCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	plain := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})
+	writer := operate(t, plain)
+	putTree(t, writer, "/jobs/job", left1(t))
+	parts := 0
+	reg := registrytest.NewFaulty(plain, func(_ int, ops []registry.Op) registrytest.Outcome {
+		if isPart(ops) {
+			if parts++; parts == 3 {
+				put(t, writer, registry.Set, "/jobs/job/offset/0", "new")
+			}
+		}
+		return registrytest.Pass
 	})
-	wait(2*time.Minute + 30*time.Second) // 12:30
-	refused := h.Jobs()[0]
-	if refused.Instance != "" || !slices.ContainsFunc(refused.Troubles, func(r reason.Reason) bool { return strings.Contains(r.String(), "this is a job of layout 1 or 2.0") }) {
-		t.Errorf("before, it says %+v", refused)
+	o := operate(t, reg)
+	if _, err := o.Migrate(t.Context(), "job", Move{To: "3"}); err != nil {
+		t.Fatal(err)
 	}
-	if len(rows.rows) > 0 {
-		t.Errorf("before, it ran %+v", rows.rows)
+	_, state := layout.New(job.Layout3, "jobs", "job").StateOf(0)
+	if n, err := o.Node(t.Context(), state); err != nil || string(n.Data) != `{"v":1,"values":{"offset":"bmV3"}}` || parts < 4 {
+		t.Errorf("%.100s, %v after %d parts", n.Data, err, parts)
 	}
-	dry, err := o.Migrate(t.Context(), "job", Move{To: to, DryRun: true})
-	if err != nil || dry.From != from || len(dry.Writes) < 10 || !dry.DryRun {
-		t.Fatalf("%+v, %v", dry, err)
-	}
-	if r, err := o.Job(t.Context(), "job"); err != nil || len(r.Members) > 0 {
-		t.Errorf("after a dry run: %+v, %v", r, err)
-	}
-	r, err := o.Migrate(t.Context(), "job", Move{To: to})
-	if err != nil || !slices.Equal(r.Writes, dry.Writes) {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	wait(20 * time.Second) // 12:50
-	if n := rows.count("job", trace.Succeeded); n != 0 {
-		t.Errorf("%d runs before the next instant", n)
-	}
-	wait(time.Minute) // 13:50
-	if is := h.Jobs()[0]; is.Instance == "" {
-		t.Fatalf("it has not joined: %+v", is)
-	}
-	next := begin.Add(13 * time.Minute).UnixMilli()
-	missed := map[int]string{}
-	for _, row := range rows.rows {
-		if row.State == trace.Missed {
-			missed[row.Item] = fmt.Sprintf("%d from %d to %d", row.Count, (row.Instant-begin.UnixMilli())/60e3, (row.Last-begin.UnixMilli())/60e3)
-		} else if row.Instant != next || row.State != trace.Succeeded {
-			t.Errorf("%+v", row)
-		}
-	}
-	want := map[int]string{0: "3 from 10 to 12", 1: "3 from 10 to 12", 2: "3 from 10 to 12", 3: "7 from 6 to 12"}
-	if d := cmp.Diff(want, missed); d != "" || rows.count("job", trace.Succeeded) != 4 {
-		t.Errorf("%d ran, and missed: %s", rows.count("job", trace.Succeeded), d)
-	}
-	report, err := o.Job(t.Context(), "job")
-	if err != nil || report.Paused || !slices.ContainsFunc(report.Servers, func(s ServerState) bool { return s.IP == "10.0.0.2" && s.Disabled }) {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if _, err := o.Migrate(t.Context(), "job", Move{Back: true}); err == nil || !strings.Contains(err.Error(), "a member has joined it since the migration, so it stays") {
-		t.Errorf("back: %v", err)
-	}
-	if r, err := o.Migrate(t.Context(), "job", Move{To: to}); err != nil || len(r.Writes) == 0 || r.Done != "" {
-		t.Errorf("the rest: %+v, %v", r, err)
-	}
-	if r, err := o.Migrate(t.Context(), "job", Move{To: to}); err != nil || r.Done != "it is of layout "+to+" already" {
-		t.Errorf("once more: %+v, %v", r, err)
-	}
-	if err := errors.Join(stop(), o.Close(), reg.Close()); err != nil {
+	if err := errors.Join(o.Close(), writer.Close(), reg.Close()); err != nil {
 		t.Error(err)
 	}
 }

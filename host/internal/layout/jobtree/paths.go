@@ -110,9 +110,10 @@ func (j Job) Item(i int, mark string) string {
 	return p
 }
 
-// ServerValue is the value of a server's node, with which an operator disables it, and
-// ServerDisabled reads it.
-func (j Job) ServerValue(disabled bool) string         { return j.dialect.Server(disabled) }
+// ServerValue is the value of a server's node, with which an operator disables it.
+func (j Job) ServerValue(disabled bool) string { return j.dialect.Server(disabled) }
+
+// ServerDisabled reads what ServerValue is.
 func (j Job) ServerDisabled(server registry.Node) bool { return j.dialect.Disabled(server) }
 
 func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }

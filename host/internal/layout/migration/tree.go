@@ -109,7 +109,7 @@ func familyOf(path string, n registry.Node) string {
 
 // whole refuses a configuration that has something of another layout.
 func (t Tree) whole(of string) error {
-	also := ""
+	var also string
 	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
 	switch {
 	case of == layout1 && config != "":
