@@ -275,8 +275,9 @@ func TestCutAtEachWrite(t *testing.T) {
 	})
 }
 
-// A member that comes while a migration is planned, though it has left again, keeps it from turning.
-func TestMembersKeepItFromTurning(t *testing.T) {
+// A member that comes while a migration is planned, though it has left again, keeps it from turning, and so does a
+// console that changes the configuration.
+func TestOthersKeepItFromTurning(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
 		comings := map[string][]string{"another": {"servers/10.0.0.9"}}
@@ -287,6 +288,7 @@ func TestMembersKeepItFromTurning(t *testing.T) {
 			comings["the same"] = []string{"servers/10.0.0.1"}
 			comings["an instance"] = []string{"instances/10.0.0.1@-@1"}
 		}
+		comings["a console"], comings["a console of layout 3"] = []string{"config"}, []string{""}
 		for name, written := range comings {
 			s := newStage(t, nodes)
 			p := s.forward(to)
@@ -302,4 +304,10 @@ func TestMembersKeepItFromTurning(t *testing.T) {
 			}
 		}
 	})
+	s := with(t, in21, map[string]string{"wasm": "", "wasm/members": ""})
+	p := s.forward("3")
+	s.must(registry.Op{Kind: registry.Set, Path: root + "/wasm/members", Version: registry.AnyVersion}) // as ours do when they join
+	if err := s.write(p.Ops()...); !errors.Is(err, registry.ErrConflict) {
+		t.Errorf("one of ours: %v", err)
+	}
 }
