@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
@@ -112,6 +113,16 @@ func (s *stage) of() string {
 	return layout.Of(t[""], t["config"], servers)
 }
 
+// view is what a server of ours sees by a layout.
+func (s *stage) view(of string) *protocol.View {
+	d := layout.New(of, "ns", "job").NewDecoder(nil)
+	t := s.nodes()
+	for _, path := range t.paths() {
+		d.Apply(at(root, path), t[path])
+	}
+	return d.View()
+}
+
 // shown is a plan as its golden file has it.
 func shown(p *Plan) string {
 	var b strings.Builder
@@ -192,11 +203,7 @@ func TestRecordedTrees(t *testing.T) {
 			t.Errorf("from %s: %s", p.From, d)
 		}
 		s.must(p.Ops()...)
-		d := layout.New(to, "ns", "job").NewDecoder(nil)
-		for path, n := range s.nodes() {
-			d.Apply(at(root, path), n)
-		}
-		if v := d.View(); s.of() != to || v.Config == nil || len(v.Faults) > 0 {
+		if v := s.view(to); s.of() != to || v.Config == nil || len(v.Faults) > 0 {
 			t.Errorf("it is of layout %s, with %+v", s.of(), v.Faults)
 		}
 		s.must(s.back().Ops()...)
@@ -251,6 +258,11 @@ func TestCutAtEachWrite(t *testing.T) {
 		for s.of() != to {
 			if is := s.of(); is != r.from {
 				t.Fatalf("it is of layout %q after a cut", is)
+			}
+			for _, file := range []string{"2.1", "3"} { // by which a server of ours reads it
+				if v := s.view(file); file != r.from && v.ConfigFault == "" && v.RecordFault == "" {
+					t.Fatalf("a server whose file says %s finds no fault with it", file)
+				}
 			}
 			one(s.forward(to))
 		}
