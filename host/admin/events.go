@@ -2,11 +2,10 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +17,10 @@ const (
 	eventsType = "text/event-stream"
 	// lastEventHeader has the id of the last event that a client got before.
 	lastEventHeader = "Last-Event-ID"
-	// gapEvent tells a client that events may be missing before those that follow.
+	// gapEvent tells a client that events of a server may be missing before those that follow.
 	gapEvent = "gap"
+	// silentEvent tells it that no events of a server come now, and followedEvent that they come.
+	silentEvent, followedEvent = "silent", "followed"
 
 	// maxEvents and maxEventBytes bound what is kept for clients that come back.
 	maxEvents     = 1024
@@ -31,6 +32,8 @@ const (
 	// streamTime is when a stream ends and its client comes back, so that a stream is
 	// bounded as every request is.
 	streamTime = 25 * time.Second
+	// beatEvery is how often a stream has a comment, by which who reads it knows that it is alive.
+	beatEvery = 2 * time.Second
 	// admitEvery is how often a stream looks whether its caller may still have it, also
 	// while nothing happens.
 	admitEvery = 500 * time.Millisecond
@@ -49,7 +52,7 @@ type Events struct {
 	added chan struct{} // closed at the next one, guarded by mu
 }
 
-// event is something that happened. Its id is its number and the life of Events.
+// event is something that happened.
 type event struct {
 	kind, job string
 	data      []byte
@@ -82,28 +85,27 @@ func (e *Events) after(seen int64) (all []event, count int64, gap bool, more <-c
 	return append(all, e.kept[max(0, seen-oldest):]...), e.count, seen < oldest, e.added
 }
 
-// seen returns the number of the last event that a client has received, by the id of that
-// event. A client without an id begins with the next event. An id of an earlier life of
-// this server, or one that makes no sense, counts as none received, and gap tells the
-// client that it may have missed some.
+// seen returns the number of the last event that a client has received, by the id of its
+// stream. A client without an id begins with the next event. An id without a place in this life
+// of this server counts as none received, and gap tells the client that it may have missed some.
 func (e *Events) seen(id string) (n int64, gap bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if id == "" {
 		return e.count, false
 	}
-	life, number, _ := strings.Cut(id, "-")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || life != e.life || n < 0 || n > e.count {
-		return 0, true
+	for _, p := range parsePlaces(id) {
+		if p.life == e.life && p.n <= e.count {
+			return p.n, false
+		}
 	}
-	return n, false
+	return 0, true
 }
 
-func (e *Events) id(n int64) string { return e.life + "-" + strconv.FormatInt(n, 10) }
-
-// streams counts the streams of a server.
+// streams counts the streams of a server: those of callers, or those that other servers ask for.
 type streams struct {
+	most int
+
 	mu  sync.Mutex
 	all int            // guarded by mu
 	of  map[string]int // by the keys of callers that have some, guarded by mu
@@ -113,7 +115,7 @@ type streams struct {
 func (s *streams) begin(caller string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxStreams || s.of[caller] >= maxStreamsEach {
+	if s.all >= s.most || s.of[caller] >= maxStreamsEach {
 		return false
 	}
 	s.all++
@@ -141,46 +143,43 @@ func followAction() action {
 }
 
 func follow(r *request) error {
-	if !r.h.streams.begin(r.caller.key()) {
+	counted := &r.h.streams
+	if r.caller.way == operator.ByServer {
+		counted = &r.h.relayed
+	}
+	if !counted.begin(r.caller.key()) {
 		return tooManyStreams()
 	}
-	defer r.h.streams.end(r.caller.key())
-	events, job := r.h.o.Events, r.query.Get("job")
-	seen, gap := events.seen(r.Header.Get(lastEventHeader))
+	defer counted.end(r.caller.key())
+	ctx, end := context.WithTimeout(r.Context(), streamTime)
+	s := newFeed(r)
+	defer s.following.Wait()
+	defer end()
 	r.w.Header().Set("Content-Type", eventsType)
-	var text bytes.Buffer
-	text.WriteString("retry: 100\n\n")
-	over := time.NewTimer(streamTime)
-	defer over.Stop()
-	admit := time.NewTicker(admitEvery)
+	admit, beat := time.NewTicker(admitEvery), time.NewTicker(beatEvery)
 	defer admit.Stop()
+	defer beat.Stop()
 	ended, _ := r.Context().Value(endedKey{}).(<-chan struct{})
+	s.followOthers(ctx, false)
 	for {
-		all, count, forgotten, more := events.after(seen)
-		if gap || forgotten {
-			fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: {}\n\n", events.id(count-int64(len(all))), gapEvent)
-			gap = false
-		}
-		for i, one := range all {
-			if job == "" || one.job == job {
-				fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", events.id(count-int64(len(all)-i-1)), one.kind, one.data)
-			}
-		}
-		seen = count
-		if text.Len() > 0 && (!r.stillAdmitted() || !r.push(&text)) {
+		more := s.writeOwn()
+		if s.text.Len() > 0 && (!r.stillAdmitted() || !r.push(&s.text)) {
 			return nil
 		}
 		select {
 		case <-more:
+		case one := <-s.received:
+			s.write(one)
+		case <-beat.C:
+			s.text.WriteString(":\n\n") // a comment
 		case <-admit.C:
 			if !r.stillAdmitted() {
 				return nil
 			}
-		case <-over.C:
-			return nil
+			s.followOthers(ctx, true)
 		case <-ended:
 			return nil
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return nil
 		}
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
+// place is the id of an event of this server alone.
+func (e *Events) place(n int64) string { return place{e.life, n}.String() }
+
 // number is the data of an event.
 func number(i int) []byte { return fmt.Appendf(nil, "{\"n\":%d}\n", i) }
 
@@ -59,9 +62,9 @@ func TestEventsGoOn(t *testing.T) {
 	if all, _ := get("", ""); all != nil {
 		t.Errorf("who comes new gets what was: %q", all)
 	}
-	first := events.id(1)
+	first := events.place(1)
 	all, last := get(first, "")
-	if want := []string{`start {"n":1}`, `start {"n":2}`}; !slices.Equal(all, want) || last != events.id(3) {
+	if want := []string{`start {"n":1}`, `start {"n":2}`}; !slices.Equal(all, want) || last != events.place(3) {
 		t.Errorf("%q up to %q, want %q", all, last, want)
 	}
 	if all, _ := get(first, "?job=even"); !slices.Equal(all, []string{`start {"n":2}`}) {
@@ -70,8 +73,8 @@ func TestEventsGoOn(t *testing.T) {
 	if all, _ := get(last, ""); all != nil {
 		t.Errorf("again: %q", all)
 	}
-	for _, unknown := range []string{"another-1", events.id(4), events.id(-1), events.life, "x", events.life + "-x"} {
-		if all, last := get(unknown, ""); len(all) != 4 || all[0] != "gap {}" || last != events.id(3) {
+	for _, unknown := range []string{"another7-1", events.place(4), events.place(-1), events.life, "x", events.life + "-x"} {
+		if all, last := get(unknown, ""); len(all) != 4 || all[0] != "gap {}" || last != events.place(3) {
 			t.Errorf("after %q: %q up to %q", unknown, all, last)
 		}
 	}
@@ -79,7 +82,7 @@ func TestEventsGoOn(t *testing.T) {
 	if all, _ := get(first, ""); len(all) != maxEvents+1 || all[0] != "gap {}" || all[1] != `start {"n":3}` {
 		t.Errorf("after too many: %d, %q", len(all), all[:2])
 	}
-	if all, _ := get(events.id(3), ""); len(all) != maxEvents || all[0] != `start {"n":3}` {
+	if all, _ := get(events.place(3), ""); len(all) != maxEvents || all[0] != `start {"n":3}` {
 		t.Errorf("after the most that are kept: %d, %q", len(all), all[:2])
 	}
 	events.Add("end", "large", bytes.Repeat([]byte("1"), maxEventBytes+1))
@@ -189,7 +192,7 @@ func FuzzLastEvent(f *testing.F) {
 	for i := range 5 {
 		events.Add("start", "report", number(i))
 	}
-	for _, id := range []string{"", events.id(0), events.id(5), events.id(6), events.life + "-", events.life + "-9223372036854775808", "-1", events.life + "-+3", events.life + "-1-1"} {
+	for _, id := range []string{"", events.place(0), events.place(5), events.place(6), events.life + "-", events.life + "-9223372036854775808", "-1", events.life + "-+3", events.life + "-1-1", "another7-9," + events.place(2), events.place(2) + "," + events.place(2), events.place(2) + ","} {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
@@ -197,8 +200,8 @@ func FuzzLastEvent(f *testing.F) {
 		switch {
 		case n < 0 || n > 5 || gap && n != 0:
 			t.Errorf("%q is event %d, gap %v", id, n, gap)
-		case id != "" && !gap && !strings.HasPrefix(id, events.life+"-"):
-			t.Errorf("%q is of another life", id)
+		case id != "" && !gap && !slices.Contains(parsePlaces(id), place{events.life, n}):
+			t.Errorf("%q has no such place", id)
 		}
 	})
 }

@@ -90,13 +90,13 @@ type Handler struct {
 	document func() []byte
 
 	crossSite             *http.CrossOriginProtection
-	callers               *rates // requests of callers
-	servers               *rates // those that a server asks for, by both
-	nameless              *rates // requests of addresses that show no token, or one that nobody can judge
-	failures              *rates // wrong tokens of addresses
-	signIns               *rates // of the bearers of tokens
-	nonces                nonces // of requests from other servers
-	streams               streams
+	callers               *rates        // requests of callers
+	servers               *rates        // those that a server asks for, by both
+	nameless              *rates        // requests of addresses that show no token, or one that nobody can judge
+	failures              *rates        // wrong tokens of addresses
+	signIns               *rates        // of the bearers of tokens
+	nonces                nonces        // of requests from other servers
+	streams, relayed      streams       // those of callers, and those that other servers ask for
 	uploads               chan struct{} // a slot for each that is on its way
 	mostRows              int           // that a check gets from other servers for a job
 	checkTime, doctorTime time.Duration // for asking other servers
@@ -120,7 +120,7 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), servers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
+		callers: newRates(callerBurst, callerPerSecond), servers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{most: maxStreams, of: map[string]int{}}, relayed: streams{most: maxRelayed, of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
 		uploads: make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, checkTime: checkTime, doctorTime: doctorTime,
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb

@@ -63,22 +63,30 @@ func (r *request) others(ctx context.Context, name string, do operator.Right) (c
 // listed returns clients of the servers that answer others, by address, which ask with no more than a right
 // of the caller, and those servers that have no address to be asked at.
 func (r *request) listed(do operator.Right) (clients map[string]*Client, unread []string) {
-	servers := r.h.o.Servers
-	all, err := servers.Others()
+	all, err := r.h.o.Servers.Others()
 	if err != nil { // what this server has is better than nothing
 		return nil, []string{"the other servers (" + err.Error() + ")"}
 	}
 	clients = map[string]*Client{}
 	for _, s := range all {
-		u, err := serverURL(s.Address)
+		c, err := r.clientOf(s, do)
 		if err != nil {
 			unread = append(unread, s.Address+" ("+err.Error()+")")
 			continue
 		}
-		at := u.Scheme + "://" + u.Host
-		clients[at] = &Client{path: at, base: at, most: maxOther, transport: asking{servers, s, askedAs(r.caller.Caller, do)}}
+		clients[c.base] = c
 	}
 	return clients, unread
+}
+
+// clientOf returns a client of another server, which asks with no more than a right of the caller.
+func (r *request) clientOf(to operator.Server, do operator.Right) (*Client, error) {
+	u, err := serverURL(to.Address)
+	if err != nil {
+		return nil, err
+	}
+	at := u.Scheme + "://" + u.Host
+	return &Client{path: at, base: at, most: maxOther, transport: asking{r.h.o.Servers, to, askedAs(r.caller.Caller, do)}}, nil
 }
 
 // unlisted returns the servers that only a job knows, or any job if name is empty.

@@ -24,13 +24,15 @@ import (
 // alone knows.
 type peerServer struct {
 	*cluster
-	rows  []trace.Row // of its history, the newest first
-	live  *runlog.Logs
-	asked atomic.Int64 // how often its history was read
-	at    string
-	stop  func()
-	disk  disk
-	h     *Handler
+	ip     string
+	rows   []trace.Row // of its history, the newest first
+	live   *runlog.Logs
+	events *Events
+	asked  atomic.Int64 // how often its history was read
+	at     string
+	stop   func()
+	disk   disk
+	h      *Handler
 
 	strays []trace.Row // that it has on the last page, whatever it is asked for
 	broken error       // of its history
@@ -64,7 +66,7 @@ func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row,
 func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...trace.Row) *peerServer {
 	t.Helper()
 	c := &cluster{registry: r, keyring: operator.NewKeyring(r, "wasmjobd", nil)}
-	s := &peerServer{cluster: c, rows: rows, live: &runlog.Logs{}}
+	s := &peerServer{cluster: c, ip: ip, rows: rows, live: &runlog.Logs{}, events: NewEvents()}
 	l, err := ListenTCP(t.Context(), "127.0.0.1:0", files, c.keyring, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 		t.Fatal(err)
 	}
 	s.h = NewHandler(Options{
-		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined, Doctor: s.disk.options, Check: s.disk.check,
+		Operate: c.operate, Authenticate: c.authenticate, Servers: c.keyring, Runs: s.runs, Prune: &operator.Prune{Remove: s.disk.prune}, Purge: s.disk.purge, Held: s.disk.list, Define: defined, Doctor: s.disk.options, Check: s.disk.check, Events: s.events,
 		Logs: &operator.RunLogs{Live: s.live, History: func(ctx context.Context, n operator.RunName) ([]trace.Row, error) {
 			rows, _, err := s.runs(ctx, RunsWanted{Job: n.Job, Run: n.Run, Item: &n.Item})
 			return rows, err

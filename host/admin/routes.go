@@ -39,9 +39,10 @@ func aloneRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: eventsPath, right: operator.View, does: followAction(), alone: true,
-			says: "sends starts and ends of items on this server as they come, as server-sent events whose data is that of `serve --events -`, without parameters. " +
-				"After 25 s the stream ends, and a client that comes back with Last-Event-ID misses none; an event `gap` says that some may be missing",
-			query:  []parameter{{name: "job", says: "only of this job"}},
+			says: "sends starts and ends of items on all servers as they come, as server-sent events whose data is that of `serve --events -`, without parameters; \"instance\" begins with the address of the server. " +
+				"After 25 s the stream ends, and a client that comes back with Last-Event-ID, to any server, misses none and gets none twice. Events about a server have its \"server\", as `server list` names it: " +
+				"`gap` says that some of it may be missing, `silent` with a \"reason\" that none of it come, and `followed` that they do",
+			query:  []parameter{{name: "job", says: "only of this job"}, {name: "server", says: "only of the servers at this address, as `server list` names it"}},
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},
 			served: func(o *Options) bool { return o.Events != nil },
 		},

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/internal/connections"
@@ -38,9 +39,9 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	places, probes := make(chan struct{}, maxRequests), make(chan struct{}, connections.Most)
+	places, probes, relayed := make(chan struct{}, maxRequests), make(chan struct{}, connections.Most), make(chan struct{}, maxRelayed)
 	server := &http.Server{
-		Handler:        aheadHandler{h, connections.Handler(&limitedHandler{h: h, places: places, probes: probes, here: isLoopback(l.Addr())})},
+		Handler:        aheadHandler{h, connections.Handler(&limitedHandler{h: h, places: places, probes: probes, relayed: relayed, here: isLoopback(l.Addr())})},
 		BaseContext:    func(net.Listener) context.Context { return context.WithValue(within, endedKey{}, ctx.Done()) },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ConnContext: connections.Context, ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
@@ -60,7 +61,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	cut()
 	err = errors.Join(err, server.Close())
-	for _, all := range []chan struct{}{places, probes} {
+	for _, all := range []chan struct{}{places, probes, relayed} {
 		for range cap(all) { // waits for requests that have not noticed yet
 			all <- struct{}{}
 		}
@@ -78,7 +79,9 @@ type limitedHandler struct {
 	// probes has places for requests of open routes, one for each connection: whoever
 	// restarts a stuck server has to get an answer while all others wait for a registry.
 	probes chan struct{}
-	here   bool // only this machine connects
+	// relayed has places for events that other servers follow, which take the time of a stream each.
+	relayed chan struct{}
+	here    bool // only this machine connects
 }
 
 // ServeHTTP implements http.Handler.
@@ -91,15 +94,18 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeFor(r))
 	defer cancel()
 	places := b.places
-	if isOpen(r.URL.Path) {
+	switch {
+	case isOpen(r.URL.Path):
 		places = b.probes
+	case r.URL.Path == eventsPath && strings.HasPrefix(r.Header.Get("Authorization"), signedScheme):
+		places = b.relayed
 	}
 	select {
 	case places <- struct{}{}:
 		defer func() { <-places }()
 	default:
 		setHeaders(w.Header())
-		b.h.fail(w, r, refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already answers %d requests; try again", maxRequests)))
+		b.h.fail(w, r, refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server already answers %d requests; try again", cap(places))))
 		return
 	}
 	b.h.ServeHTTP(w, r.WithContext(ctx))

@@ -17,6 +17,7 @@ var travelling = map[string]bool{
 	http.MethodGet + " " + runsPath + runParts:                  true,
 	http.MethodGet + " " + runsPath + runParts + "/logs":        true,
 	http.MethodGet + " " + runsPath + runParts + "/logs/follow": true,
+	http.MethodGet + " " + eventsPath:                           true,
 	http.MethodGet + " " + doctorPath:                           true,
 	http.MethodGet + " " + modulesPath:                          true,
 	http.MethodPost + " " + modulesPath + ":prune":              true,

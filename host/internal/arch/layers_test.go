@@ -168,7 +168,7 @@ var layers = []layer{
 	{pkg: "host/alert", may: []string{"host", "host/operator", "host/internal/backoff", "host/internal/layout/clustertree", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"github.com/wneessen/go-mail"}, tests: []string{"host/registry/embedded", "github.com/emersion/go-smtp", "github.com/emersion/go-sasl"},
 		why: "it makes alerts of what a host reports; what a run is, and who may see it, is decided elsewhere"},
-	{pkg: "host/admin", may: []string{"internal/connections", "host/runlog", "host", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"internal/signaturetest", "internal/smalldisk", "host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
+	{pkg: "host/admin", may: []string{"internal/connections", "host/runlog", "host", "host/internal/backoff", "host/guest", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"internal/signaturetest", "internal/smalldisk", "host/registry/embedded", "github.com/santhosh-tekuri/jsonschema"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},

@@ -1,0 +1,334 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/operator"
+)
+
+const (
+	// maxFollowed bounds the other servers of one stream, and maxRelayed the streams that a server sends
+	// to others.
+	maxFollowed, maxRelayed = 32, 32
+	// silentAfter is when a server counts as silent of which a stream has nothing, not even a comment.
+	silentAfter = 5 * time.Second
+	// followAgain is the longest time between two attempts to follow a server.
+	followAgain = time.Second
+	// maxEventLine and maxEventKind bound what another server sends, in bytes.
+	maxEventLine = 2 * maxEventBytes
+	maxEventKind = 32
+	// unknownPlace is an id without a place of any server.
+	unknownPlace = "-"
+)
+
+// feed is what a client gets: events of this server and, unless another server asks, of the others.
+// The goroutine of its request alone uses it.
+type feed struct {
+	r      *request
+	text   bytes.Buffer // what is to be sent
+	given  string       // the id that the client came with
+	places places
+
+	own  bool // events of this server are wanted
+	at   aboutServer
+	seen int64 // of the events of this server
+	gap  bool  // some of them may be missing
+
+	received  chan received
+	following sync.WaitGroup
+	others    map[string]bool // addresses of those that are followed
+	warned    string          // what it was told that is missing
+}
+
+// aboutServer is the data of an event about a server itself.
+type aboutServer struct {
+	Server  string `json:"server,omitempty"`  // as `server list` names it
+	Address string `json:"address,omitempty"` // at which others ask it
+	Reason  string `json:"reason,omitempty"`
+}
+
+// received is what another server has sent. An event without a kind only says how far its events go.
+type received struct {
+	from aboutServer
+	kind string
+	data []byte
+	to   *place // how far the events go with it; nil: as far as before
+}
+
+func newFeed(r *request) *feed {
+	s := &feed{r: r, given: r.Header.Get(lastEventHeader), received: make(chan received), others: map[string]bool{}, own: true}
+	s.places.of = map[string]place{}
+	if s.given != "" && parsePlaces(s.given) == nil {
+		s.given = unknownPlace
+	}
+	if r.asksOthers() {
+		s.places.left = parsePlaces(s.given)
+		if own, err := r.h.o.Servers.Own(); err == nil {
+			s.at = aboutServer{Server: own.IP, Address: own.Address}
+		}
+	}
+	s.own = s.wants(s.at.Server)
+	s.text.WriteString("retry: 100\n\n")
+	if s.own {
+		s.seen, s.gap = r.h.o.Events.seen(s.given)
+		s.places.reached("", place{r.h.o.Events.life, s.seen})
+	}
+	if s.own && !s.gap { // who comes back before any event has to know where it was
+		s.write(received{})
+	}
+	return s
+}
+
+// wants reports whether events of a server are wanted.
+func (s *feed) wants(ip string) bool {
+	only := s.r.query.Get("server")
+	return only == "" || only == ip
+}
+
+// write adds what another server has sent.
+func (s *feed) write(h received) {
+	if h.to != nil {
+		s.places.reached(h.from.Address, *h.to)
+	}
+	fmt.Fprintf(&s.text, "id: %s\n", s.places.id())
+	if h.kind != "" {
+		fmt.Fprintf(&s.text, "event: %s\ndata: %s\n", h.kind, h.data)
+	}
+	s.text.WriteByte('\n')
+}
+
+// notice makes it an event about a server itself.
+func (h received) notice(kind, reason string) received {
+	about := h.from
+	about.Reason = reason
+	h.kind, h.data = kind, dataOf(about)
+	return h
+}
+
+func dataOf(about aboutServer) []byte {
+	data, err := json.Marshal(about)
+	if err != nil {
+		panic(err) // it has only texts
+	}
+	return data
+}
+
+// writeOwn adds the events of this server that have come since, and returns a channel that is closed when there
+// are more.
+func (s *feed) writeOwn() (more <-chan struct{}) {
+	if !s.own {
+		return nil
+	}
+	events, job := s.r.h.o.Events, s.r.query.Get("job")
+	all, count, forgotten, more := events.after(s.seen)
+	if s.gap || forgotten {
+		s.places.reached("", place{events.life, count - int64(len(all))})
+		s.write(received{from: s.at}.notice(gapEvent, ""))
+	}
+	s.seen, s.gap = count, false
+	for i, one := range all {
+		if job == "" || one.job == job {
+			s.places.reached("", place{events.life, count - int64(len(all)-i-1)})
+			s.write(received{kind: one.kind, data: one.data})
+		}
+	}
+	return more
+}
+
+// followOthers follows the other servers that it does not follow yet. later: the stream has begun before.
+func (s *feed) followOthers(ctx context.Context, later bool) {
+	if !s.r.asksOthers() {
+		return
+	}
+	all, err := s.r.h.o.Servers.Others()
+	if err != nil {
+		s.warn("the other servers cannot be found: " + err.Error())
+	}
+	id := s.given
+	if later && id == "" {
+		id = unknownPlace // "" would leave out what has happened since the stream began
+	}
+	for _, one := range all {
+		to := aboutServer{Server: one.IP, Address: one.Address}
+		switch {
+		case s.others[to.Address] || !s.wants(to.Server):
+		case len(s.others) == maxFollowed:
+			s.warn(fmt.Sprintf("a stream has the events of at most %d other servers; say of which server", maxFollowed))
+		default:
+			s.others[to.Address] = true
+			s.following.Go(func() { s.followServer(ctx, to, id) })
+		}
+	}
+	if !s.own && len(s.others) == 0 {
+		s.warn("no server that can be asked is at this address")
+	}
+}
+
+// warn tells the client once that events of servers do not come.
+func (s *feed) warn(reason string) {
+	if s.warned != reason {
+		s.warned = reason
+		s.write(received{from: aboutServer{Server: s.r.query.Get("server")}}.notice(silentEvent, reason))
+	}
+}
+
+// followServer passes on what a server sends, until the stream ends. id is that of the last event that the client
+// has.
+func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
+	pass := func(h received) {
+		h.from = from
+		select {
+		case s.received <- h:
+		case <-ctx.Done():
+		}
+	}
+	last := ""
+	notify := func(kind, reason string) {
+		if last != kind {
+			last = kind
+			pass(received{from: from}.notice(kind, reason))
+		}
+	}
+	pauses := backoff.Backoff{Last: followAgain}
+	for ctx.Err() == nil {
+		came := false
+		err := s.listen(ctx, from.Address, id, func(h received) {
+			came, id = true, h.to.String()
+			notify(followedEvent, "")
+			if h.kind == gapEvent {
+				h.from = from
+				h = h.notice(gapEvent, "")
+			}
+			pass(h)
+		})
+		if came {
+			pauses = backoff.Backoff{Last: followAgain}
+		}
+		if err != nil || !came { // else it is over, as each stream is in time
+			notify(silentEvent, fmt.Sprintf("%.300v", cmp.Or(err, errNoEvents)))
+			id = cmp.Or(id, unknownPlace)
+		}
+		select {
+		case <-time.After(pauses.Next()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+var (
+	errNoEvents = errors.New("it ended a stream of events that had not begun")
+	errSilent   = errors.New("it does not say anything")
+	errHasLeft  = errors.New("it is not in the registry")
+)
+
+// listen takes one stream of another server.
+func (s *feed) listen(ctx context.Context, address, id string, take func(received)) error {
+	within, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	watch := time.AfterFunc(silentAfter, func() { end(errSilent) })
+	defer watch.Stop()
+	c, err := s.clientOf(address)
+	if err != nil {
+		return err
+	}
+	path := eventsPath
+	if job := s.r.query.Get("job"); job != "" {
+		path += "?" + url.Values{"job": {job}}.Encode()
+	}
+	r, err := c.newRequest(within, http.MethodGet, path, "", http.NoBody)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		r.Header.Set(lastEventHeader, id)
+	}
+	answer, err := c.do(r)
+	if err != nil {
+		return fmt.Errorf("follow its events: %w", cmp.Or(context.Cause(within), err))
+	}
+	defer func() { _ = answer.Body.Close() }()
+	err = readEvents(answer.Body, func() { watch.Reset(silentAfter) }, func(h received) {
+		watch.Stop() // the client may be slow
+		take(h)
+		watch.Reset(silentAfter)
+	})
+	if err != nil {
+		return fmt.Errorf("follow its events: %w", cmp.Or(context.Cause(within), err))
+	}
+	return nil
+}
+
+// clientOf is a client of the server that is at an address now.
+func (s *feed) clientOf(address string) (*Client, error) {
+	all, err := s.r.h.o.Servers.Others()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.Address == address {
+			return s.r.clientOf(one, operator.View)
+		}
+	}
+	return nil, errHasLeft
+}
+
+// readEvents passes on the events of another server, each with a place. It calls alive at each line.
+func readEvents(body io.Reader, alive func(), take func(received)) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxEventLine)
+	var h received
+	for lines.Scan() {
+		alive()
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		var err error
+		switch {
+		case name == "id":
+			if at := parsePlaces(value); len(at) == 1 {
+				h.to = &at[0]
+			}
+		case name == "event":
+			h.kind = value
+		case name == "data":
+			var line bytes.Buffer // without what a client takes for the end of a line
+			err = json.Compact(&line, []byte(value))
+			h.data = line.Bytes()
+		case lines.Text() == "" && (h.to != nil || h.kind != ""):
+			if h.to == nil || (h.kind == "") != (h.data == nil) || !isEventKind(h.kind) {
+				return notEvents(nil)
+			}
+			take(h)
+			h = received{}
+		}
+		if err != nil {
+			return notEvents(err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read them: %w", err)
+	}
+	return nil
+}
+
+func notEvents(err error) error {
+	return &host.Error{Code: host.Internal, Msg: "it sends what are no events", Err: err}
+}
+
+// isEventKind reports whether a text may be the kind of an event, or says that there is none.
+func isEventKind(kind string) bool {
+	return len(kind) <= maxEventKind && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
