@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -19,7 +20,8 @@ import (
 type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
 
 const (
-	// maxElsewhere bounds the rows that a check gets from the others for one job: some tens of megabytes.
+	// maxElsewhere bounds the rows that a check gets from the others at once, for one job or for all: some
+	// tens of megabytes.
 	maxElsewhere = 100_000
 	// checkTime bounds the time for rows of others in a check, and pageTime for a page of one of them, so
 	// that the check itself has the rest of workTimeout.
@@ -30,31 +32,53 @@ const (
 // gathered collects rows of other servers, and names those that did not give all of them.
 type gathered struct {
 	r      *request
+	every  bool            // the check is of all jobs
 	until  time.Time       // nobody is asked longer
 	silent map[string]bool // addresses of those that did not answer once, and are not asked again
 	unread []string
+
+	known map[string][]trace.Row // of all jobs; nil: they were not asked for at once, or are too many
 }
 
-// rows is a RowsElsewhere.
+// rows is a RowsElsewhere. For a check of all jobs it asks each server once, as one request for each job
+// would come to the rate of one caller.
 func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trace.Row {
+	if g.every {
+		g.every = false
+		g.known = g.ask(ctx, "", from, to)
+	}
+	if g.known != nil {
+		return g.known[name]
+	}
+	return g.ask(ctx, name, from, to)[name]
+}
+
+// ask returns the rows of a job that other servers have, or of each job if name is empty. If all jobs have too
+// many, it returns nil, and nobody is named for it.
+func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[string][]trace.Row {
 	clients, unread := g.r.others(ctx, name, operator.View)
 	maps.DeleteFunc(clients, func(address string, _ *Client) bool { return g.silent[address] })
 	within, cancel := context.WithDeadline(ctx, g.until)
 	defer cancel()
-	var mu sync.Mutex // guards all and g.silent
-	var all []trace.Row
+	var mu sync.Mutex // guards all, full and g.silent
+	all, full := []trace.Row{}, false
 	short := operator.AskAllTo(within, clients, func(ctx context.Context, address string, c *Client) error {
-		full := false
 		err := touching(ctx, c, name, from, to, func(page []trace.Row) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if full = len(all)+len(page) > g.r.h.mostRows; full {
-				return fmt.Errorf("with its rows of job %s there are more than %d; say from when and to when it is to be checked", name, g.r.h.mostRows)
+			if len(all)+len(page) > g.r.h.mostRows {
+				full = true
+				return errTooManyRows
 			}
 			all = append(all, page...)
 			return nil
 		})
-		if err != nil && !full && host.CodeOf(err) != host.NotFound {
+		switch {
+		case errors.Is(err, errTooManyRows) && name == "":
+			return nil
+		case errors.Is(err, errTooManyRows):
+			return fmt.Errorf("with its rows of job %s there are more than %d; say from when and to when it is to be checked", name, g.r.h.mostRows)
+		case err != nil && host.CodeOf(err) != host.NotFound:
 			mu.Lock()
 			defer mu.Unlock()
 			g.silent[address] = true
@@ -66,11 +90,20 @@ func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trac
 			g.unread = append(g.unread, one)
 		}
 	}
+	if full && name == "" {
+		return nil
+	}
 	slices.SortFunc(all, func(a, b trace.Row) int { return trace.PlaceOf(&a).Compare(trace.PlaceOf(&b)) })
-	return all
+	of := map[string][]trace.Row{}
+	for i := range all {
+		of[all[i].Job] = append(of[all[i].Job], all[i])
+	}
+	return of
 }
 
-// touching passes on the rows of a server's history that touch (from, to]. Those that begin before and
+var errTooManyRows = errors.New("there are too many rows")
+
+// touching passes on the rows of a server's history that touch (from, to], of one job or, without a name, of all. Those that begin before and
 // reach into it are gaps, of which nothing ran.
 func touching(ctx context.Context, c *Client, name string, from, to int64, take func([]trace.Row) error) error {
 	within := RunsWanted{Job: name, Until: to + 1}
@@ -89,14 +122,14 @@ func touching(ctx context.Context, c *Client, name string, from, to int64, take 
 	return nil
 }
 
-// pages passes on what is wanted and speaks of an instant after one. What is of another job does not count.
+// pages passes on what is wanted and speaks of an instant after one. What is of another job than was wanted does not count.
 func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take func([]trace.Row) error) error {
 	for want.Limit = maxPage; ; {
 		page, err := pageOf(ctx, c, want)
 		if err != nil {
 			return err
 		}
-		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return r.Job != want.Job || max(r.Instant, r.Last) <= after })
+		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return want.Job != "" && r.Job != want.Job || max(r.Instant, r.Last) <= after })
 		for i := range rows {
 			rows[i].Result, rows[i].Error, rows[i].Log, rows[i].Metrics = "", "", "", ""
 		}

@@ -31,8 +31,44 @@ func TestCheckAsksASilentServerOnce(t *testing.T) {
 	if n := all[1].asked.Load(); n != 1 {
 		t.Errorf("the silent server was asked %d times", n)
 	}
-	if n := all[2].asked.Load(); n != 3 {
+	if n := all[2].asked.Load(); n != 1 {
 		t.Errorf("the other one was asked %d times", n)
+	}
+}
+
+// A check of many jobs asks each server once, and for one job after the other only if there is too much.
+func TestCheckAsksForAllJobsAtOnce(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	for i, one := range all[1:] {
+		for _, name := range []string{"daily", "report"} {
+			r := rowAt(int64(1_000+i), 0, 1, trace.Succeeded, "its log")
+			r.Job = name
+			one.rows = append(one.rows, r)
+		}
+	}
+	counts := map[string]int{}
+	all[0].disk.checkBy = func(ctx context.Context, others RowsElsewhere) {
+		for _, name := range []string{"daily", "report", "never"} {
+			for _, r := range others(ctx, name, -1, 2_000) {
+				if r.Job != name || r.Log != "" {
+					t.Errorf("for %s: %+v", name, r)
+				}
+				counts[name]++
+			}
+		}
+	}
+	for _, tt := range []struct{ most, asked int }{{4, 1}, {3, 1 + 3}} { // 3: two rows of a job still fit
+		clear(counts)
+		all[0].h.mostRows = tt.most
+		before := all[1].asked.Load()
+		_, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), CheckWanted{})
+		if err != nil || !answering(unread) || counts["daily"] != 2 || counts["report"] != 2 || counts["never"] > 0 {
+			t.Errorf("of %d rows: %v, %q, %v", tt.most, counts, unread, err)
+		}
+		if n := all[1].asked.Load() - before; n != int64(tt.asked) {
+			t.Errorf("for %d rows a server was asked %d times, not %d", tt.most, n, tt.asked)
+		}
 	}
 }
 

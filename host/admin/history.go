@@ -189,7 +189,7 @@ func checkHistory(r *request) (checkedDocument, error) {
 	if from != nil && to != nil && *from >= *to {
 		return checkedDocument{}, wrongParameter("from", "from is before to")
 	}
-	others := gathered{r: r, until: time.Now().Add(r.h.checkTime), silent: map[string]bool{}}
+	others := gathered{r: r, every: r.query.Get("job") == "", until: time.Now().Add(r.h.checkTime), silent: map[string]bool{}}
 	var rows RowsElsewhere
 	if r.asksOthers() && !r.h.o.SharedRuns {
 		rows = others.rows
