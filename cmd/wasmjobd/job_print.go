@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // The JSON of the verbs below job and server. Scripts read it: add fields,
@@ -40,11 +41,13 @@ type listedJob struct {
 	Running     int      `json:"running"`
 	Servers     int      `json:"servers"` // that run it now
 	Disabled    []string `json:"disabled_servers"`
-	Leader      string   `json:"leader,omitempty"`
-	Paused      bool     `json:"paused"`
-	Pause       *paused  `json:"pause,omitempty"`
-	Resharding  bool     `json:"resharding"`
-	Faults      []string `json:"faults"`
+	// Drained are those of them that are disabled because an operator drains them.
+	Drained    []drainedServer `json:"drained_servers,omitempty"`
+	Leader     string          `json:"leader,omitempty"`
+	Paused     bool            `json:"paused"`
+	Pause      *paused         `json:"pause,omitempty"`
+	Resharding bool            `json:"resharding"`
+	Faults     []string        `json:"faults"`
 	// Findings are the faults, with their codes.
 	Findings []finding `json:"findings"`
 	lastRuns
@@ -85,8 +88,18 @@ func (p *paused) words(zone *time.Location) string {
 	return text
 }
 
+// switchedOff are the servers that are disabled without a drain.
+func (j *listedJob) switchedOff() []string {
+	return slices.DeleteFunc(slices.Clone(j.Disabled), func(ip string) bool {
+		return slices.ContainsFunc(j.Drained, func(d drainedServer) bool { return d.Server == ip })
+	})
+}
+
 // stateOf is the state of a job in a list, with the end of its pause.
 func (j *listedJob) stateOf() string {
+	if j.State == "disabled" && len(j.Drained) == len(j.Disabled) {
+		return "disabled, drained"
+	}
 	if j.State == "paused" && j.Pause != nil && j.Pause.UntilMs != 0 {
 		return j.State + " until " + j.Pause.Until
 	}
@@ -160,6 +173,9 @@ func jobOf(r *operator.JobReport) listedJob {
 	for _, s := range r.Servers {
 		if s.Disabled {
 			j.Disabled = append(j.Disabled, s.IP)
+		}
+		if s.Drain != nil {
+			j.Drained = append(j.Drained, drainedServer{s.IP, *drainTo(s.Drain), string(reason.ServerDrained)})
 		}
 	}
 	return j
@@ -257,8 +273,11 @@ func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error 
 		line("next module", m.Digest+" "+plain(m.Name)+", waits for "+count(len(r.Modules.Waits), "server"))
 	}
 	line("leader", orDash(plain(j.Leader)))
-	if len(j.Disabled) > 0 {
-		line("disabled on", plain(strings.Join(j.Disabled, ", ")))
+	for _, d := range j.Drained {
+		line("drained", plainUpTo(sentenceLimit, d.words(zone)))
+	}
+	if off := j.switchedOff(); len(off) > 0 {
+		line("disabled on", plain(strings.Join(off, ", ")))
 	}
 	if j.LastState != "" {
 		line("last run", j.long(zone))
@@ -321,8 +340,12 @@ func nextOf(r *operator.JobReport) string {
 
 func printMembers(term *terminal, r *operator.JobReport) {
 	w := table(term, "SERVER\tITEMS\tRUNNING\tLABELS\tNOTES")
+	drained := map[string]bool{}
+	for _, s := range r.Drained() {
+		drained[s.IP] = true
+	}
 	for i, m := range slices.Concat(r.Members, r.Leaving) {
-		notes := notesOf(note{m.ID == r.Leader, "leads"}, note{m.Foreign, "of ElasticJob"}, note{m.Disabled, "disabled"}, note{m.Asked, "was triggered"},
+		notes := notesOf(note{m.ID == r.Leader, "leads"}, note{m.Foreign, "of ElasticJob"}, note{m.Disabled && !drained[m.ID.IP()], "disabled"}, note{drained[m.ID.IP()], "drained"}, note{m.Asked, "was triggered"},
 			note{i >= len(r.Members), "leaves when its runs have ended"})
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(m.Labels)) {

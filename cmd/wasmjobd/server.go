@@ -192,12 +192,36 @@ func serversOf(servers []operator.ServerReport) listedServers {
 	out := listedServers{Version: 1, Servers: []listedServer{}}
 	for _, s := range servers {
 		one := listedServer{Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running}
-		if d := s.Drain; d != nil {
-			one.Drain = &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
+		if s.Drain != nil {
+			one.Drain = drainTo(s.Drain)
 		}
 		out.Servers = append(out.Servers, one)
 	}
 	return out
+}
+
+func drainTo(d *operator.Drain) *drain {
+	return &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
+}
+
+// drainedServer is a server that starts nothing of a job, because of a drain.
+type drainedServer struct {
+	Server string `json:"server"`
+	drain
+	Code string `json:"reason_code"`
+}
+
+// words are those of a drain, with its time in a zone.
+func (d *drainedServer) words(zone *time.Location) string {
+	text := d.Server
+	if d.By != "" {
+		text += " by " + d.By
+	}
+	text += " since " + stamp(d.SinceMs, zone)
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
 }
 
 func serverState(s operator.ServerReport) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -46,6 +47,53 @@ func drainOf(d *clustertree.Drain) *Drain {
 	}
 	return &Drain{By: d.By, Why: d.Why, Since: time.UnixMilli(d.Since)}
 }
+
+// addDrains adds to reports because of which drains servers are disabled. A server that was disabled for a
+// job before its drain stays so after it.
+func (o *Operator) addDrains(ctx context.Context, jobs []JobReport) error {
+	disabled := func(s ServerState) bool { return s.Disabled }
+	if !slices.ContainsFunc(jobs, func(j JobReport) bool { return slices.ContainsFunc(j.Servers, disabled) }) {
+		return nil
+	}
+	drains, _, err := o.readDrains(ctx, "report on jobs")
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Servers = slices.Clone(j.Servers) // others have the report as well
+		for k := range j.Servers {
+			s := &j.Servers[k]
+			if d := drains.Find(s.IP); s.Disabled && d != nil && !slices.Contains(d.Kept, j.Name) {
+				s.Drain = drainOf(d)
+			}
+		}
+	}
+	return nil
+}
+
+// drainAt is the drain because of which the servers at an address are disabled for a job; nil: there is none.
+func (r *JobReport) drainAt(ip string) *Drain {
+	for _, s := range r.Servers {
+		if s.IP == ip {
+			return s.Drain
+		}
+	}
+	return nil
+}
+
+// Drained are the servers that are disabled for a job because of a drain.
+func (r *JobReport) Drained() (all []ServerState) {
+	for _, s := range r.Servers {
+		if s.Drain != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// reason says why a drained server starts nothing.
+func (d *Drain) reason() reason.Reason { return reason.Of(reason.ServerDrained, d.By, d.Why) }
 
 // Drain makes the servers at an address start nothing: it disables them for every job that knows
 // them, and for those that come later. Their items move when what runs has ended. It returns the

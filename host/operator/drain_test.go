@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -50,6 +51,17 @@ func TestDrain(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if n := rows.count("a", trace.Succeeded); n != 0 {
 			t.Errorf("%d runs on a drained server", n)
+		}
+		for name, want := range map[string]bool{"a": true, "b": false} { // b was disabled before
+			page, _, err := o.JobsPage(t.Context(), JobFilter{Part: name, Limit: 1})
+			one, err2 := o.Job(t.Context(), name)
+			if err := errors.Join(err, err2); err != nil || (len(one.Drained()) == 1) != want || (page[0].drainAt(ip) != nil) != want {
+				t.Errorf("%s: %v, %+v", name, err, one)
+			}
+			e, err := o.Explain(t.Context(), Question{Job: name})
+			if err != nil || (e.Items[0].Why.Code == reason.ServerDrained) != want {
+				t.Errorf("%s is explained by %+v, %v", name, e, err)
+			}
 		}
 
 		// Another server of this address comes later with a job of its own.

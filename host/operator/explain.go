@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -84,7 +85,11 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	f := facts{now: now, job: o.report(l, q.Job, v), items: itemReports(v), rows: map[int][]trace.Row{}}
+	jobs := []JobReport{*o.report(l, q.Job, v)}
+	if err := o.addDrains(ctx, jobs); err != nil {
+		return nil, err
+	}
+	f := facts{now: now, job: &jobs[0], items: itemReports(v), rows: map[int][]trace.Row{}}
 	for k, it := range status.Items(v) {
 		f.items[k].Last = moment(it.Last) // instant or not, nothing before it is looked for any more
 	}
@@ -275,15 +280,24 @@ func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 	case it.Pending:
 		x.Why, x.Server = reason.Of(reason.TakeoverAwaited), it.Owner
 	case !slices.ContainsFunc(j.Members, func(m MemberReport) bool { return !m.Disabled }):
-		x.Why = reason.Of(reason.ServerDisabled)
+		x.disabled(j.drainAt(cmp.Or(it.Owner, j.Members[0].ID).IP()))
 	case j.Resharding || it.Owner == "":
 		x.Why = reason.Of(reason.ReshardAwaited)
 	case slices.ContainsFunc(j.Members, func(m MemberReport) bool { return m.ID == it.Owner && m.Disabled }):
-		x.Why, x.Server = reason.Of(reason.ServerDisabled), it.Owner
+		x.Server = it.Owner
+		x.disabled(j.drainAt(it.Owner.IP()))
 	case len(j.Faults)+len(j.Blockers) > 0:
 		x.Why = slices.Concat(j.Faults, j.Blockers)[0]
 	default:
 		x.Why, x.Server = reason.Of(reason.NotBegun), it.Owner
+	}
+}
+
+// disabled says that the server is disabled, by a drain if there is one.
+func (x *Explained) disabled(d *Drain) {
+	x.Why = reason.Of(reason.ServerDisabled)
+	if d != nil {
+		x.Why, x.Since = d.reason(), d.Since
 	}
 }
 

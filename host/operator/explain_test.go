@@ -67,6 +67,15 @@ func TestExplain(t *testing.T) {
 			{Verb: "job disable", Detail: "item=1", At: at}, {Verb: "job disable", Detail: "item=0", At: before},
 		}, verdict: NotBegun, why: reason.ItemDisabled, since: before},
 		{name: "every server disabled", change: func(j *JobReport, _ *ItemReport) { j.Members[0].Disabled = true }, verdict: NotBegun, why: reason.ServerDisabled},
+		{name: "every server drained", change: func(j *JobReport, it *ItemReport) {
+			j.Members[0].Disabled, it.Owner = true, ""
+			j.Servers = []ServerState{{IP: "b", Disabled: true, Drain: &Drain{By: "ann", Since: before}}}
+		}, verdict: NotBegun, why: reason.ServerDrained, since: before},
+		{name: "its server drained, another one disabled", change: func(j *JobReport, _ *ItemReport) {
+			j.Members[0].Disabled = true
+			j.Members = append(j.Members, MemberReport{ID: "a@-@1"})
+			j.Servers = []ServerState{{IP: "a", Disabled: true}, {IP: "b", Disabled: true, Drain: &Drain{By: "ann", Since: before}}}
+		}, verdict: NotBegun, why: reason.ServerDrained, server: "b@-@1", since: before},
 		{name: "its server disabled", change: func(j *JobReport, _ *ItemReport) {
 			j.Members[0].Disabled = true
 			j.Members = append(j.Members, MemberReport{ID: "a@-@1"})

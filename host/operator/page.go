@@ -53,5 +53,5 @@ func (o *Operator) JobsPage(ctx context.Context, f JobFilter) (page []JobReport,
 	if len(names) == 0 {
 		next = ""
 	}
-	return page, next, nil
+	return page, next, o.addDrains(ctx, page)
 }

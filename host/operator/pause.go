@@ -94,6 +94,14 @@ func checkWhy(what, why string) error {
 	return nil
 }
 
+// PauseReport is what an operator said of a pause.
+type PauseReport struct {
+	By    string    `json:"by,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"` // zero: until somebody resumes the job
+}
+
 // pauseReport is what a report says of the pause of a job.
 func pauseReport(p protocol.Pause) PauseReport {
 	return PauseReport{By: p.By, Why: p.Why, Since: moment(p.Since), Until: moment(p.Until)}

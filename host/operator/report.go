@@ -54,14 +54,6 @@ type JobReport struct {
 	Latest  LatestReport   `json:"latest,omitzero"`
 }
 
-// PauseReport is what an operator said of a pause.
-type PauseReport struct {
-	By    string    `json:"by,omitempty"`
-	Why   string    `json:"why,omitempty"`
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"` // zero: until somebody resumes the job
-}
-
 // MemberReport is a member of a job.
 type MemberReport struct {
 	ID       job.InstanceID    `json:"instance"`
@@ -77,6 +69,7 @@ type MemberReport struct {
 type ServerState struct {
 	IP       string `json:"server"`
 	Disabled bool   `json:"disabled"`
+	Drain    *Drain `json:"drain,omitempty"` // because of which it is disabled
 }
 
 // ServerReport sums up the jobs of a namespace for the servers at one address.
@@ -182,11 +175,14 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 		return nil, err
 	}
 	all, err := o.outlines(ctx, names, false)
+	if err != nil {
+		return nil, err
+	}
 	var reports []JobReport
 	for _, of := range all {
 		reports = append(reports, *of.report)
 	}
-	return reports, err
+	return reports, o.addDrains(ctx, reports)
 }
 
 // outline is the report on a job without its items, and the job's rows in the registry.
@@ -297,8 +293,12 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	}
 	r := o.wholeReport(l, name, v)
 	_, wrong, err := o.before(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	r.Faults = append(r.Faults, wrong...)
-	return r, err
+	one := []JobReport{*r}
+	return &one[0], o.addDrains(ctx, one)
 }
 
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {
@@ -313,7 +313,7 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	}
 	r.Config = definition.JobOf(name, config, module)
 	for _, s := range v.Servers {
-		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
+		r.Servers = append(r.Servers, ServerState{IP: s.IP, Disabled: s.Disabled})
 	}
 	for _, m := range now.Members {
 		r.Members = append(r.Members, MemberReport(m))

@@ -75,6 +75,7 @@ const (
 	MarkedRunning          Code = "marked_running"
 	ServerNotAllowed       Code = "server_not_allowed"
 	ServerDisabled         Code = "server_disabled"
+	ServerDrained          Code = "server_drained"
 	RegistrySilent         Code = "registry_silent"
 	RegistryReadOnly       Code = "registry_read_only"
 	ForeignShares          Code = "foreign_shares"

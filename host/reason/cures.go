@@ -16,6 +16,7 @@ var cures = map[Code]string{
 	NotBegunBarred:         "`wasmjobd doctor --registry` names what keeps the server out",
 	ServerNotAllowed:       "`wasmjobd doctor --registry` names what keeps the server out",
 	ServerDisabled:         "`wasmjobd job enable JOB` or `wasmjobd server enable ADDRESS`",
+	ServerDrained:          "`wasmjobd server undrain ADDRESS`",
 	HistoryUnwritable:      "free space where the history is, or mend its database",
 	RegistryReadOnly:       "free space on the disk of data_dir, or replace it: the registry goes on within seconds",
 

@@ -77,6 +77,7 @@ var table = map[Code]entry{
 	MarkedRunning:          {words: "it was marked as running elsewhere"},
 	ServerNotAllowed:       {words: "this server must not run the job"},
 	ServerDisabled:         {words: "the server was disabled"},
+	ServerDrained:          {"the server was drained[ by {by}][: {why}]", []string{"by", "why"}},
 	RegistrySilent:         {words: "the registry did not answer"},
 	RegistryReadOnly:       {words: "the registry took no writes"},
 	ForeignShares:          {words: "a member of ElasticJob shared the job"},
