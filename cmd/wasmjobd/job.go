@@ -32,7 +32,7 @@ func jobCommand(term *terminal) *cobra.Command {
 			cluster.Jobs, jobsOf, printJobs),
 		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
 		jobPause,
-		jobVerb("resume", "End a pause", "resumed", cluster.Resume),
+		jobVerb("resume", "End a pause", "resumed", func(op cluster, ctx context.Context, name string) error { return resume(ctx, op, name) }),
 		jobSwitch("enable", "enabled", "Enable what was disabled", false),
 		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),
 		jobVerb("reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
@@ -93,6 +93,16 @@ func jobVerb(name, short, asked string, do func(cluster, context.Context, string
 			},
 		}
 	}
+}
+
+// resume ends a pause, or what is left of one that is over, and says if there was none.
+func resume(ctx context.Context, op cluster, name string) error {
+	before, unread := op.Job(ctx, name)
+	err := op.Resume(ctx, name) // in any case: the report may be old
+	if err == nil && unread == nil && !before.Paused {
+		return asBefore("it was not paused")
+	}
+	return err
 }
 
 func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {

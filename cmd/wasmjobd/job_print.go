@@ -23,6 +23,8 @@ type askedOf struct {
 	Version int      `json:"version"`
 	Jobs    []string `json:"jobs"` // for which it was written
 	Asked   string   `json:"asked"`
+	// AsBefore are those of which there was nothing to change.
+	AsBefore []string `json:"as_before,omitempty"`
 }
 
 type listedJobs struct {

@@ -124,12 +124,17 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 		var first error
 		for _, name := range names {
 			err := do(ctx, op, name)
-			switch {
-			case err == nil:
+			said := asked
+			if as, ok := errors.AsType[asBefore](err); ok {
+				said, err = string(as), nil
+				result.AsBefore = append(result.AsBefore, name)
+			} else if err == nil {
 				result.Jobs = append(result.Jobs, name)
-				if !o.term.json() {
-					o.term.printf("%s: %s\n", plain(name), asked)
-				}
+			}
+			switch {
+			case err == nil && o.term.json():
+			case err == nil:
+				o.term.printf("%s: %s\n", plain(name), said)
 			case first == nil:
 				first = withNearest(ctx, op, name, err)
 			default:
@@ -142,6 +147,12 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 		return first
 	})
 }
+
+// asBefore says of a job that there was nothing to change. It is no failure.
+type asBefore string
+
+// Error implements error.
+func (a asBefore) Error() string { return string(a) }
 
 // withNearest adds to the error of a job that is not there which one may have
 // been meant.
