@@ -255,7 +255,7 @@ func (p *replay) readState(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultPatience)
 	defer cancel()
 	var values map[string][]byte
-	err := o.withOperator(ctx, p.file, func(op *operator.Operator) (err error) {
+	err := o.lookAt(ctx, p.file, func(op *operator.Operator) (err error) {
 		values, err = op.ItemState(ctx, p.job.Name, p.row.Item)
 		return err
 	})

@@ -86,9 +86,9 @@ func TestExecReplaysTheHistory(t *testing.T) {
 		}
 	}
 
-	// Beside the server, which has the registry for itself.
-	_, say := replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run)
-	contains(say, "not as it was: the state: none, as the registry cannot be read (")
+	// Beside the server, which has the registry for itself and is asked.
+	out, _ := replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "-o", "json")
+	contains(out, `"the state: that of the item now; what is set is forgotten"`)
 	if err := d.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -58,18 +58,22 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 // that runs, it looks through the server.
 func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *operator.Operator) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
-		direct := func(op *operator.Operator) error { return verb(ctx, f, op) }
-		if f.Registry.Kind == config.ZooKeeper {
-			return o.onRegistry(ctx, f, direct)
-		}
-		return o.reach(ctx, f, func(c *admin.Client) error {
-			op, err := c.Operate(ctx, f.Registry.Namespace)
-			if err != nil {
-				return err
-			}
-			return errors.Join(direct(op), op.Close())
-		}, direct)
+		return o.lookAt(ctx, f, func(op *operator.Operator) error { return verb(ctx, f, op) })
 	})
+}
+
+// lookAt is look with a configuration that was read already.
+func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*operator.Operator) error) error {
+	if f.Registry.Kind == config.ZooKeeper {
+		return o.onRegistry(ctx, f, do)
+	}
+	return o.reach(ctx, f, func(c *admin.Client) error {
+		op, err := c.Operate(ctx, f.Registry.Namespace)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(op), op.Close())
+	}, do)
 }
 
 // within reads the configuration for a verb, and runs it until a signal or the
