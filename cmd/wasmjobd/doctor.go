@@ -28,7 +28,8 @@ func doctorCommand(term *terminal) *cobra.Command {
 			"does not run, opening the registry writes log and snapshot anew. For each job it tells whose it\n" +
 			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
 			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
-			"No module is loaded: validate --modules tells of those. Of jobs that are neither named, nor in the\n" +
+			"It also loads what the jobs of the configuration run, as validate --modules does: a module that is\n" +
+			"missing, is not the pinned one or does not fit its job breaks it. Of jobs that are neither named, nor in the\n" +
 			"configuration, nor ever run by a server of ours, all that is only noted. With --address the server\n" +
 			"there looks, with its own configuration and history, and so do the others that it knows: what they\n" +
 			"find otherwise is told as well.",
@@ -51,17 +52,49 @@ func doctorCommand(term *terminal) *cobra.Command {
 		case !look:
 			return usage("say what to look at: --registry, or the server at an --address")
 		}
-		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *operator.Operator) error {
-			as, err := visitorOptions(f, term.env)
-			if err != nil {
-				return err
-			}
-			op.Recall(ownHistory(term, f))
-			d, err := op.Doctor(ctx, as, names...)
-			return showDiagnosis(ctx, term, op, d, err, names)
-		})
+		return o.diagnose(c.Context(), names)
 	}
 	return c
+}
+
+// diagnose looks at the registry, and at what the jobs of the configuration run.
+func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
+	var d *operator.Diagnosis
+	var f *config.File
+	err := o.look(ctx, func(ctx context.Context, read *config.File, op *operator.Operator) error {
+		as, err := visitorOptions(read, o.term.env)
+		if err != nil {
+			return err
+		}
+		op.Recall(ownHistory(o.term, read))
+		f = read
+		d, err = op.Doctor(ctx, as, names...)
+		if err != nil && len(names) == 1 {
+			err = withNearest(ctx, op, names[0], err)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Compiling may take longer than a registry.
+	return untilSignal(ctx, func(ctx context.Context) error {
+		if err := addModules(ctx, o.term, f, d, names); err != nil {
+			return err
+		}
+		return showDiagnosis(ctx, o.term, nil, d, nil, names)
+	})
+}
+
+// addModules adds to a diagnosis which jobs of a configuration run what cannot be loaded.
+func addModules(ctx context.Context, term *terminal, f *config.File, d *operator.Diagnosis, names []string) error {
+	refused, err := unloadable(ctx, term, f, names)
+	for i := range d.Jobs {
+		if why, ok := refused[d.Jobs[i].Job]; ok {
+			d.Jobs[i].Breaks = append(d.Jobs[i].Breaks, why)
+		}
+	}
+	return err
 }
 
 // visitorOptions are those of a server that does not run yet, and is to be examined.

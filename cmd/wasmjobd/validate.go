@@ -78,22 +78,36 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 }
 
 // loadable loads what the jobs run, as serve would.
-func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (config.Problems, error) {
+func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (problems config.Problems, err error) {
+	refused, err := unloadable(ctx, term, f, nil)
+	for _, c := range f.Jobs {
+		if why, ok := refused[c.Name]; ok {
+			problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + c.Name, Why: why})
+		}
+	}
+	return problems, err
+}
+
+// unloadable loads what the jobs with some names run, or all jobs without names, and says of which that fails.
+func unloadable(ctx context.Context, term *terminal, f *config.File, names []string) (map[string]reason.Reason, error) {
 	k, err := fetchKeys(f, term)
 	if err != nil {
 		return nil, err
 	}
 	o := options(f, nil, nil)
 	o.Secrets, o.Compiler, o.Supervisor, o.Pull = k.secrets, k.compiler, k.supervisor, pullFor(term)
+	if len(names) > 0 {
+		o.Jobs = slices.DeleteFunc(slices.Clone(o.Jobs), func(c job.Config) bool { return !slices.Contains(names, c.Name) })
+	}
 	faults, err := host.Loads(ctx, o)
 	if err != nil {
 		return nil, coded(err)
 	}
-	var problems config.Problems
+	refused := map[string]reason.Reason{}
 	for _, fault := range faults {
-		problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + fault.Job, Why: reason.Of(reason.ModuleRefused, fault.Err.Error())})
+		refused[fault.Job] = reason.Of(reason.ModuleRefused, fault.Err.Error())
 	}
-	return problems, nil
+	return refused, nil
 }
 
 // summarise prints what a valid configuration contains, and when each job fires.
