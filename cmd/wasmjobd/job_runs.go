@@ -29,7 +29,8 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 		return err
 	})(o)
 	c.Long = "With --item only some items run, each when it is idle. Such a run does not begin if the next\n" +
-		"instant of its item comes first; its row says so. Beside members of ElasticJob all items run, or none."
+		"instant of its item comes first; its row says so. Beside members of ElasticJob all items run, or none.\n" +
+		"A trigger is a word to each member, and has no parameter: use job run --param for that."
 	c.Flags().StringVar(&key, "key", "", "trigger once for this idempotency `key` within a day, however often this is said")
 	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
 	c.MarkFlagsMutuallyExclusive("key", "item")
