@@ -136,7 +136,11 @@ func (s *Server) Run(ctx context.Context) error {
 			p = new(backoff.Backoff)
 		}
 		wait := p.Next()
-		s.options.Log.Warn("the registry session ended, and with it all its runs; another session will be opened", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String(), "error", err)
+		log := s.options.Log
+		if err != nil { // nil: it expired
+			log = log.With("error", err)
+		}
+		log.Warn("the registry session ended, and with it all its runs; another session will be opened", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String())
 		Sleep(ctx, wait)
 	}
 	return nil
