@@ -113,9 +113,8 @@ func TestJobsOfLayout3ThatNoServerRuns(t *testing.T) {
 		replace []string // in the configuration
 		reason  string
 	}{
-		"HTTP":                    {"HTTP", nil, "it is a job of the type HTTP"},
-		"a strategy by its class": {"a.B", []string{"monitorExecution", "jobShardingStrategyType: org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl.RoundRobinByNameJobShardingStrategy\nmonitorExecution"}, "set jobShardingStrategyType to ROUND_ROBIN"},
-		"static sharding":         {"a.B", []string{"staticSharding: false", "staticSharding: true"}, "staticSharding is true"},
+		"HTTP":            {"HTTP", nil, "it is a job of the type HTTP"},
+		"static sharding": {"a.B", []string{"staticSharding: false", "staticSharding: true"}, "staticSharding is true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

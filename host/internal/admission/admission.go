@@ -99,7 +99,7 @@ func Decide(f *Facts) Verdict {
 		v.decideLayout(f)
 		v.decideClass(f)
 		v.decideCommonTerms(f)
-		v.decideStrategy(f.Definition)
+		v.decideStrategy(f)
 		v.warnOfStrategy(f)
 	case !f.Foreign: // nobody runs it before the core finds a definition
 	case f.Unreadable != "":
@@ -169,10 +169,16 @@ func (v *Verdict) decideCommonTerms(f *Facts) {
 }
 
 // decideStrategy: where the name is none for members of ElasticJob, those of them that lead
-// take the items from all members, and assign none.
-func (v *Verdict) decideStrategy(d *Definition) {
-	if d.StrategyType != "" {
-		v.block(reason.Of(reason.StrategyNoType, quoted(d.Strategy), d.StrategyType))
+// take the items from all members, and assign none. A leader of ours knows the name.
+func (v *Verdict) decideStrategy(f *Facts) {
+	d := f.Definition
+	if d.StrategyType == "" {
+		return
+	}
+	if why := reason.Of(reason.StrategyNoType, quoted(d.Strategy), d.StrategyType); f.Foreign {
+		v.block(why)
+	} else if !d.OnlyOurs {
+		v.Warnings = append(v.Warnings, why)
 	}
 }
 

@@ -41,6 +41,7 @@ func TestDecide(t *testing.T) {
 	stands := func(f *Facts) { f.StandsFor = true }
 	candidate := func(f *Facts) { f.OwnFile = false }
 	overwrite := func(f *Facts) { f.Job.Overwrite = true }
+	noType := func(f *Facts) { f.Definition.StrategyType = "AVG_ALLOCATION" }
 	type set = []func(*Facts)
 	for _, c := range []struct {
 		name                          string
@@ -70,7 +71,9 @@ func TestDecide(t *testing.T) {
 		{name: "another layout, without a file", facts: set{candidate, func(f *Facts) { f.Definition.Layout = "3" }}},
 		{name: "a job that sends a request", facts: set{renamed, overwrite, func(f *Facts) { f.Definition.HTTP = true }}, blockers: list{reason.TypeHTTP}},
 		{name: "items that stay where they are", facts: set{renamed, overwrite, func(f *Facts) { f.Definition.Static = true }}, blockers: list{reason.StaticSharding}},
-		{name: "a strategy by a name that ElasticJob does not take", facts: set{func(f *Facts) { f.Definition.StrategyType = "AVG_ALLOCATION" }}, blockers: list{reason.StrategyNoType}},
+		{name: "a strategy by a name that ElasticJob does not take", facts: set{noType}, warnings: list{reason.StrategyNoType}},
+		{name: "such a name, beside members of ElasticJob", facts: set{foreign, noType}, blockers: list{reason.StrategyNoType}},
+		{name: "such a name, in a job that only ours can run", facts: set{noType, func(f *Facts) { f.Definition.OnlyOurs = true }}},
 		{name: "no class in the file", facts: set{func(f *Facts) { f.Job.Class = "" }}, blockers: list{reason.ClassNotNamed}},
 
 		{name: "a command in both", facts: set{renamed, func(f *Facts) { f.Definition.Script, f.Job.Kind = true, job.Script }}},

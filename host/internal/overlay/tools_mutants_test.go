@@ -20,7 +20,7 @@ func toolMutants() []mutant {
 		{"class: comes back", "who had to leave for the class comes back only when that is mended", in("admission.Verdict.decideClass", "!f.Barred", "true"), runner("TestRunsOfWhoMustGoEnd")},
 		{"type: HTTP", "no server joins a job that sends a request", in("admission.Decide", "f.Definition.HTTP", "false"), notice{"../admission", "^TestDecide$"}},
 		{"type: static", "nor one whose items stay with the members that got them first", in("admission.Decide", "f.Definition.Static", "false"), notice{"../admission", "^TestDecide$"}},
-		{"type: strategy", "nor one of layout 3 whose strategy has a name that ElasticJob refuses", in("admission.Verdict.decideStrategy", `d.StrategyType != ""`, "false"), notice{"../admission", "^TestDecide$"}},
+		{"type: strategy", "nor, beside members of ElasticJob, one of layout 3 whose strategy has a name that they refuse", in("admission.Verdict.decideStrategy", `d.StrategyType == ""`, "true"), notice{"../admission", "^TestDecide$"}},
 		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.beginDrain(m.DrainTimeout, _)", "m.beginDrain(0, e.Why)"), runner("TestShutDownDrains")},
 		{"shutdown: no drain", "the core says that what runs may finish", without("protocol.State.observe", "p.add(Drain{Why: _})"), script("removed_instance")},
 		{"retry: whatever was cancelled", "what was cancelled, and not since its member leaves, is not tried again", in("protocol.State.finished", "s.session.leaving && e.State == Cancelled", "e.State == Cancelled"), script("retry_not")},
