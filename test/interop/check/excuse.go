@@ -260,11 +260,12 @@ func (k *checker) twice(a, b Run) (Reason, string) {
 	return "", ""
 }
 
-// woke excuses a run of a process that was frozen. A run of ours had started before.
+// woke excuses a run of a process that was frozen. A run of ours had started before, or been
+// marked, so that its guest had only not come to its first line.
 func (k *checker) woke(r Run) (Reason, string) {
 	for _, f := range k.in.Frozen {
 		late := f.To
-		if r.Java {
+		if r.Java || k.markedIn(r, f) {
 			late += wakeTime
 		}
 		if f.Member == r.Member && r.Start <= late && r.End >= f.From && r.End <= f.To+wakeTime {
@@ -272,6 +273,13 @@ func (k *checker) woke(r Run) (Reason, string) {
 		}
 	}
 	return "", ""
+}
+
+// markedIn reports whether a run of ours was marked before its process was frozen.
+func (k *checker) markedIn(r Run, f Frozen) bool {
+	return slices.ContainsFunc(k.tree.nodes[runningNode(r.Item)], func(c Change) bool {
+		return !c.Gone && k.tree.sessions[c.Session] == r.Member && r.Instant <= c.At && c.At <= f.From
+	})
 }
 
 // extra excuses a run in a round that neither a cron nor an operator asked for.

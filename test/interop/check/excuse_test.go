@@ -12,6 +12,7 @@ const (
 	ofA = iota + 1
 	ofB
 	ofW
+	ofFrozen
 )
 
 func node(at, session int64, path, data string) check.Change {
@@ -181,6 +182,7 @@ func TestTwice(t *testing.T) {
 		{name: "a frozen one of ElasticJob's wakes", runs: []check.Run{second("w", 20_000, 23_000), second("f", 20_000, 26_500)}, want: check.Woke},
 		{name: "long after", runs: []check.Run{second("w", 20_000, 23_000), second("f", 20_000, 28_500)}},
 		{name: "a frozen one of ours wakes", runs: []check.Run{{Member: "wf", Instant: 20_000, Start: 20_010, End: 26_100}, second("b", 20_000, 23_000)}, want: check.Woke},
+		{name: "and its guest says so only then", log: []check.Change{node(100, ofFrozen, "instances/wf@-@1", ""), node(20_005, ofFrozen, "sharding/0/running", "")}, runs: []check.Run{second("b", 20_000, 23_000), second("wf", 20_000, 26_010)}, want: check.Woke},
 		{name: "and begins only then", runs: []check.Run{second("b", 20_000, 23_000), second("wf", 20_000, 26_100)}},
 	}
 	for _, tt := range tests {
