@@ -165,3 +165,28 @@ func TestServersGoOnWithAnEarlierJob(t *testing.T) {
 	}
 	ask(t, stop())
 }
+
+// A server whose file names the wrong one of two layouts neither joins nor writes.
+func TestAJobIsOfTheLayoutOfItsTree(t *testing.T) {
+	t.Parallel()
+	for is, other := range map[string]string{job.Layout20: job.Layout21, job.Layout21: job.Layout20} {
+		e := newEarlierJob(t)
+		run := func(layout, ip string) (*Host, func() error) {
+			return start(t, Options{
+				Namespace: "n", Registry: on(t, e.address, zk.Options{SessionTimeout: time.Minute}), Runner: Func(fine),
+				Jobs: []job.Config{{Name: "old", Shards: 2, Layout: layout, MonitorExecution: true}}, Instance: job.NewInstanceID(ip, "1"),
+			})
+		}
+		first, stopFirst := run(is, "10.0.0.1")
+		until(t, first, "it has items", func(all []job.Status) bool { return len(all[0].Items) == 2 && all[0].Items[1].Owner != "" })
+		second, stopSecond := run(other, "10.0.0.2")
+		until(t, second, "it is kept out", func(all []job.Status) bool {
+			return all[0].Instance == "" && strings.Contains(reason.Words(all[0].Troubles, "; "), "expected a job of layout "+other)
+		})
+		if got := first.Jobs()[0]; len(got.Troubles) != 0 || len(got.Instances) != 1 {
+			t.Errorf("layout %s beside a file of %s: %+v", is, other, got)
+		}
+		ask(t, stopSecond())
+		ask(t, stopFirst())
+	}
+}

@@ -145,11 +145,24 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		return ops, d, nil
 	}
 	does := l.Encode(m, v)
-	if _, pause := m.(protocol.SetPaused); !v.Parents.Assignment {
-		if pause {
-			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
+	if !v.Parents.Assignment {
+		if is := oursAlone(m, v); is != "" {
+			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of %s", what, name, is)
 		}
 		does = does[:len(does)-1] // the last operation sets the node `wasm`, which is missing
 	}
 	return append(does, ops...), d, nil
+}
+
+// oursAlone is what only servers of ours know of such a change; "": others do, too.
+func oursAlone(m protocol.Mutation, v *protocol.View) string {
+	switch m.(type) {
+	case protocol.SetPaused:
+		return "pauses"
+	case protocol.DisableItem:
+		if v.ByAddress {
+			return "disabled items"
+		}
+	}
+	return ""
 }

@@ -191,7 +191,10 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 		if !w.names(id) {
 			continue
 		}
-		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})
+		if v.ByAddress && !ours(v, id) && !slices.Contains(v.Ghosts, id) {
+			return gone, failf(host.Refused, nil, "%s job %s: the member at %s is one of ElasticJob, whose own console ends it in this layout", what, name, id.IP())
+		}
+		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, l.EndInstance(v, id)...)
 		switch {
 		case errors.Is(err, registry.ErrConflict): // the member has left meanwhile
 		case err != nil:

@@ -304,7 +304,7 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {
 	now := status.Of(v, time.Now().UnixMilli())
 	config, module := l.Defined(v)
-	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
+	r := &JobReport{Name: name, State: now.State, Leader: shown(v, now.Leader), Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
 	switch {
 	case now.Paused:
 		r.Pause = pauseReport(v.Pause)
@@ -316,6 +316,7 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 		r.Servers = append(r.Servers, ServerState{IP: s.IP, Disabled: s.Disabled})
 	}
 	for _, m := range now.Members {
+		m.ID = shown(v, m.ID)
 		r.Members = append(r.Members, MemberReport(m))
 	}
 	for _, m := range now.Leaving {
@@ -369,7 +370,7 @@ func itemReports(v *protocol.View) []ItemReport {
 	var items []ItemReport
 	for _, it := range status.Items(v) {
 		items = append(items, ItemReport{
-			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
+			Item: it.Item, State: it.State, Owner: shown(v, it.Owner), Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
 			Retry: moment(it.Retry), Waits: it.Waits, Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
 			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item), Backfill: v.Backfilled(it.Item),
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The layouts that a tree may have and this release does not speak.
+// The layouts whose members are known by their addresses. This release speaks the second.
 const (
 	layout1  = "1"
 	layout20 = job.Layout20

@@ -93,6 +93,8 @@ type Writer interface {
 	// SaveState spells the replacement of an item's state, which was n when it was
 	// read.
 	SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op
+	// EndInstance ends a member, or deletes a node that only looks like one.
+	EndInstance(v *protocol.View, id job.InstanceID) []registry.Op
 	// Occupied returns the item whose node could not be deleted because other nodes are
 	// below it, if a transaction was refused for that. It counts from 1; 0 is none.
 	Occupied(err error) int

@@ -33,9 +33,13 @@ func toolMutants() []mutant {
 		{"layout: beside foreign members", "no server runs a job beside foreign members where addresses name members", in("admission.Verdict.decideLayout", "f.Foreign && f.Definition.ByAddress", "false"), notice{"../admission", "^TestDecide$"}},
 		{"layout: adopted by address", "nothing is adopted where addresses name members", in("protocol.View.unadopted", "v.ByAddress", "false"), script("adopt_address")},
 		{"layout: items not there listed", "a list names only items whose nodes are there", in("jobtree.transaction.lists", "slices.Contains(moved, i)", "true"), script("parts_address")},
-		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "hasPart(t.serverOf(self.IP()), partStatus)", "true"), script("removed_address")},
+		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "slices.ContainsFunc(t.v.Instances, _)", "true"), script("removed_address")},
+		{"layout: 2.0 over 2.1", "a job of layout 2.1 is none of 2.0", in("jobtree.Job.rootFault", "j.byAddress() && _", "false"), script("damaged_layout_instances")},
+		{"layout: 2.1 over 2.0", "a job of layout 2.0 is none of 2.1", in("jobtree.Job.rootFault", "!j.byAddress() && _", "false"), script("damaged_layout_execution")},
+		{"layout: a cut migration", "nobody joins what a migration has copied in part", in("jobtree.Decoder.resolveAddresses", "has(v, NodeAssignment) && !has(v, NodeMembers)", "false"), script("join_migration")},
+		{"layout: leaves by owners", "a member that addresses name leaves without nodes of owners", in("protocol.State.takenForDead", "v.ByAddress", "false"), script("leave_address")},
 		{"layout: 1 written to", "no verb writes to a job of layout 1", in("layout.Of", "len(config.Children) > 0", "false"), notice{"../../operator", "^TestJobsOfOtherLayoutsAreLeftAlone$"}},
-		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.dialect.Root(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
+		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.rootFault(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
 	}
 }

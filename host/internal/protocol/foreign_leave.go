@@ -11,7 +11,7 @@ import "strings"
 // They take the address from the beginning of an id.
 func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
-	if c == nil || !c.Failover || !s.company.shared {
+	if c == nil || !c.Failover || !s.company.shared || v.ByAddress { // there no node of its own names an owner
 		return false
 	}
 	for _, in := range v.Instances {

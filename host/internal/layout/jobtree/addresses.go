@@ -1,6 +1,7 @@
 package jobtree
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -171,7 +172,12 @@ func (d *Decoder) resolveAddresses() {
 		return
 	}
 	v := d.v
-	v.Servers, v.Instances = nil, nil
+	v.Servers, v.Instances, v.Ghosts = nil, nil, nil
+	var cut error
+	if has(v, NodeAssignment) && !has(v, NodeMembers) {
+		cut = errors.New("a migration of the job was cut off: end it by job migrate, or take it back with --back")
+	}
+	d.faults.set(NodeWasm, cut)
 	owners := make([]job.InstanceID, len(v.Items))
 	for _, ip := range slices.Sorted(maps.Keys(d.addressed)) {
 		s := d.addressed[ip]
@@ -182,7 +188,10 @@ func (d *Decoder) resolveAddresses() {
 		out := slices.ContainsFunc(keptOut, s.has)
 		v.Servers = append(v.Servers, protocol.Server{IP: ip, Disabled: out, Version: s.server.Stat.Version, Occupied: occupied, Nodes: s.nodes})
 		path := NodeServers + "/" + ip + "/" + partStatus
-		d.faults.stray(path, s.has(partStatus) && s.owner == 0, "no session holds it, so it counts as nobody; delete it")
+		ghost := s.has(partStatus) && s.owner == 0
+		if d.faults.stray(path, ghost, "no session holds it, and it keeps servers of this address out; delete it"); ghost {
+			v.Ghosts = append(v.Ghosts, nobodyAt(ip))
+		}
 		if s.owner != 0 {
 			v.Instances = append(v.Instances, protocol.Instance{ID: d.memberOf(ip, s.owner), Owner: s.owner, Request: s.requested})
 		}

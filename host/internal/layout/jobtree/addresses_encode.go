@@ -79,8 +79,8 @@ func (t *transaction) serverOf(ip string) (s protocol.Server) {
 
 func hasPart(s protocol.Server, part string) bool { return s.Nodes.Has(slices.Index(parts, part)) }
 
-// arrive makes what is below the server of a member that comes, and takes back a pause and
-// an end that an operator asked the one before it for.
+// arrive makes what is below the server of a member that comes, and takes back what was asked
+// of the one before it.
 func (t *transaction) arrive(m protocol.Join) {
 	if !t.byAddress() {
 		return
@@ -92,10 +92,8 @@ func (t *transaction) arrive(m protocol.Join) {
 	if m.Disabled && s.IP == "" {
 		t.create(t.part(m.ID.IP(), partDisabled), "")
 	}
-	for _, part := range []string{partShutdown, partPaused, partStopped, partTrigger} {
-		if hasPart(s, part) {
-			t.delete(t.part(s.IP, part), registry.AnyVersion)
-		}
+	if hasPart(s, partTrigger) {
+		t.delete(t.part(s.IP, partTrigger), registry.AnyVersion)
 	}
 }
 
@@ -200,9 +198,9 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 }
 
 // status says whether a member runs items. An operator may have ended it by deleting the
-// node.
+// node, and another process have made one.
 func (t *transaction) status(self job.InstanceID, value string) {
-	if hasPart(t.serverOf(self.IP()), partStatus) {
+	if slices.ContainsFunc(t.v.Instances, func(in protocol.Instance) bool { return in.ID == self }) {
 		t.op(registry.Set, t.Instance(self), []byte(value), registry.AnyVersion)
 	}
 }

@@ -80,7 +80,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	if path == d.j.root {
 		d.v.Exists = n.Exists
 		d.parent(NodeWasm, slices.Contains(n.Children, NodeWasm))
-		err := d.j.dialect.Root(n)
+		err := d.j.rootFault(n)
 		d.foreign = err != nil
 		d.faults.set("", err)
 		if d.own != nil {

@@ -18,7 +18,7 @@ func (j Job) Nodes() (config, module, members string) {
 // be read, the error names its path and what was expected.
 func (j Job) ReadDefinition(root, config, module registry.Node) (definition.Definition, error) {
 	var d definition.Definition
-	if err := j.dialect.Root(root); err != nil {
+	if err := j.rootFault(root); err != nil {
 		return d, fmt.Errorf("%s: %w", j.root, err)
 	}
 	c, err := j.parse(root, config)

@@ -74,7 +74,7 @@ func (f faults) publish(v *protocol.View, j Job) {
 		}
 		switch {
 		case o.stray:
-		case o.path == "" || o.path == NodeConfig || o.path == NodeModule:
+		case o.path == "" || o.path == NodeConfig || o.path == NodeModule || o.path == NodeWasm || strings.HasPrefix(o.path, NodeServers+"/"): // it shows another layout
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text
@@ -101,6 +101,18 @@ func expected(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("expected %s: %w", what, err)
+}
+
+// rootFault is why the job's own node is not one of this layout.
+func (j Job) rootFault(n registry.Node) error {
+	const text = "%s is there, as in layouts %s; expected a job of layout %s; it is not touched"
+	switch {
+	case j.byAddress() && slices.Contains(n.Children, NodeInstances):
+		return fmt.Errorf(text, NodeInstances, "2.1 and 3", j.dialect.Name())
+	case !j.byAddress() && ByAddressAt(n):
+		return fmt.Errorf(text, nodeExecution, "2.0 and 1", j.dialect.Name())
+	}
+	return j.dialect.Root(n)
 }
 
 // ByAddressIn reports, by the nodes below a server's node, whether the job's members are known

@@ -69,6 +69,16 @@ func (t *transaction) requestAll(to []job.InstanceID) {
 	}
 }
 
+// EndInstance ends a member by the node with which it takes part. Where that names its address
+// alone, the member has to be there.
+func (j Job) EndInstance(v *protocol.View, id job.InstanceID) []registry.Op {
+	end := []registry.Op{{Kind: registry.Delete, Path: j.Instance(id), Version: registry.AnyVersion}}
+	if j.byAddress() && slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id }) {
+		end = append(end, registry.Op{Kind: registry.Check, Path: j.member(id), Version: registry.AnyVersion})
+	}
+	return end
+}
+
 func (t *transaction) disableServer(m protocol.DisableServer) {
 	for _, s := range t.v.Servers {
 		switch {

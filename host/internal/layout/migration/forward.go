@@ -160,7 +160,7 @@ func (m *moving) move() error {
 func (m *moving) readable() error {
 	d := layout.New(m.to, "", m.name).NewDecoder(nil)
 	root := layout.New(m.to, "", m.name).Root()
-	d.Apply(root, m.want[""])
+	d.Apply(root, m.want.linked()[""])
 	d.Apply(at(root, jobtree.NodeConfig), m.want[jobtree.NodeConfig])
 	if v := d.View(); v.ConfigFault != "" {
 		return fmt.Errorf("what would become of its configuration in layout %s cannot be read: %s", m.to, v.ConfigFault)

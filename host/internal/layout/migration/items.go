@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,15 +29,10 @@ func (m *moving) servers() error {
 	if err != nil {
 		return err
 	}
-	paused := 0
-	for _, s := range was.Servers {
-		if s.Paused {
-			paused++
-		}
-	}
-	all := paused > 0 && paused == len(was.Servers)
+	running := func(s servertree.Member) bool { return !s.Paused && !s.Disabled }
+	all := slices.ContainsFunc(was.Servers, func(s servertree.Member) bool { return s.Paused }) && !slices.ContainsFunc(was.Servers, running)
 	if all {
-		m.want.put(jobtree.NodePaused, spelling.EncodePause(protocol.Pause{Why: "every server was paused in layout " + m.from}))
+		m.want.put(jobtree.NodePaused, spelling.EncodePause(protocol.Pause{Why: "its servers were paused in layout " + m.from}))
 	}
 	for _, s := range was.Servers {
 		m.want.put(jobtree.NodeServers+"/"+s.IP, []byte(m.job.ServerValue(s.Disabled || s.Paused && !all)))

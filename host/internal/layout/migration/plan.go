@@ -90,6 +90,9 @@ func (p *Plan) change(root string, t, want Tree) {
 			p.Turn = append(p.Turn, registry.Op{Kind: registry.Check, Path: at(root, path), Version: n.Stat.Version})
 		}
 	}
+	if !t[jobtree.NodeMembers].Exists { // a member of ours that has joined since may have left again
+		p.Turn = append(p.Turn, registry.Op{Kind: registry.Absent, Path: at(root, jobtree.NodeMembers)})
+	}
 	for _, path := range slices.Backward(t.paths()) {
 		if _, stays := want[path]; !stays || again(path) {
 			add(path, registry.Op{Kind: registry.Delete, Version: t[path].Stat.Version})

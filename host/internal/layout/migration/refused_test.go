@@ -143,7 +143,9 @@ func TestNotes(t *testing.T) {
 		has    map[string]string
 	}{
 		"all servers paused": {in1, map[string]string{"servers/10.0.0.1/paused": "", "servers/10.0.0.2/disabled": ""}, "2.1", nil, map[string]string{
-			"servers/10.0.0.1": "", "servers/10.0.0.2": "DISABLED", "wasm/paused": `{"v":1,"why":"every server was paused in layout 1"}`}},
+			"servers/10.0.0.1": "", "servers/10.0.0.2": "DISABLED", "wasm/paused": `{"v":1,"why":"its servers were paused in layout 1"}`}},
+		"nobody could run": {in1, map[string]string{"servers/10.0.0.1/paused": "", "servers/10.0.0.2/paused": "-", "servers/10.0.0.2/disabled": ""}, "2.1", nil, map[string]string{
+			"servers/10.0.0.2": "DISABLED", "wasm/paused": `{"v":1,"why":"its servers were paused in layout 1"}`}},
 		"an untyped dataflow": {recording{"ej10/stop", "1"}, map[string]string{"offset": "", "offset/1": "7", "offset/0": "", "execution/2/misfire": "",
 			"config/concurrentDataProcessThreadCount": "4", "config/fetchDataCount": "100", "config/other": "", "servers/10.0.0.1/stoped": "-", "servers/10.0.0.2/trigger": ""}, "3",
 			[]string{

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The layouts that jobs are moved from and that are not run.
+// The earliest layouts, whose members are known by their addresses.
 const (
 	layout1  = "1"
 	layout20 = "2.0"
@@ -73,6 +73,9 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 	of := layout.Of(t[""], t[jobtree.NodeConfig], servers)
 	if of == "" {
 		return "", errors.New("its nodes show no layout: config is missing, or damaged")
+	}
+	if of == layout20 && t[jobtree.NodeMembers].Exists {
+		return "", errors.New("servers of ours have run it in layout 2.0, and such a job cannot be moved yet: it goes on in that layout")
 	}
 	for _, path := range t.paths() {
 		is := familyOf(path, t[path])
