@@ -61,13 +61,14 @@ func doctorCommand(term *terminal) *cobra.Command {
 func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	var d *operator.Diagnosis
 	var f *config.File
+	var secrets map[string]string
 	err := o.look(ctx, func(ctx context.Context, read *config.File, op *operator.Operator) error {
 		as, err := visitorOptions(read, o.term.env)
 		if err != nil {
 			return err
 		}
 		op.Recall(ownHistory(o.term, read))
-		f = read
+		f, secrets = read, as.Secrets
 		d, err = op.Doctor(ctx, as, names...)
 		if err != nil && len(names) == 1 {
 			err = withNearest(ctx, op, names[0], err)
@@ -79,22 +80,19 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	}
 	// Compiling may take longer than a registry.
 	return untilSignal(ctx, func(ctx context.Context) error {
-		if err := addModules(ctx, o.term, f, d, names); err != nil {
-			return err
-		}
-		return showDiagnosis(ctx, o.term, nil, d, nil, names)
+		refused, err := unloadable(ctx, o.term, f, secrets, names)
+		addModules(d, refused)
+		return errors.Join(showDiagnosis(ctx, o.term, nil, d, nil, names), err)
 	})
 }
 
 // addModules adds to a diagnosis which jobs of a configuration run what cannot be loaded.
-func addModules(ctx context.Context, term *terminal, f *config.File, d *operator.Diagnosis, names []string) error {
-	refused, err := unloadable(ctx, term, f, names)
+func addModules(d *operator.Diagnosis, refused map[string]reason.Reason) {
 	for i := range d.Jobs {
 		if why, ok := refused[d.Jobs[i].Job]; ok {
 			d.Jobs[i].Breaks = append(d.Jobs[i].Breaks, why)
 		}
 	}
-	return err
 }
 
 // visitorOptions are those of a server that does not run yet, and is to be examined.

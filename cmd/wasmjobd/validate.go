@@ -79,7 +79,11 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 
 // loadable loads what the jobs run, as serve would.
 func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (problems config.Problems, err error) {
-	refused, err := unloadable(ctx, term, f, nil)
+	k, err := fetchKeys(f, term) // without which serve ends, too
+	if err != nil {
+		return nil, err
+	}
+	refused, err := unloadable(ctx, term, f, k.secrets, nil)
 	for _, c := range f.Jobs {
 		if why, ok := refused[c.Name]; ok {
 			problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + c.Name, Why: why})
@@ -89,13 +93,9 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 }
 
 // unloadable loads what the jobs with some names run, or all jobs without names, and says of which that fails.
-func unloadable(ctx context.Context, term *terminal, f *config.File, names []string) (map[string]reason.Reason, error) {
-	k, err := fetchKeys(f, term)
-	if err != nil {
-		return nil, err
-	}
+func unloadable(ctx context.Context, term *terminal, f *config.File, secrets map[string]string, names []string) (map[string]reason.Reason, error) {
 	o := options(f, nil, nil)
-	o.Secrets, o.Compiler, o.Supervisor, o.Pull = k.secrets, k.compiler, k.supervisor, pullFor(term)
+	o.Secrets, o.Compiler, o.Supervisor, o.Pull = secrets, itself(term, compileVerb), itself(term, superviseVerb), pullFor(term)
 	if len(names) > 0 {
 		o.Jobs = slices.DeleteFunc(slices.Clone(o.Jobs), func(c job.Config) bool { return !slices.Contains(names, c.Name) })
 	}
