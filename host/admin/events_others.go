@@ -104,7 +104,7 @@ func (s *feed) write(h received) {
 	if h.to != nil {
 		s.places.reached(h.from.Address, *h.to)
 	}
-	fmt.Fprintf(&s.text, "id: %s\n", s.places.id())
+	fmt.Fprintf(&s.text, "id: %s\n", cmp.Or(s.places.id(), unknownPlace)) // with none a client would begin with the next event
 	if h.kind != "" {
 		fmt.Fprintf(&s.text, "event: %s\ndata: %s\n", h.kind, h.data)
 	}

@@ -143,9 +143,28 @@ func TestEventsOfAllServers(t *testing.T) {
 	add(one)
 	nobody := two.read(t, token, "?server=10.0.0.9", "")
 	nobody.until(t, `silent {"server":"10.0.0.9","reason":"no server`)
+	if nobody.last != unknownPlace {
+		t.Errorf("the id of nobody's events is %q", nobody.last)
+	}
 	if len(only.data) != 1 || len(other.data)+len(nobody.data) > 0 {
 		t.Errorf("of one server: %q, %q, %q", only.data, other.data, nobody.data)
 	}
+}
+
+// Who follows a server that has not said anything yet misses nothing of what it does then.
+func TestEventsOfASilentServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	one, two := startPeer(t, s.registry, "10.0.0.1", TLS{}), startPeer(t, s.registry, "10.0.0.2", TLS{})
+	token := one.token(t, "ann", operator.RoleViewer, 0)
+	acquaint(t, token, one, two)
+	two.stop()
+	r := one.read(t, token, "?server=10.0.0.2", "")
+	r.until(t, noticeOf(silentEvent, two))
+	two.events.Add("start", "report", number(1))
+	two.again(t, two.events)
+	again := one.read(t, token, "?server=10.0.0.2", r.last)
+	again.until(t, noticeOf(gapEvent, two), `start {"n":1}`)
 }
 
 // What a server sends that is no stream of events is not passed on.
