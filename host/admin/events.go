@@ -102,9 +102,10 @@ func (e *Events) seen(id string) (n int64, gap bool) {
 	return 0, true
 }
 
-// streams counts the streams of a server: those of callers, or those that other servers ask for.
+// streams counts streams of a server, and bounds them: all, and those of one caller.
 type streams struct {
-	most int
+	most, each int
+	refusal    string // with both
 
 	mu  sync.Mutex
 	all int            // guarded by mu
@@ -115,7 +116,7 @@ type streams struct {
 func (s *streams) begin(caller string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= s.most || s.of[caller] >= maxStreamsEach {
+	if s.all >= s.most || s.of[caller] >= s.each {
 		return false
 	}
 	s.all++
@@ -133,8 +134,8 @@ func (s *streams) end(caller string) {
 	}
 }
 
-func tooManyStreams() *problem {
-	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server sends at most %d streams, %d of them to one caller; try again", maxStreams, maxStreamsEach))
+func (s *streams) tooMany() *problem {
+	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf(s.refusal, s.most, s.each))
 }
 
 // followAction sends events as they come.
@@ -145,10 +146,14 @@ func followAction() action {
 func follow(r *request) error {
 	counted := &r.h.streams
 	if r.caller.way == operator.ByServer {
+		if !r.h.relayedFor.begin(r.caller.Name) {
+			return r.h.relayedFor.tooMany()
+		}
+		defer r.h.relayedFor.end(r.caller.Name)
 		counted = &r.h.relayed
 	}
 	if !counted.begin(r.caller.key()) {
-		return tooManyStreams()
+		return counted.tooMany()
 	}
 	defer counted.end(r.caller.key())
 	ctx, end := context.WithTimeout(r.Context(), streamTime)

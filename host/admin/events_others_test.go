@@ -222,7 +222,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 }
 
-// Streams for other servers are bounded apart from those of callers.
+// Streams for other servers are bounded apart from those of callers, and whoever comes through many servers
+// leaves room for others.
 func TestRelayedStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)
@@ -239,5 +240,15 @@ func TestRelayedStreamsAreBounded(t *testing.T) {
 	h.relayed.end("0")
 	if code := ask(); code != http.StatusOK {
 		t.Errorf("one less is answered %d", code)
+	}
+	for range maxRelayed / 2 {
+		h.relayedFor.begin(annViews.Name)
+	}
+	if code := ask(); code != http.StatusServiceUnavailable {
+		t.Errorf("one more of a caller is answered %d", code)
+	}
+	bob := operator.Caller{Name: "bob", Role: operator.RoleViewer}
+	if code := answerTo(t, h, signedRequest(t, "GET "+eventsPath, all[1], all[0], bob)).Code; code != http.StatusOK {
+		t.Errorf("another caller is answered %d", code)
 	}
 }

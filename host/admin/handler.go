@@ -96,10 +96,13 @@ type Handler struct {
 	failures              *rates        // wrong tokens of addresses
 	signIns               *rates        // of the bearers of tokens
 	nonces                nonces        // of requests from other servers
-	streams, relayed      streams       // those of callers, and those that other servers ask for
 	uploads               chan struct{} // a slot for each that is on its way
 	mostRows              int           // that a check gets from other servers for a job
 	checkTime, doctorTime time.Duration // for asking other servers
+
+	// streams are those of callers, relayed those that other servers ask for, and relayedFor these once more,
+	// by the names of the callers alone: a caller may come to every server.
+	streams, relayed, relayedFor streams
 }
 
 // request is one request while it is served.
@@ -120,8 +123,12 @@ func NewHandler(o Options) *Handler {
 	all := routes()
 	h := &Handler{
 		o: o, mux: http.NewServeMux(), document: sync.OnceValue(func() []byte { return openAPI(all) }), crossSite: http.NewCrossOriginProtection(),
-		callers: newRates(callerBurst, callerPerSecond), servers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond), streams: streams{most: maxStreams, of: map[string]int{}}, relayed: streams{most: maxRelayed, of: map[string]int{}}, nonces: nonces{until: map[string]time.Time{}},
-		uploads: make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, checkTime: checkTime, doctorTime: doctorTime,
+		callers: newRates(callerBurst, callerPerSecond), servers: newRates(callerBurst, callerPerSecond), nameless: newRates(callerBurst, callerPerSecond), failures: newRates(failureBurst, failurePerSecond), signIns: newRates(failureBurst, failurePerSecond),
+		streams:    streams{most: maxStreams, each: maxStreamsEach, of: map[string]int{}, refusal: "the server sends at most %d streams, %d of them to one caller; try again"},
+		relayed:    streams{most: maxRelayed, each: maxStreamsEach, of: map[string]int{}, refusal: "the server sends at most %d streams to others, %d of them to one server for one caller; try again"},
+		relayedFor: streams{most: maxRelayed, each: maxRelayed / 2, of: map[string]int{}, refusal: "the server sends at most %d streams to others, %d of them for one caller; try again"},
+		nonces:     nonces{until: map[string]time.Time{}},
+		uploads:    make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, checkTime: checkTime, doctorTime: doctorTime,
 	}
 	called := map[string]verbs{} // of methods and paths that end with a verb
 	methods := map[string][]string{}

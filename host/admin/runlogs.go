@@ -58,7 +58,7 @@ func followRunLog(r *request) error {
 		return err
 	}
 	if !r.h.streams.begin(r.caller.key()) {
-		return tooManyStreams()
+		return r.h.streams.tooMany()
 	}
 	defer r.h.streams.end(r.caller.key())
 	ctx, end := context.WithTimeout(r.Context(), streamTime)
