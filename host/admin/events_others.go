@@ -287,7 +287,8 @@ func (s *feed) clientOf(address string) (*Client, error) {
 	return nil, errHasLeft
 }
 
-// readEvents passes on the events of another server, each with a place. It calls alive at each line.
+// readEvents passes on the events of another server, each with a place. It calls alive at each line. Which servers
+// are silent or followed is not for that one to say.
 func readEvents(body io.Reader, alive func(), take func(received)) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEventLine)
@@ -308,7 +309,7 @@ func readEvents(body io.Reader, alive func(), take func(received)) error {
 			err = json.Compact(&line, []byte(value))
 			h.data = line.Bytes()
 		case lines.Text() == "" && (h.to != nil || h.kind != ""):
-			if h.to == nil || (h.kind == "") != (h.data == nil) || !isEventKind(h.kind) {
+			if h.to == nil || (h.kind == "") != (h.data == nil) || !isEventKind(h.kind) || h.kind == silentEvent || h.kind == followedEvent {
 				return notEvents(nil)
 			}
 			take(h)

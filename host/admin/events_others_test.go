@@ -187,6 +187,8 @@ func TestEventsOfABrokenServer(t *testing.T) {
 		"a kind with a line":  {at + "event: a\rdata: {}\ndata: {}\n\n", 0, false},
 		"a long kind":         {at + "event: " + strings.Repeat("a", maxEventKind+1) + "\ndata: {}\n\n", 0, false},
 		"a long line":         {at + "event: start\ndata: \"" + strings.Repeat("a", maxEventLine) + "\"\n\n", 0, false},
+		"it is followed":      {at + "event: followed\ndata: {}\n\n", 0, false},
+		"another is silent":   {at + "event: silent\ndata: {}\n\n", 0, false},
 		"data with a line":    {at + "event: start\ndata: {\r\"n\": 1}\n\n", 1, true},
 	} {
 		all := 0
@@ -199,6 +201,22 @@ func TestEventsOfABrokenServer(t *testing.T) {
 		if all != tt.want || (err == nil) != tt.fair {
 			t.Errorf("%s: %d events, %v", name, all, err)
 		}
+	}
+}
+
+// A server does not move the place of another one.
+func TestPlacesAreOfOneServer(t *testing.T) {
+	t.Parallel()
+	all := places{of: map[string]place{}}
+	all.reached("http://10.0.0.1", place{"LIFE0001", 1})
+	all.reached("http://10.0.0.2", place{"LIFE0001", 9})
+	if id := all.id(); id != "LIFE0001-1" {
+		t.Errorf("the id is %s", id)
+	}
+	all.reached("http://10.0.0.2", place{"LIFE0002", 3})
+	all.reached("http://10.0.0.1", place{"LIFE0001", 2})
+	if id := all.id(); id != "LIFE0001-2,LIFE0002-3" {
+		t.Errorf("then the id is %s", id)
 	}
 }
 

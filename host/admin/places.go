@@ -44,8 +44,14 @@ type places struct {
 	left []place
 }
 
-// reached says that a client has come to a place in the events of a server.
+// reached says that a client has come to a place in the events of a server. A server does not speak for the life
+// of another one, whose events would be lost.
 func (p *places) reached(address string, to place) {
+	for at, one := range p.of {
+		if at != address && one.life == to.life {
+			return
+		}
+	}
 	p.of[address] = to
 	p.left = slices.DeleteFunc(p.left, func(one place) bool { return one.life == to.life })
 }
