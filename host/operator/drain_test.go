@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -105,3 +107,30 @@ func TestDrain(t *testing.T) {
 }
 
 func second(_, _ []string, err error) error { return err }
+
+// Drains that cannot be read keep nobody from a look at the jobs, of which they would only say why.
+func TestDrainsOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, javatest.Config(nil))
+	put(t, o, registry.Set, javatest.Node("servers", "10.0.0.1"), "DISABLED")
+	if err := o.makeTree(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Create, o.tree.Drains(), `{"v":99}`)
+	all, err := o.Jobs(t.Context())
+	_, _, pageErr := o.JobsPage(t.Context(), JobFilter{Limit: 1})
+	_, jobErr := o.Job(t.Context(), javatest.Name)
+	_, explainErr := o.Explain(t.Context(), Question{Job: javatest.Name})
+	if err := errors.Join(err, pageErr, jobErr, explainErr); err != nil {
+		t.Error(err)
+	}
+	if len(all) != 1 || !slices.Contains(all[0].Servers, ServerState{IP: "10.0.0.1", Disabled: true}) {
+		t.Errorf("the jobs are %+v", all)
+	}
+	_, err = o.Servers(t.Context())
+	wantCode(t, "servers", err, host.Refused)
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
