@@ -16,26 +16,33 @@ func (o *Operator) changeState(ctx context.Context, what string, d *deed, change
 		return err
 	}
 	unsure := false // a try had no answer
+	failed := func(err error) error {
+		if unsure {
+			return failf(host.Unknown, err, "a try before had no answer")
+		}
+		return err
+	}
 	for try := 1; ; try++ {
-		if err := o.session.Sync(ctx); err != nil && unsure {
-			return failf(host.Unknown, err, "%s", what)
-		} else if err != nil {
-			return readError(err, "%s", what)
+		if err := o.session.Sync(ctx); err != nil {
+			return failed(readError(err, "%s", what))
 		}
 		now, err := o.now(ctx)
 		if err != nil {
-			return readError(err, "%s: ask the registry for its time", what)
+			return failed(readError(err, "%s: ask the registry for its time", what))
 		}
 		ops, err := change(now)
-		if err != nil || len(ops) == 0 {
-			return err
+		switch {
+		case err != nil:
+			return failed(err)
+		case len(ops) == 0:
+			return nil
 		}
 		err = o.commit(ctx, *d, ops...)
 		switch {
 		case err == nil:
 			return nil
 		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
-			return failf(host.CodeOf(err), err, "%s", what)
+			return failed(failf(host.CodeOf(err), err, "%s", what))
 		}
 		unsure = unsure || errors.Is(err, registry.ErrUnknown)
 	}

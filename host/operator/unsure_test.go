@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
@@ -48,5 +50,52 @@ func TestRequestWhoseResultCannotBeSeen(t *testing.T) {
 	wantCode(t, "disable", o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true), host.Unknown)
 	if err := o.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// answersLate is a session whose first transaction has no answer, and that tells no time after it if it is
+// timeless.
+type answersLate struct {
+	registry.Session
+	sent, timeless bool
+}
+
+func (s *answersLate) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	receipt, err := s.Session.Commit(ctx, ops...)
+	if err == nil && !s.sent {
+		err = fmt.Errorf("%w: as the test wants it", registry.ErrUnknown)
+	}
+	s.sent = true
+	return receipt, err
+}
+
+func (s *answersLate) Time(ctx context.Context) (time.Time, error) {
+	if s.sent && s.timeless {
+		return time.Time{}, errors.New("the test says no time")
+	}
+	return s.Session.Time(ctx)
+}
+
+// Nor does a change that had no answer fail for certain because the next try does.
+func TestChangeWhoseResultCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	for what, timeless := range map[string]bool{"the time is not there": true, "there is nothing left to change": false} {
+		o := operate(t, passing(t))
+		javatest.Write(t, o.session, javatest.Config(nil))
+		if err := o.makeTree(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := &answersLate{Session: o.session, timeless: timeless}
+		o.session = s
+		err := o.changeState(t.Context(), "test", &deed{verb: "test"}, func(time.Time) ([]registry.Op, error) {
+			if s.sent {
+				return nil, failf(host.NotFound, nil, "it is not there")
+			}
+			return []registry.Op{{Kind: registry.Create, Path: o.tree.Drains()}}, nil
+		})
+		wantCode(t, what, err, host.Unknown)
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
