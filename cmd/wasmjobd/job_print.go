@@ -23,7 +23,7 @@ type askedOf struct {
 	Version int      `json:"version"`
 	Jobs    []string `json:"jobs"` // for which it was written
 	Asked   string   `json:"asked"`
-	// AsBefore are those of which there was nothing to change.
+	// AsBefore are those of Jobs for which there was nothing to change.
 	AsBefore []string `json:"as_before,omitempty"`
 }
 

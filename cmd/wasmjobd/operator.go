@@ -132,7 +132,8 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 			if as, ok := errors.AsType[asBefore](err); ok {
 				said, err = string(as), nil
 				result.AsBefore = append(result.AsBefore, name)
-			} else if err == nil {
+			}
+			if err == nil {
 				result.Jobs = append(result.Jobs, name)
 			}
 			switch {
