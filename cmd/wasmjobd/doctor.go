@@ -28,11 +28,11 @@ func doctorCommand(term *terminal) *cobra.Command {
 			"does not run, opening the registry writes log and snapshot anew. For each job it tells whose it\n" +
 			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
 			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
-			"It also loads what the jobs of the configuration run, as validate --modules does: a module that is\n" +
-			"missing, is not the pinned one or does not fit its job breaks it. Of jobs that are neither named, nor in the\n" +
-			"configuration, nor ever run by a server of ours, all that is only noted. With --address the server\n" +
-			"there looks, with its own configuration and history, and so do the others that it knows: what they\n" +
-			"find otherwise is told as well.",
+			"Of jobs that are neither named, nor in the configuration, nor ever run by a server of ours, all that is\n" +
+			"only noted. With --address the server there looks, with its own configuration and history, and so do the\n" +
+			"others that it knows: what they find otherwise is told as well. Without --address it also loads what the\n" +
+			"jobs of the configuration run, as validate --modules does: a module that is missing, is not the pinned\n" +
+			"one or does not fit its job breaks it.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)

@@ -45,6 +45,7 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "too long for a socket (107 bytes)", "host/admin/socket.go", "maxPath = 107\n"},
 	{"docs/OPERATIONS.md", "the jobs of the registry, up to 1,000", "host/operator/after.go", "maxCircle = 1000\n"},
 	{"docs/OPERATIONS.md", "`application/json`, at most 64 KiB", "host/admin/body.go", "maxBody = 64 << 10\n"},
+	{"docs/OPERATIONS.md", "the newest 1024 events of its process and at most 1 MiB of them", "host/admin/events.go", "maxEvents     = 1024\n	maxEventBytes = 1 << 20\n"},
 	{"docs/OPERATIONS.md", "after 200 requests at once", "host/admin/guard.go", "callerBurst     = 200\n"},
 	{"docs/OPERATIONS.md", "who gets 50 a second", "host/admin/guard.go", "callerPerSecond = 50\n"},
 	{"docs/OPERATIONS.md", "After ten wrong tokens", "host/admin/guard.go", "failureBurst     = 10\n"},
