@@ -24,7 +24,7 @@ const (
 	// tens of megabytes.
 	maxElsewhere = 100_000
 	// checkTime bounds the time for rows of others in a check, and pageTime for a page of one of them, so
-	// that the check itself has the rest of workTimeout.
+	// that the check itself has the rest of workTimeout. The question about all jobs has a third of checkTime.
 	checkTime = 20 * time.Second
 	pageTime  = 5 * time.Second
 )
@@ -54,20 +54,23 @@ func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trac
 }
 
 // ask returns the rows of a job that other servers have, or of each job if name is empty. If all jobs have too
-// many, it returns nil, and nobody is named for it.
+// many, or its time for them is over, it returns nil, and nobody is named for it.
 func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[string][]trace.Row {
 	clients, unread := g.r.others(ctx, name, operator.View)
 	maps.DeleteFunc(clients, func(address string, _ *Client) bool { return g.silent[address] })
-	within, cancel := context.WithDeadline(ctx, g.until)
+	left := time.Until(g.until)
+	if name == "" {
+		left /= 3
+	}
+	within, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	var mu sync.Mutex // guards all, full and g.silent
-	all, full := []trace.Row{}, false
+	var mu sync.Mutex // guards all and silent
+	all, silent := []trace.Row{}, []string{}
 	short := operator.AskAllTo(within, clients, func(ctx context.Context, address string, c *Client) error {
 		err := touching(ctx, c, name, from, to, func(page []trace.Row) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if len(all)+len(page) > g.r.h.mostRows {
-				full = true
 				return errTooManyRows
 			}
 			all = append(all, page...)
@@ -75,23 +78,26 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 		})
 		switch {
 		case errors.Is(err, errTooManyRows) && name == "":
-			return nil
+			cancel() // what others have counts no more
 		case errors.Is(err, errTooManyRows):
 			return fmt.Errorf("with its rows of job %s there are more than %d; say from when and to when it is to be checked", name, g.r.h.mostRows)
 		case err != nil && host.CodeOf(err) != host.NotFound:
 			mu.Lock()
 			defer mu.Unlock()
-			g.silent[address] = true
+			silent = append(silent, address)
 		}
 		return err
 	})
+	if name == "" && within.Err() != nil {
+		return nil
+	}
+	for _, address := range silent {
+		g.silent[address] = true
+	}
 	for _, one := range append(short, unread...) {
 		if !slices.Contains(g.unread, one) {
 			g.unread = append(g.unread, one)
 		}
-	}
-	if full && name == "" {
-		return nil
 	}
 	slices.SortFunc(all, func(a, b trace.Row) int { return trace.PlaceOf(&a).Compare(trace.PlaceOf(&b)) })
 	of := map[string][]trace.Row{}

@@ -72,6 +72,29 @@ func TestCheckAsksForAllJobsAtOnce(t *testing.T) {
 	}
 }
 
+// A question about all jobs that comes to too much counts for nothing: who failed in it is asked for one job
+// after the other.
+func TestCheckForgetsAQuestionOfTooMuch(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	for i := range 4 {
+		r := rowAt(int64(1_000+i), 0, 1, trace.Succeeded, "")
+		r.Job = []string{"daily", "report"}[i%2]
+		all[1].rows = append([]trace.Row{r}, all[1].rows...)
+	}
+	all[2].rows = all[1].rows[:1]
+	all[2].vague = &host.Error{Code: host.Internal, Msg: "that is too much"}
+	all[0].h.mostRows = 3
+	count := 0
+	all[0].disk.checkBy = func(ctx context.Context, others RowsElsewhere) {
+		count = len(others(ctx, "daily", -1, 2_000)) + len(others(ctx, "report", -1, 2_000))
+	}
+	_, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), CheckWanted{})
+	if err != nil || !answering(unread) || count != 5 {
+		t.Errorf("%d rows, %q, %v", count, unread, err)
+	}
+}
+
 // What a server gives of another job than was asked for is no row of the check.
 func TestCheckTakesRowsOfItsJobAlone(t *testing.T) {
 	t.Parallel()

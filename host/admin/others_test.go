@@ -36,6 +36,7 @@ type peerServer struct {
 
 	strays []trace.Row // that it has on the last page, whatever it is asked for
 	broken error       // of its history
+	vague  error       // of its history where it is asked for all jobs
 }
 
 // runs has pages of its rows.
@@ -43,6 +44,9 @@ func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row,
 	s.asked.Add(1)
 	if s.broken != nil {
 		return nil, "", s.broken
+	}
+	if s.vague != nil && want.Job == "" {
+		return nil, "", s.vague
 	}
 	after, err := trace.ParsePlace(want.Cursor)
 	if want.Cursor != "" && err != nil {
