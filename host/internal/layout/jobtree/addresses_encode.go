@@ -188,9 +188,9 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 		if !it.Nodes.Has(completed) {
 			t.create(t.Item(i, markCompleted), "")
 		}
-		for k := range own.Rows {
-			if own.Rows[k].Item == i && own.Rows[k].Ended != 0 {
-				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), millis(own.Rows[k].Ended))
+		for _, r := range slices.Backward(own.Rows) { // rows of runs before may not be stored yet
+			if r.Item == i && r.Ended != 0 {
+				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), millis(r.Ended))
 				break
 			}
 		}

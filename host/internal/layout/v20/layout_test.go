@@ -1,0 +1,28 @@
+package v20
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// An item's lastCompleteTime is that of the run that ends, also while the row of the run
+// before is not stored.
+func TestTheEndOfARunIsItsOwn(t *testing.T) {
+	t.Parallel()
+	const me = "10.0.0.1@-@1"
+	v := &protocol.View{
+		ByAddress: true, Config: &protocol.Config{MonitorExecution: true}, Items: []protocol.Item{{Exists: true}},
+		Runs: []protocol.Runs{{ID: me, RunsData: &protocol.RunsData{}}},
+	}
+	rows := []protocol.Row{{Seq: 1, Ended: 1000}, {Seq: 2, Ended: 2000}}
+	j := NewJob("n", "j")
+	ops := j.Encode(protocol.Complete{Self: me, Items: []int{0}, Own: protocol.RunsData{Rows: rows}}, v)
+	if !slices.ContainsFunc(ops, func(op registry.Op) bool {
+		return op.Path == j.Item(0, "lastCompleteTime") && string(op.Data) == "2000"
+	}) {
+		t.Errorf("it writes %+v", ops)
+	}
+}
