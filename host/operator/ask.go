@@ -156,13 +156,11 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 
 // oursAlone is what only servers of ours know of such a change; "": others do, too.
 func oursAlone(m protocol.Mutation, v *protocol.View) string {
-	switch m.(type) {
-	case protocol.SetPaused:
+	if _, pause := m.(protocol.SetPaused); pause {
 		return "pauses"
-	case protocol.DisableItem:
-		if v.ByAddress {
-			return "disabled items"
-		}
+	}
+	if _, item := m.(protocol.DisableItem); item && v.ByAddress {
+		return "disabled items"
 	}
 	return ""
 }

@@ -22,6 +22,7 @@ type Layout interface {
 	Reader
 	Inspector
 	Writer
+	Sizer
 	Definer
 }
 
@@ -101,13 +102,17 @@ type Writer interface {
 	// CheckRecords refuses a transaction if a member has joined since the view, or has begun or
 	// ended a run.
 	CheckRecords(v *protocol.View) []registry.Op
+	// Without is the same spelling without the fence of that name. Only the simulator
+	// uses it, to show what breaks without the fence.
+	Without(fence string) Layout
+}
+
+// Sizer tells how large transactions are.
+type Sizer interface {
 	// MaxNodes is how many nodes of items a transaction may write beside values of
 	// ours, and NodeBytes what one of them has as it is sent.
 	MaxNodes() int
 	NodeBytes() int
-	// Without is the same spelling without the fence of that name. Only the simulator
-	// uses it, to show what breaks without the fence.
-	Without(fence string) Layout
 }
 
 // Definer spells what a job is.
