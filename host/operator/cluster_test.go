@@ -32,6 +32,12 @@ func (p *pile) Write(_ context.Context, batch []trace.Row) error {
 	return nil
 }
 
+func (p *pile) written() []trace.Row {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.rows)
+}
+
 func (p *pile) count(name string, s trace.State) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

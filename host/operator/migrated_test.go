@@ -68,8 +68,8 @@ func goesOn(t *testing.T, from, to string, nodes map[string]string, wait func(ti
 	if refused.Instance != "" || !troubled(refused, "this is a job of layout 1 or 2.0") {
 		t.Errorf("before, it says %+v", refused)
 	}
-	if len(rows.rows) > 0 {
-		t.Errorf("before, it ran %+v", rows.rows)
+	if ran := rows.written(); len(ran) > 0 {
+		t.Errorf("before, it ran %+v", ran)
 	}
 	dry, err := o.Migrate(t.Context(), "job", Move{To: to, DryRun: true})
 	if err != nil || dry.From != from || len(dry.Writes) < 10 || !dry.DryRun {
@@ -92,7 +92,7 @@ func goesOn(t *testing.T, from, to string, nodes map[string]string, wait func(ti
 	}
 	next := begin.Add(13 * time.Minute).UnixMilli()
 	missed := map[int]string{}
-	for _, row := range rows.rows {
+	for _, row := range rows.written() {
 		if row.State == trace.Missed {
 			missed[row.Item] = fmt.Sprintf("%d from %d to %d", row.Count, (row.Instant-begin.UnixMilli())/60e3, (row.Last-begin.UnixMilli())/60e3)
 		} else if row.Instant != next || row.State != trace.Succeeded {
@@ -168,7 +168,7 @@ func TestJobOfOursMigrates(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		runs := map[string]int{}
-		for _, r := range rows.rows {
+		for _, r := range rows.written() {
 			if r.State == trace.Succeeded {
 				runs[fmt.Sprint(r.Item, " ", time.UnixMilli(r.Instant).UTC().Format(time.TimeOnly))]++
 			}
