@@ -322,4 +322,11 @@ func TestOthersKeepItFromTurning(t *testing.T) {
 	if err := s.write(p.Ops()...); !errors.Is(err, registry.ErrConflict) {
 		t.Errorf("one of ours: %v", err)
 	}
+	s = with(t, in1, nil)
+	s.must(s.forward("2.1").Copy...)
+	p = s.forward("2.1")
+	s.must(registry.Op{Kind: registry.Create, Path: root + "/wasm/members"}) // one that has left again
+	if err := s.write(p.Turn...); !errors.Is(err, registry.ErrConflict) {
+		t.Errorf("one of ours, in parts: %v", err)
+	}
 }

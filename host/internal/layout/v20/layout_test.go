@@ -2,6 +2,7 @@ package v20
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -24,5 +25,20 @@ func TestTheEndOfARunIsItsOwn(t *testing.T) {
 		return op.Path == j.Item(0, "lastCompleteTime") && string(op.Data) == "2000"
 	}) {
 		t.Errorf("it writes %+v", ops)
+	}
+}
+
+// A member at an address is ended, and not its successor there.
+func TestWhoIsEndedIsThere(t *testing.T) {
+	t.Parallel()
+	const me = "10.0.0.1@-@1"
+	j := NewJob("n", "j")
+	v := &protocol.View{ByAddress: true, Members: []protocol.Member{{ID: me, Owner: 1}}}
+	ops := j.EndInstance(v, me)
+	if len(ops) != 2 || ops[0].Path != j.Instance(me) || ops[1].Kind != registry.Check || !strings.HasSuffix(ops[1].Path, me) {
+		t.Errorf("it writes %+v", ops)
+	}
+	if ops := j.EndInstance(v, "10.0.0.2@-@?"); len(ops) != 1 {
+		t.Errorf("of a node that no member has made: %+v", ops)
 	}
 }
