@@ -74,7 +74,7 @@ var layers = []layer{
 		why: "what all layouts spell alike; where it stands each of them knows"},
 	{pkg: "host/internal/layout/gson", may: []string{"host/job"}, why: "text of any object; which keys there are each layout knows"},
 	{pkg: "host/internal/layout/snakeyaml", libs: []string{"go.yaml.in/yaml/v3"}, why: "text of any mapping; which keys there are each layout knows"},
-	{pkg: "host/internal/layout/jobtree", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
+	{pkg: "host/internal/layout/jobtree", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/layout/servertree", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "it knows the facts, the nodes and the ops, not who carries them, and no layout but by its Dialect"},
 	{pkg: "host/internal/layout/clustertree", may: []string{"host/internal/jsonvalue", "host/registry"},
 		why: "nodes and values of what belongs to no job; who writes them, and when, is not its business"},

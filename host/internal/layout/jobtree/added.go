@@ -15,7 +15,7 @@ type Added struct {
 	// all is that tells of it.
 	ByAddress bool
 
-	watched, marks, parts []string
+	watched, marks []string
 }
 
 // Adding completes what a layout adds.
@@ -28,7 +28,7 @@ func Adding(a Added) *Added {
 		a.marks = append(a.marks, MarkFailovering)
 	}
 	if a.ByAddress {
-		a.watched, a.marks, a.parts = byAddress(a.watched), addressedMarks, parts
+		a.watched, a.marks = byAddress(a.watched), addressedMarks
 	}
 	return &a
 }

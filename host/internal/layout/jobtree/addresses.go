@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -32,8 +32,6 @@ const (
 	markLastEnd   = "lastCompleteTime"
 	markNextFire  = "nextFireTime" // of members of ElasticJob alone
 
-	statusReady, statusRunning = "READY", "RUNNING"
-
 	// nodesOfRun are the nodes that the begin of a run writes, of which the core counts one.
 	nodesOfRun = 4
 )
@@ -51,14 +49,6 @@ var keptOut = []string{partDisabled, partPaused, partStopped, partShutdown}
 func (j Job) byAddress() bool { return j.added != nil && j.added.ByAddress }
 
 func (j Job) part(ip, part string) string { return j.server(ip) + "/" + part }
-
-// parts are the nodes below that of a server; none: the layout has none.
-func (j Job) parts() []string {
-	if j.added == nil {
-		return nil
-	}
-	return j.added.parts
-}
 
 // called is the name of a node in this layout, and canonical its name here.
 func (j Job) called(node string) string {
@@ -115,6 +105,7 @@ type serverNodes struct {
 	owner     int64 // session that holds the status; 0: none
 	requested int64 // the revision of a request
 	items     []int
+	fault     error // of their list
 	nodes     protocol.NodeSet
 }
 
@@ -132,7 +123,7 @@ func (a addressed) server(ip string, n registry.Node) {
 	a.forget(ip)
 }
 
-// forget drops what nothing is there of.
+// forget drops a server of which no node is left.
 func (a addressed) forget(ip string) {
 	if s := a[ip]; !s.server.Exists && s.nodes == 0 {
 		delete(a, ip)
@@ -154,12 +145,7 @@ func (a addressed) part(parent, name string, n registry.Node) bool {
 	case partTrigger:
 		s.requested = n.Stat.Created
 	case partItems:
-		s.items = nil
-		for word := range strings.SplitSeq(string(n.Data), ",") {
-			if i, ok := spelling.ItemNumber(word); ok {
-				s.items = append(s.items, i)
-			}
-		}
+		s.items, s.fault = servertree.ParseItems(string(n.Data))
 	}
 	return true
 }
@@ -192,6 +178,11 @@ func (d *Decoder) resolveAddresses() {
 		if d.faults.stray(path, ghost, "no session holds it, and it keeps servers of this address out; delete it"); ghost {
 			v.Ghosts = append(v.Ghosts, nobodyAt(ip))
 		}
+		list := ""
+		if s.fault != nil {
+			list = s.fault.Error() + "; the next reshard writes it anew"
+		}
+		d.faults.stray(NodeServers+"/"+ip+"/"+partItems, s.fault != nil, list)
 		if s.owner != 0 {
 			v.Instances = append(v.Instances, protocol.Instance{ID: d.memberOf(ip, s.owner), Owner: s.owner, Request: s.requested})
 		}

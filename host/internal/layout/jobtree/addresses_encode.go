@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -16,7 +16,7 @@ type ByAddress struct{}
 
 // Register implements Registrar.
 func (ByAddress) Register(j Job, id job.InstanceID) []registry.Op {
-	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(statusReady)}}
+	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(servertree.Ready)}}
 }
 
 // Unregister implements Registrar. It takes back what was asked of the member, too.
@@ -128,13 +128,13 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	if !t.byAddress() {
 		return
 	}
-	lists := map[string][]string{}
+	lists := map[string][]int{}
 	for _, s := range t.v.Servers {
 		lists[s.IP] = nil
 	}
 	for i, owner := range owners {
 		if all || i < len(t.v.Items) && t.v.Items[i].Exists || slices.Contains(moved, i) {
-			lists[owner.IP()] = append(lists[owner.IP()], strconv.Itoa(i))
+			lists[owner.IP()] = append(lists[owner.IP()], i)
 		}
 	}
 	touched := func(ip string) bool {
@@ -144,7 +144,7 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	}
 	for _, ip := range slices.Sorted(maps.Keys(lists)) {
 		if touched(ip) {
-			t.put(t.part(ip, partItems), hasPart(t.serverOf(ip), partItems), strings.Join(lists[ip], ","))
+			t.put(t.part(ip, partItems), hasPart(t.serverOf(ip), partItems), servertree.FormatItems(lists[ip]))
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, it
 	if !t.byAddress() || len(items) == 0 {
 		return
 	}
-	t.status(self, statusRunning)
+	t.status(self, servertree.RunsNow)
 	for _, i := range items {
 		it := t.v.Items[i]
 		if it.Nodes.Has(completed) {
@@ -178,7 +178,7 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 		return
 	}
 	if len(own.Open) == 0 {
-		t.status(self, statusReady)
+		t.status(self, servertree.Ready)
 	}
 	for _, i := range items {
 		if i >= len(t.v.Items) || !t.v.Items[i].Exists {

@@ -164,7 +164,10 @@ func (j Job) Below(name string, n registry.Node) []string {
 	case NodeServers:
 		for _, c := range n.Children {
 			below = append(below, name+"/"+c)
-			for _, part := range j.parts() {
+			if !j.byAddress() {
+				continue
+			}
+			for _, part := range parts {
 				below = append(below, name+"/"+c+"/"+part)
 			}
 		}

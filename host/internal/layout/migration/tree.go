@@ -18,7 +18,7 @@ import (
 // The earliest layouts, whose members are known by their addresses.
 const (
 	layout1  = "1"
-	layout20 = "2.0"
+	layout20 = job.Layout20
 )
 
 // order is that in which the layouts came.
