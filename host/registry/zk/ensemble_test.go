@@ -23,6 +23,13 @@ func TestEnsemble(t *testing.T) {
 	testOtherServer(t, followers[0], followers[1])
 	testDeposed(t, leader, followers)
 	leader, _ = roles(t, servers)
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, s := range servers {
+				t.Logf("%s, %q: %s", s.Address(), s.Role(), s.Output())
+			}
+		}
+	})
 	testLeaderKilled(t, leader, addresses)
 }
 

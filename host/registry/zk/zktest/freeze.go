@@ -20,7 +20,7 @@ func (s *Server) Freeze() {
 		select {
 		case <-ask.C:
 		case <-s.process.ended:
-			s.t.Fatalf("%s ended:\n%s", s.address, s.log())
+			s.t.Fatalf("%s ended:\n%s", s.address, s.Output())
 		}
 	}
 }

@@ -182,6 +182,9 @@ func (s *Server) Launch() {
 	}
 	args := append(slices.Clone(s.host.Enter), "java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
+		// Where votes are lost, as after a frozen server goes on, the next ones wait up to a
+		// minute by default, which is all the time that a test has.
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 		"-Dzookeeper.serverCnxnFactory="+s.factory())
 	args = append(append(args, s.java...),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
@@ -233,9 +236,9 @@ func (s *Server) await() error {
 		select {
 		case <-ask.C:
 		case <-s.process.ended:
-			return fmt.Errorf("%s ended:\n%s", s.address, s.log())
+			return fmt.Errorf("%s ended:\n%s", s.address, s.Output())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not serve:\n%s", s.address, s.log())
+			return fmt.Errorf("%s does not serve:\n%s", s.address, s.Output())
 		}
 	}
 }
@@ -277,7 +280,8 @@ func (s *Server) Ask(word string) string {
 	return string(answer)
 }
 
-func (s *Server) log() string {
+// Output is the end of what the server has printed.
+func (s *Server) Output() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err.Error()
