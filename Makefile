@@ -93,8 +93,8 @@ record: ## play members of ElasticJob 1.0.6, 1.1.1 and 2.0.5, and compare what t
 	$(GO) test ./test/record -run '^Test(Answers|Record)$$/$(subst /,$$/,$(RECORD))' -count=1 -parallel=4 -timeout=1h -v -args -record $(if $(KEEP),-keep)
 
 # Building projects in five languages has no goroutines, and takes minutes here.
-race: ## run the tests of the packages with goroutines under the race detector
-	$(GO) test -race -shuffle=on -timeout=30m -skip '^Test(NewProjects|Calibration.*|EstimatesOfGeneratedModules|FarEndsAreReached|FramesBeyondTheStack)$$' $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')
+race: ## run the tests of the packages with goroutines under the race detector: LETTERS=a-l, of scripts
+	$(GO) test -race -shuffle=on -timeout=30m -skip '^Test(NewProjects|Calibration.*|EstimatesOfGeneratedModules|FarEndsAreReached|FramesBeyondTheStack)$$|Scripts$$/^[^$(or $(LETTERS),a-z)]' $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')
 
 fuzz-api: build ## ask a server what Schemathesis makes of docs/openapi.json, in each role and in none: EXAMPLES=20 SEED=1
 	@EXAMPLES=$(EXAMPLES) SEED=$(filter-out 0,$(SEED)) .ci/fuzz-api
