@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -38,13 +39,15 @@ func TestClusterScripts(t *testing.T) {
 func TestPartitionScripts(t *testing.T) {
 	t.Parallel()
 	p := clusterScripts(t, "testdata/partition", zktest.Start(t, zktest.Debian(t), zktest.Options{Lines: []string{"clientPortAddress=0.0.0.0"}}))
-	const scripts = 5                                  // at most
-	whole, networks := p.Setup, os.Getpid()%50*scripts // others may test, too
+	const scripts = 5 // at most
+	whole := p.Setup
+	var networks atomic.Int64
+	networks.Store(int64(os.Getpid() % 50 * scripts)) // others may test, too
 	p.Setup = func(e *testscript.Env) error {
-		networks++
-		name := fmt.Sprintf("wj%d-%d", os.Getpid(), networks%scripts)
+		network := networks.Add(1)
+		name := fmt.Sprintf("wj%d-%d", os.Getpid(), network%scripts)
 		e.Setenv("NETNS", name)
-		e.Setenv("NET", fmt.Sprintf("10.78.%d", networks))
+		e.Setenv("NET", fmt.Sprintf("10.78.%d", network))
 		e.Defer(func() {
 			for _, args := range [][]string{{"netns", "delete", name}, {"link", "delete", "to-" + name}} {
 				_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // one takes the other with it
