@@ -15,7 +15,7 @@ func alertRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: alertsPath, right: operator.View, does: shows(listAlerts), says: "answers as `alert list`", fails: []string{codeRefused}},
 		{
-			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: calls(silenceJob), fails: []string{codeInvalid, codeRefused},
+			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: callsJob(silenceJob), fails: []string{codeInvalid, codeRefused},
 			says: `does what ` + "`alert silence`" + ` does. "for" is a time such as 1h, "reason" says why`,
 		},
 		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "as `alert unsilence`", fails: []string{codeInvalid, codeRefused}},
@@ -43,11 +43,7 @@ type silenceDocument struct {
 	operator.Silence
 }
 
-func silenceJob(r *request, b *silenceBody) (silenceDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return silenceDocument{}, err
-	}
+func silenceJob(r *request, name string, b *silenceBody) (silenceDocument, error) {
 	life, err := time.ParseDuration(b.For)
 	if err != nil {
 		return silenceDocument{}, noTime("/for", b.For, "write a time such as 1h")
@@ -65,12 +61,8 @@ func (c *Client) Alerts(ctx context.Context) ([]operator.Alert, []operator.Silen
 
 // Silence is operator.Operator.Silence.
 func (c *Client) Silence(ctx context.Context, name string, life time.Duration, why string) (operator.Silence, error) {
-	name, err := checkName(name)
-	if err != nil {
-		return operator.Silence{}, err
-	}
 	var d silenceDocument
-	err = c.read(ctx, http.MethodPost, jobPath(name)+":silence", silenceBody{For: life.String(), Reason: why}, &d)
+	err := c.readJob(ctx, http.MethodPost, name, ":silence", silenceBody{For: life.String(), Reason: why}, &d)
 	return d.Silence, err
 }
 

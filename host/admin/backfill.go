@@ -91,12 +91,10 @@ func (c *Client) postOnce(ctx context.Context, path, key string, body, to any) e
 	if err != nil {
 		return fmt.Errorf("write a request: %w", err)
 	}
-	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(text))
+	ask, err := c.newRequest(ctx, http.MethodPost, path, jsonType, bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+		return err
 	}
-	ask.Header.Set("User-Agent", "wasmjobd")
-	ask.Header.Set("Content-Type", jsonType)
 	if key != "" {
 		ask.Header.Set(keyHeader, key)
 	}
@@ -110,13 +108,9 @@ func (c *Client) postOnce(ctx context.Context, path, key string, body, to any) e
 
 // CancelBackfill is operator.Operator.CancelBackfill.
 func (c *Client) CancelBackfill(ctx context.Context, name string, items []int) error {
-	name, err := checkName(name)
-	if err != nil {
-		return err
-	}
 	body := map[string]any{}
 	if len(items) > 0 {
 		body["items"] = items
 	}
-	return c.askOnly(ctx, http.MethodPost, jobPath(name)+":cancel-backfill", body)
+	return c.post(ctx, name, ":cancel-backfill", body)
 }

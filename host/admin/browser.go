@@ -140,7 +140,7 @@ func sessionRoutes() []route {
 			method: http.MethodGet, path: sessionPath, right: operator.View, does: shows(showSession), alone: true, served: served,
 			says: "answers who the caller is, and to a browser that is signed in until when",
 		},
-		{method: http.MethodDelete, path: sessionPath, right: operator.View, does: signOutAction(), fails: []string{codeRefused}, served: served, says: "signs the browser out, on all servers"},
+		{method: http.MethodDelete, path: sessionPath, right: operator.View, does: does(signOut), fails: []string{codeRefused}, served: served, says: "signs the browser out, on all servers"},
 	}
 }
 
@@ -184,19 +184,13 @@ func signInAction() action {
 	}}
 }
 
-func signOutAction() action {
-	return action{takes: reflect.TypeFor[nothing](), status: http.StatusNoContent, do: func(r *request) error {
-		if err := r.readBody(new(nothing)); err != nil {
-			return err
-		}
-		if r.caller.way != operator.BySession {
-			return refuse(http.StatusConflict, codeRefused, "this request has no cookie of a session to end; a token is ended by `token revoke`")
-		}
-		if err := r.op.SignOut(r.Context(), r.caller.secret); err != nil {
-			return err
-		}
-		setCookie(r.w, r.Request, "", time.Time{})
-		r.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}}
+func signOut(r *request, _ *nothing) error {
+	if r.caller.way != operator.BySession {
+		return refuse(http.StatusConflict, codeRefused, "this request has no cookie of a session to end; a token is ended by `token revoke`")
+	}
+	if err := r.op.SignOut(r.Context(), r.caller.secret); err != nil {
+		return err
+	}
+	setCookie(r.w, r.Request, "", time.Time{})
+	return nil
 }

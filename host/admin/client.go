@@ -219,12 +219,8 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 
 // Job is operator.Operator.Job.
 func (c *Client) Job(ctx context.Context, name string) (*operator.JobReport, error) {
-	name, err := checkName(name)
-	if err != nil {
-		return nil, err
-	}
 	var d shownDocument
-	if err := c.read(ctx, http.MethodGet, jobPath(name), nil, &d); err != nil {
+	if err := c.readJob(ctx, http.MethodGet, name, "", nil, &d); err != nil {
 		return nil, err
 	}
 	return d.report(), nil
@@ -243,6 +239,15 @@ func (c *Client) Resume(ctx context.Context, name string) error {
 // Reshard is operator.Operator.Reshard.
 func (c *Client) Reshard(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":reshard", nil)
+}
+
+// readJob is read for the path of a job and what follows it.
+func (c *Client) readJob(ctx context.Context, method, name, what string, body, to any) error {
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	return c.read(ctx, method, jobPath(name)+what, body, to)
 }
 
 // post sends a request about a job whose answer has no content.

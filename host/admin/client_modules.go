@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -58,10 +56,7 @@ func (c *Client) PushModule(ctx context.Context, wasm operator.Wasm, p operator.
 		return d, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&d); err != nil {
-		return d, lost(http.MethodPost, c.path, fmt.Errorf("read the answer: %w", err))
-	}
-	return d, nil
+	return d, c.decode(answer.Body, http.MethodPost, &d)
 }
 
 // NextModule is operator.Operator.NextModule, without the name of next: the server keeps
@@ -72,11 +67,8 @@ func (c *Client) NextModule(ctx context.Context, name string, next operator.Modu
 
 // RollBack is operator.Operator.RollBack.
 func (c *Client) RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error) {
-	if name, err = checkName(name); err != nil {
-		return back, false, err
-	}
 	var d rollBackDocument
-	err = c.read(ctx, http.MethodPost, jobPath(name)+":rollback-module", map[string]string{"to": to}, &d)
+	err = c.readJob(ctx, http.MethodPost, name, ":rollback-module", map[string]string{"to": to}, &d)
 	return d.ModuleRef, d.Runs, err
 }
 

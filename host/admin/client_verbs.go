@@ -69,10 +69,6 @@ func (c *Client) Servers(ctx context.Context) ([]operator.ServerReport, error) {
 
 // Shutdown is operator.Operator.Shutdown.
 func (c *Client) Shutdown(ctx context.Context, name string, w operator.Which) ([]job.InstanceID, error) {
-	name, err := checkName(name)
-	if err != nil {
-		return nil, err
-	}
 	body := map[string]any{}
 	switch {
 	case w.All:
@@ -83,7 +79,7 @@ func (c *Client) Shutdown(ctx context.Context, name string, w operator.Which) ([
 		body["instance"] = w.Instance
 	}
 	var d shutdownDocument
-	err = c.read(ctx, http.MethodPost, jobPath(name)+":shutdown", body, &d)
+	err := c.readJob(ctx, http.MethodPost, name, ":shutdown", body, &d)
 	return d.Instances, err
 }
 

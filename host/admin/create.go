@@ -56,11 +56,7 @@ type appliedDocument struct {
 }
 
 // applyJob makes or changes the job in the path.
-func applyJob(r *request, b *applyBody) (appliedDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return appliedDocument{}, err
-	}
+func applyJob(r *request, name string, b *applyBody) (appliedDocument, error) {
 	r.op.WarnOf(r.unheld)
 	p, err := r.op.ApplyJob(r.Context(), operator.JobText{Name: name, TOML: b.TOML, Digest: b.Digest}, r.h.o.Define)
 	return appliedDocument{1, p}, err

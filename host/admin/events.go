@@ -138,11 +138,7 @@ func (s *streams) tooMany() *problem {
 	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf(s.refusal, s.most, s.each))
 }
 
-// followAction sends events as they come.
-func followAction() action {
-	return action{givesType: eventsType, status: http.StatusOK, do: follow}
-}
-
+// follow sends events as they come.
 func follow(r *request) error {
 	counted := &r.h.streams
 	if r.caller.way == operator.ByServer {

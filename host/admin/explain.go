@@ -45,10 +45,6 @@ func explainJob(r *request) (explanationDocument, error) {
 
 // Explain is operator.Operator.Explain, with the histories of the cluster.
 func (c *Client) Explain(ctx context.Context, q operator.Question) (*operator.Explanation, error) {
-	name, err := checkName(q.Job)
-	if err != nil {
-		return nil, err
-	}
 	query := url.Values{}
 	if q.Item != nil {
 		query.Set("item", strconv.Itoa(*q.Item))
@@ -57,7 +53,7 @@ func (c *Client) Explain(ctx context.Context, q operator.Question) (*operator.Ex
 		query.Set("at", q.At.UTC().Format(time.RFC3339Nano))
 	}
 	var d explanationDocument
-	if err := c.read(ctx, http.MethodGet, jobPath(name)+"/explain?"+query.Encode(), nil, &d); err != nil {
+	if err := c.readJob(ctx, http.MethodGet, q.Job, "/explain?"+query.Encode(), nil, &d); err != nil {
 		return nil, err
 	}
 	return &d.Explanation, nil

@@ -23,11 +23,7 @@ type triggerItemsBody struct {
 }
 
 // triggerItems runs some items of a job now.
-func triggerItems(r *request, b *triggerItemsBody) (askedDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return askedDocument{}, err
-	}
+func triggerItems(r *request, name string, b *triggerItemsBody) (askedDocument, error) {
 	key, err := r.key()
 	if err != nil {
 		return askedDocument{}, err
@@ -42,11 +38,7 @@ type retryBody struct {
 }
 
 // retryRun lets what failed of a run be tried again.
-func retryRun(r *request, b *retryBody) (askedDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return askedDocument{}, err
-	}
+func retryRun(r *request, name string, b *retryBody) (askedDocument, error) {
 	r.recallAll()
 	asked, err := r.op.Retry(r.Context(), name, b.Run, b.Items)
 	return askedDocument{1, asked}, err
@@ -76,17 +68,8 @@ func (c *Client) Retry(ctx context.Context, name, run string, items []int) (oper
 	if len(items) > 0 {
 		body["items"] = items
 	}
-	return c.askRuns(ctx, name, ":retry", body)
-}
-
-// askRuns sends a request that lets runs of a job begin.
-func (c *Client) askRuns(ctx context.Context, name, what string, body any) (operator.Asked, error) {
-	name, err := checkName(name)
-	if err != nil {
-		return operator.Asked{}, err
-	}
 	var d askedDocument
-	err = c.read(ctx, http.MethodPost, jobPath(name)+what, body, &d)
+	err := c.readJob(ctx, http.MethodPost, name, ":retry", body, &d)
 	return d.Asked, err
 }
 
@@ -103,21 +86,13 @@ type cancelBody struct {
 }
 
 // cancelRuns ends open runs of a job.
-func cancelRuns(r *request, b *cancelBody) (cancelledDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return cancelledDocument{}, err
-	}
+func cancelRuns(r *request, name string, b *cancelBody) (cancelledDocument, error) {
 	runs, err := r.op.Cancel(r.Context(), name, operator.CancelFilter{Run: b.Run, Item: b.Item, Now: b.Now})
 	return cancelledDocument{1, runs}, err
 }
 
 // Cancel is operator.Operator.Cancel.
 func (c *Client) Cancel(ctx context.Context, name string, f operator.CancelFilter) ([]operator.OpenRun, error) {
-	name, err := checkName(name)
-	if err != nil {
-		return nil, err
-	}
 	body := map[string]any{"now": f.Now}
 	if f.Run != "" {
 		body["run"] = f.Run
@@ -126,6 +101,6 @@ func (c *Client) Cancel(ctx context.Context, name string, f operator.CancelFilte
 		body["item"] = *f.Item
 	}
 	var d cancelledDocument
-	err = c.read(ctx, http.MethodPost, jobPath(name)+":cancel", body, &d)
+	err := c.readJob(ctx, http.MethodPost, name, ":cancel", body, &d)
 	return d.Runs, err
 }

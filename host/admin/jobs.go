@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/job"
@@ -94,11 +93,7 @@ type shutdownBody struct {
 }
 
 // shutdownJob ends a job on some or all of its members.
-func shutdownJob(r *request, b *shutdownBody) (shutdownDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return shutdownDocument{}, err
-	}
+func shutdownJob(r *request, name string, b *shutdownBody) (shutdownDocument, error) {
 	chosen := 0
 	for _, is := range []bool{b.All, b.Server != "", b.Instance != ""} {
 		if is {
@@ -116,33 +111,18 @@ type removeBody struct {
 	Force bool `json:"force"`
 }
 
-// removeAction does what `job remove` does.
-func removeAction() action {
-	return action{takes: reflect.TypeFor[removeBody](), status: http.StatusNoContent, do: func(r *request) error {
-		name, err := r.jobName()
-		if err != nil {
-			return err
-		}
-		var b removeBody
-		if err := r.readBody(&b); err != nil {
-			return err
-		}
-		if err := r.op.Remove(r.Context(), name, b.Force); err != nil {
-			return err
-		}
-		r.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}}
+func removeJob(r *request, b *removeBody) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	return r.op.Remove(r.Context(), name, b.Force)
 }
 
 // textType is the media type of a dump.
 const textType = "text/plain; charset=utf-8"
 
-// dumpAction answers as `job dump`, in plain text.
-func dumpAction() action {
-	return action{givesType: textType, status: http.StatusOK, do: dumpJob}
-}
-
+// dumpJob answers as `job dump`, in plain text.
 func dumpJob(r *request) error {
 	name, err := r.jobName()
 	if err != nil {

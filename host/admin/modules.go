@@ -63,11 +63,7 @@ func (r *request) signed() (host.Signing, error) {
 	return s, nil
 }
 
-// keepAction stores a module.
-func keepAction() action {
-	return action{takesType: wasmType, status: http.StatusNoContent, do: keepModule}
-}
-
+// keepModule stores a module.
 func keepModule(r *request) error {
 	if r.h.o.Receive == nil {
 		return noRoute(r.Request)
@@ -111,11 +107,7 @@ type rollBackBody struct {
 }
 
 // rollBackModule goes one step back, or to the module of a digest.
-func rollBackModule(r *request, b *rollBackBody) (rollBackDocument, error) {
-	name, err := r.jobName()
-	if err != nil {
-		return rollBackDocument{}, err
-	}
+func rollBackModule(r *request, name string, b *rollBackBody) (rollBackDocument, error) {
 	back, runs, err := r.op.RollBack(r.Context(), name, b.To)
 	return rollBackDocument{Version: 1, ModuleRef: back, Runs: runs}, err
 }

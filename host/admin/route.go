@@ -133,6 +133,32 @@ func calls[B, A any](do func(*request, *B) (A, error)) action {
 	}}
 }
 
+// does carries a request out and answers without a document.
+func does[B any](do func(*request, *B) error) action {
+	return action{takes: reflect.TypeFor[B](), status: http.StatusNoContent, do: func(r *request) error {
+		var body B
+		if err := r.readBody(&body); err != nil {
+			return err
+		}
+		if err := do(r, &body); err != nil {
+			return err
+		}
+		r.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}}
+}
+
+// callsJob is calls for the job in the path.
+func callsJob[B, A any](do func(r *request, name string, body *B) (A, error)) action {
+	return calls(func(r *request, body *B) (d A, err error) {
+		name, err := r.jobName()
+		if err != nil {
+			return d, err
+		}
+		return do(r, name, body)
+	})
+}
+
 // onJob answers a request that is written for the job in the path, and acted on later.
 func onJob[B any](do func(r *request, name string, body *B) error) action {
 	return action{takes: reflect.TypeFor[B](), status: http.StatusAccepted, do: func(r *request) error {

@@ -38,7 +38,7 @@ func aloneRoutes() []route {
 			served: func(o *Options) bool { return o.Checks != nil },
 		},
 		{
-			method: http.MethodGet, path: eventsPath, right: operator.View, does: followAction(), alone: true,
+			method: http.MethodGet, path: eventsPath, right: operator.View, does: action{givesType: eventsType, status: http.StatusOK, do: follow}, alone: true,
 			says: "sends starts and ends of items on all servers as they come, as server-sent events whose data is that of `serve --events -`, without parameters; \"instance\" begins with the address of the server. " +
 				"After 25 s the stream ends, and a client that comes back with Last-Event-ID, to any server, misses none and gets none twice. Events about a server have its \"server\", as `server list` names it: " +
 				"`gap` says that some of it may be missing, `silent` with a \"reason\" that none of it come, and `followed` that they do",
@@ -72,12 +72,12 @@ func jobRoutes() []route {
 		},
 		{method: http.MethodGet, path: job, right: operator.View, does: showsTagged(showJob), says: "answers as `job show`, with an ETag"},
 		{
-			method: http.MethodPut, path: job, right: operator.Administer, does: calls(applyJob), fails: []string{codeInvalid, codeRefused},
+			method: http.MethodPut, path: job, right: operator.Administer, does: callsJob(applyJob), fails: []string{codeInvalid, codeRefused},
 			says: "does what `apply` does for the job: \"toml\" is a configuration with its table, and \"digest\" the SHA-256 of the module with which it begins if it is new. " +
 				"The answer is what `plan` would have said before",
 			served: func(o *Options) bool { return o.Define != nil },
 		},
-		{method: http.MethodDelete, path: job, right: operator.Administer, does: removeAction(), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
+		{method: http.MethodDelete, path: job, right: operator.Administer, does: does(removeJob), says: "does what `job remove` does; \"force\" is --force", fails: []string{codeRefused}},
 		{
 			method: http.MethodPost, path: job + "/runs", right: operator.Operate, does: triggerAction(), fails: []string{codeInvalid, codeRefused},
 			says:   "does what `job trigger` does. With the same header `" + keyHeader + "` within a day it triggers nothing again, and the answer has `" + againHeader + "`",
@@ -91,7 +91,7 @@ func jobRoutes() []route {
 				{name: "at", says: "a time in RFC 3339; without, the newest instant that should have come", takes: schema{"type": "string", "format": "date-time"}},
 			},
 		},
-		{method: http.MethodGet, path: job + "/dump", right: operator.Administer, does: dumpAction(), says: "answers as `job dump`, in plain text"},
+		{method: http.MethodGet, path: job + "/dump", right: operator.Administer, does: action{givesType: textType, status: http.StatusOK, do: dumpJob}, says: "answers as `job dump`, in plain text"},
 	}
 }
 
@@ -105,18 +105,18 @@ func jobCalls() []route {
 		verb("pause", operator.Operate, onJob(pauseJob), "does what `job pause` does: \"reason\" says why, and \"until\" when it ends or \"for\" after which time, such as 2h"),
 		verb("resume", operator.Operate, jobVerb((*operator.Operator).Resume), "as `job resume`"),
 		{
-			method: http.MethodPost, path: jobsPath + "/{job}:trigger-items", right: operator.Operate, does: calls(triggerItems), fails: []string{codeInvalid, codeRefused}, header: []parameter{keyParameter},
+			method: http.MethodPost, path: jobsPath + "/{job}:trigger-items", right: operator.Operate, does: callsJob(triggerItems), fails: []string{codeInvalid, codeRefused}, header: []parameter{keyParameter},
 			says: "runs the \"items\" now, as `job run --item`, and answers with the id of their run; with \"param\" their guests get it in place of the job parameter. " +
 				"With the same header `" + keyHeader + "`, items and parameter within a day nothing runs again, and the answer has \"again\"",
 		},
-		verb("retry", operator.Operate, calls(retryRun), "does what `job retry` does for the \"run\", or for the newest that failed: for its \"items\", or for those that failed"),
-		verb("cancel", operator.Operate, calls(cancelRuns), "does what `job cancel` does for open runs: all, or those of \"run\" and \"item\"; with \"now\" they get no time to end by themselves"),
+		verb("retry", operator.Operate, callsJob(retryRun), "does what `job retry` does for the \"run\", or for the newest that failed: for its \"items\", or for those that failed"),
+		verb("cancel", operator.Operate, callsJob(cancelRuns), "does what `job cancel` does for open runs: all, or those of \"run\" and \"item\"; with \"now\" they get no time to end by themselves"),
 		verb("reshard", operator.Operate, jobVerb((*operator.Operator).Reshard), "as `job reshard`"),
 		verb("disable", operator.Operate, switchJob(true), "disables"+switches),
 		verb("enable", operator.Operate, switchJob(false), "enables"+switches),
-		verb("shutdown", operator.Operate, calls(shutdownJob), `ends a job on some or all of its members: one of "server", an address, "instance", an id, and "all", true`),
+		verb("shutdown", operator.Operate, callsJob(shutdownJob), `ends a job on some or all of its members: one of "server", an address, "instance", an id, and "all", true`),
 		verb("set-module", operator.Publish, onJob(setModule), "names the module that is to replace the one of a job: \"digest\" is its SHA-256, or a version as orders@1.4.0"),
-		verb("rollback-module", operator.Publish, calls(rollBackModule), `goes one step back, or with "to" to the module of that digest`),
+		verb("rollback-module", operator.Publish, callsJob(rollBackModule), `goes one step back, or with "to" to the module of that digest`),
 		verb("pin-module", operator.Publish, jobVerb((*operator.Operator).PinModule), "as `module pin`"),
 		verb("unpin-module", operator.Publish, jobVerb((*operator.Operator).UnpinModule), "as `module unpin`"),
 		verb("withdraw-module", operator.Publish, onJob(withdrawModule), "withdraws the next module if it has the digest in the body"),
@@ -137,7 +137,7 @@ func itemVerb(verb string, disabled bool) route {
 
 func moduleRoutes() []route {
 	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), versionsRoute(), resolveRoute(), unnameRoute(), {
-		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: keepAction(), fails: []string{codeInvalid, codeRefused},
+		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: action{takesType: wasmType, status: http.StatusNoContent, do: keepModule}, fails: []string{codeInvalid, codeRefused},
 		says:   "stores a module, uploaded as " + wasmType + ". No job runs it until a call names it",
 		header: []parameter{signatureParameter()},
 	}, {
@@ -189,7 +189,7 @@ func runRoutes() []route {
 			says: "answers with the end of what each attempt of a run logged on any server, the first one first, also while it runs",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: followRunLogAction(), served: logged, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: action{givesType: eventsType, status: http.StatusOK, do: followRunLog}, served: logged, fails: []string{codeInvalid},
 			says: "sends what the newest attempt of a run logs, as it comes, as server-sent events `log`, of which the last has \"ended\". " +
 				"After 25 s the stream ends, and a client that comes back with Last-Event-ID goes on there; \"gap\" says that lines before \"text\" are lost",
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},

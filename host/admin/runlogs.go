@@ -47,11 +47,7 @@ func readRunLog(r *request) (runLogDocument, error) {
 // logEvent is the kind of the events of a log.
 const logEvent = "log"
 
-// followRunLogAction sends what a run logs, as it comes.
-func followRunLogAction() action {
-	return action{givesType: eventsType, status: http.StatusOK, do: followRunLog}
-}
-
+// followRunLog sends what a run logs, as it comes.
 func followRunLog(r *request) error {
 	name, err := r.runName()
 	if err != nil {

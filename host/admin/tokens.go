@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 	"time"
 
@@ -38,7 +37,7 @@ func tokenRoutes() []route {
 			method: http.MethodPost, path: tokensPath, right: operator.Administer, does: calls(createToken), fails: []string{codeInvalid, codeRefused},
 			says: `does what ` + "`token create`" + ` does. "valid_for" is a time such as 2160h; left out, the token is valid for ever. The answer has the secret, which cannot be read again`,
 		},
-		{method: http.MethodDelete, path: tokensPath + "/{token}", right: operator.Administer, does: revokeAction(), says: "does what `token revoke` does", fails: []string{codeRefused}},
+		{method: http.MethodDelete, path: tokensPath + "/{token}", right: operator.Administer, does: does(revokeToken), says: "does what `token revoke` does", fails: []string{codeRefused}},
 		{
 			method: http.MethodGet, path: auditPath, right: operator.Administer, does: shows(listAudit), says: "answers as `audit list`", fails: []string{codeInvalid},
 			query: []parameter{
@@ -87,18 +86,8 @@ func createToken(r *request, b *createTokenBody) (newTokenDocument, error) {
 	return newTokenDocument{Version: 1, Secret: secret, Token: t}, err
 }
 
-// revokeAction ends a token.
-func revokeAction() action {
-	return action{takes: reflect.TypeFor[nothing](), status: http.StatusNoContent, do: func(r *request) error {
-		if err := r.readBody(new(nothing)); err != nil {
-			return err
-		}
-		if err := r.op.RevokeToken(r.Context(), r.PathValue("token")); err != nil {
-			return err
-		}
-		r.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}}
+func revokeToken(r *request, _ *nothing) error {
+	return r.op.RevokeToken(r.Context(), r.PathValue("token"))
 }
 
 type auditDocument struct {
@@ -214,11 +203,10 @@ func (c *Client) TriggerOnce(ctx context.Context, name, key string) (operator.Tr
 	if err != nil {
 		return operator.Triggered{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+jobPath(name)+"/runs", http.NoBody)
+	r, err := c.newRequest(ctx, http.MethodPost, jobPath(name)+"/runs", "", http.NoBody)
 	if err != nil {
-		return operator.Triggered{}, fmt.Errorf("make a request: %w", err)
+		return operator.Triggered{}, err
 	}
-	r.Header.Set("User-Agent", "wasmjobd")
 	r.Header.Set(keyHeader, key)
 	answer, err := c.do(r)
 	if err != nil {
