@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -136,6 +138,24 @@ type HTTPRequest struct {
 
 // HTTPField is one line of a head.
 type HTTPField struct{ Name, Value string }
+
+// MayName reports whether a guest may send a field of that name. It has to be a token of
+// HTTP, and not one that determines the framing of the request or names another host than
+// the URL, which the host decides.
+func (f HTTPField) MayName() bool {
+	const marks = "!#$%&'*+-.^_`|~"
+	return f.Name != "" && !strings.ContainsFunc(f.Name, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(marks, r)
+	}) && !slices.Contains([]string{
+		"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
+		"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	}, strings.ToLower(f.Name))
+}
+
+// MayHold reports whether the value has no control character, which could end the header early.
+func (f HTTPField) MayHold() bool {
+	return !strings.ContainsFunc(f.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
 
 // HTTPResponse is the answer to one. The caller closes the body.
 type HTTPResponse struct {

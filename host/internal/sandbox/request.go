@@ -14,15 +14,6 @@ import (
 // errRequest reports a request that does not follow ABI.md.
 var errRequest = errors.New("the request cannot be read")
 
-// hostHeaders are fields that a guest may not set. They determine the framing of the
-// request, which the host decides, or name another host than the URL.
-func hostHeaders() []string {
-	return []string{
-		"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
-		"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-	}
-}
-
 // parseRequest parses the text that a guest passes to http_request. It is strict,
 // because a server could read an ambiguous request in the other way. Only the body
 // refers to text afterwards.
@@ -49,17 +40,17 @@ func parseRequest(text []byte) (job.HTTPRequest, error) {
 			return r, nil
 		}
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || !isToken(name) || slices.Contains(hostHeaders(), strings.ToLower(name)) {
+		f := job.HTTPField{Name: name, Value: strings.Trim(value, " \t")}
+		if !ok || !f.MayName() {
 			return r, fmt.Errorf("%w: a header of it is not Name: value, or is the host's to set", errRequest)
 		}
 		if len(r.Header) == maxHeaders {
 			return r, fmt.Errorf("%w: it has more than %d headers", errRequest, maxHeaders)
 		}
-		value = strings.Trim(value, " \t")
-		if !validValue(value) {
+		if !f.MayHold() {
 			return r, fmt.Errorf("%w: a header of it has a control character", errRequest)
 		}
-		r.Header = append(r.Header, job.HTTPField{Name: name, Value: value})
+		r.Header = append(r.Header, f)
 	}
 }
 
@@ -83,18 +74,6 @@ func validURL(s string) bool {
 	}
 	u, err := url.Parse(s)
 	return err == nil && u.Scheme != "" && u.Host != "" && u.Opaque == "" && u.User == nil
-}
-
-func validValue(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
-}
-
-// isToken reports whether s is a token as defined by HTTP.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		alnum := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
 }
 
 const secretMark, secretEnd = "{{secret:", "}}"
@@ -131,7 +110,7 @@ func (r *run) fillSecrets(req *job.HTTPRequest) (inserted int, err error) {
 			rest = behind
 		}
 		value := b.String()
-		if value != f.Value && !validValue(value) {
+		if value != f.Value && !(job.HTTPField{Value: value}).MayHold() {
 			return 0, fmt.Errorf("%w: the secret in header %s has a control character", errRequest, f.Name)
 		}
 		if value != f.Value || r.log.secrets.contains(value) {
