@@ -107,11 +107,7 @@ func alertSilence(o *operatorVerb) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.term.json() {
-				return o.term.printJSON(silenced{1, s})
-			}
-			o.term.printf("%s: silenced until %s\n", plain(args[0]), stamp(s.Until.UnixMilli(), time.UTC))
-			return nil
+			return o.term.answer(silenced{1, s}, "%s: silenced until %s\n", plain(args[0]), stamp(s.Until.UnixMilli(), time.UTC))
 		})
 	}
 	return c
@@ -125,11 +121,7 @@ func alertUnsilence(o *operatorVerb) *cobra.Command {
 				if err := op.Unsilence(ctx, args[0]); err != nil {
 					return err
 				}
-				if o.term.json() {
-					return o.term.printJSON(map[string]any{"version": 1, "unsilenced": args[0]})
-				}
-				o.term.printf("%s: not silenced any more\n", plain(args[0]))
-				return nil
+				return o.term.answer(map[string]any{"version": 1, "unsilenced": args[0]}, "%s: not silenced any more\n", plain(args[0]))
 			})
 		},
 	}

@@ -62,15 +62,11 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 			if warning != "" {
 				o.term.note("wasmjobd: %s", warning)
 			}
-			if o.term.json() {
-				return o.term.printJSON(struct {
-					Version int    `json:"version"`
-					Job     string `json:"job"`
-					Warning string `json:"warning,omitempty"`
-				}{1, text.Name, warning})
-			}
-			o.term.printf("%s: created; servers that have its module run it\n", plain(text.Name))
-			return nil
+			return o.term.answer(struct {
+				Version int    `json:"version"`
+				Job     string `json:"job"`
+				Warning string `json:"warning,omitempty"`
+			}{1, text.Name, warning}, "%s: created; servers that have its module run it\n", plain(text.Name))
 		})
 	}
 	return c

@@ -254,11 +254,7 @@ type movedModule struct {
 }
 
 func (o *operatorVerb) moduleResult(name, digest, state string) error {
-	if o.term.json() {
-		return o.term.printJSON(movedModule{Version: 1, Job: name, Digest: digest, State: state})
-	}
-	o.term.printf("%s: %s %s\n", plain(name), digest, state)
-	return nil
+	return o.term.answer(movedModule{Version: 1, Job: name, Digest: digest, State: state}, "%s: %s %s\n", plain(name), digest, state)
 }
 
 func moduleShow(o *operatorVerb) *cobra.Command {

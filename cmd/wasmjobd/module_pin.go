@@ -52,11 +52,7 @@ func (o *operatorVerb) pin(ctx context.Context, name, state string, do func(clus
 		if err := do(op, ctx, name); err != nil {
 			return withNearest(ctx, op, name, err)
 		}
-		if o.term.json() {
-			return o.term.printJSON(pinnedModule{1, name, state})
-		}
-		o.term.printf("%s: its module is %s\n", plain(name), state)
-		return nil
+		return o.term.answer(pinnedModule{1, name, state}, "%s: its module is %s\n", plain(name), state)
 	})
 }
 
@@ -70,14 +66,10 @@ func moduleRemove(o *operatorVerb) *cobra.Command {
 				if err := op.UnnameModule(ctx, args[0]); err != nil {
 					return err
 				}
-				if o.term.json() {
-					return o.term.printJSON(struct {
-						Version int    `json:"version"`
-						Name    string `json:"name"`
-					}{1, args[0]})
-				}
-				o.term.printf("%s: taken away\n", plain(args[0]))
-				return nil
+				return o.term.answer(struct {
+					Version int    `json:"version"`
+					Name    string `json:"name"`
+				}{1, args[0]}, "%s: taken away\n", plain(args[0]))
 			})
 		},
 	}

@@ -50,14 +50,10 @@ func (o *operatorVerb) printRetried(digest string, err error) error {
 	if err != nil {
 		return err
 	}
-	if o.term.json() {
-		return o.term.printJSON(struct {
-			Version int    `json:"version"`
-			Digest  string `json:"digest"`
-		}{1, digest})
-	}
-	o.term.printf("%s: is tried when a job needs it next\n", digest)
-	return nil
+	return o.term.answer(struct {
+		Version int    `json:"version"`
+		Digest  string `json:"digest"`
+	}{1, digest}, "%s: is tried when a job needs it next\n", digest)
 }
 
 // refusedOf are the modules of a job that the server with the data directory of

@@ -71,22 +71,30 @@ func (t *terminal) noteUnread(servers []string) {
 // printJSON writes v as indented JSON, without escaping of <, > and &, and with
 // that of all that steers a terminal.
 func (t *terminal) printJSON(v any) error {
+	return t.encodeJSON(v, "  ")
+}
+
+// printJSONLine writes v as JSON on one line, as printJSON does.
+func (t *terminal) printJSONLine(v any) error {
+	return t.encodeJSON(v, "")
+}
+
+func (t *terminal) encodeJSON(v any, indent string) error {
 	e := json.NewEncoder(jsonWriter{t.out})
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent("", indent)
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print JSON: %w", err)
 	}
 	return nil
 }
 
-// printJSONLine writes v as JSON on one line, as printJSON does.
-func (t *terminal) printJSONLine(v any) error {
-	e := json.NewEncoder(jsonWriter{t.out})
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("print JSON: %w", err)
+// answer writes v as JSON, or else the text.
+func (t *terminal) answer(v any, format string, args ...any) error {
+	if t.json() {
+		return t.printJSON(v)
 	}
+	t.printf(format, args...)
 	return nil
 }
 

@@ -51,11 +51,8 @@ func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err erro
 	if err != nil {
 		return err
 	}
-	if o.term.json() {
-		return o.term.printJSON(askedOf{Version: 1, Jobs: append([]string{}, jobs...), Asked: "server " + ip + " " + done})
-	}
-	o.term.printf("%s: %s for %s\n", plain(ip), done, count(len(jobs), "job"))
-	return nil
+	asked := askedOf{Version: 1, Jobs: append([]string{}, jobs...), Asked: "server " + ip + " " + done}
+	return o.term.answer(asked, "%s: %s for %s\n", plain(ip), done, count(len(jobs), "job"))
 }
 
 // ipOf is the address of a server that is named by that or by the id of an instance.

@@ -117,11 +117,7 @@ func tokenRevoke(o *operatorVerb) *cobra.Command {
 				if err := op.RevokeToken(ctx, args[0]); err != nil {
 					return err
 				}
-				if o.term.json() {
-					return o.term.printJSON(map[string]any{"version": 1, "revoked": args[0]})
-				}
-				o.term.printf("%s: revoked\n", plain(args[0]))
-				return nil
+				return o.term.answer(map[string]any{"version": 1, "revoked": args[0]}, "%s: revoked\n", plain(args[0]))
 			})
 		},
 	}
