@@ -167,11 +167,10 @@ func (c *Client) FollowRunLog(ctx context.Context, name operator.RunName, after 
 
 // followOnce reports the parts in one stream.
 func (c *Client) followOnce(ctx context.Context, path string, after operator.LogPart, report func(operator.LogPart) error) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, http.NoBody)
+	r, err := c.newRequest(ctx, http.MethodGet, path, "", http.NoBody)
 	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+		return err
 	}
-	r.Header.Set("User-Agent", "wasmjobd")
 	if after.Attempt > 0 {
 		r.Header.Set(lastEventHeader, idOf(after))
 	}

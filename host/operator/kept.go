@@ -20,12 +20,9 @@ type KeptRow struct {
 // Kept returns the rows that the registry has of a job, or of all jobs if name is empty,
 // and reports on those jobs as Jobs returns them.
 func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobReport, error) {
-	names := []string{name}
-	if name == "" {
-		var err error
-		if names, err = o.Names(ctx); err != nil {
-			return nil, nil, err
-		}
+	names, err := o.nameOrAll(ctx, name)
+	if err != nil {
+		return nil, nil, err
 	}
 	all, err := o.outlines(ctx, names, true)
 	var rows []KeptRow
@@ -35,6 +32,14 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 		rows = append(rows, of.kept...)
 	}
 	return rows, reports, err
+}
+
+// nameOrAll returns a name, or those of all jobs if it is empty.
+func (o *Operator) nameOrAll(ctx context.Context, name string) ([]string, error) {
+	if name == "" {
+		return o.Names(ctx)
+	}
+	return []string{name}, nil
 }
 
 func keptRows(l layout.Layout, name string, v *protocol.View) []KeptRow {

@@ -58,12 +58,9 @@ func askAll[S any](ctx context.Context, servers map[string]S, patience time.Dura
 // Unlisted names the servers that a job knows, or any job if name is empty, and that are not
 // among those which can be asked, this one included.
 func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) ([]string, error) {
-	names := []string{name}
-	if name == "" {
-		var err error
-		if names, err = o.Names(ctx); err != nil {
-			return nil, err
-		}
+	names, err := o.nameOrAll(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	files := o.files
 	o.files = nil // how they compare does not matter, and without them only jobs that have changed are read
