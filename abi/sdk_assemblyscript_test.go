@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"fmt"
 	"go/constant"
 	"os"
 	"regexp"
@@ -39,21 +40,25 @@ func TestTheAssemblyScriptSDKImportsEveryFunction(t *testing.T) {
 	}
 }
 
-// The hosts that stand in for tests of jobs answer every function, too.
+// The hosts that stand in for tests of jobs answer every function, too, and know the same
+// HostMinor.
 func TestTheFakesHaveEveryFunction(t *testing.T) {
 	t.Parallel()
-	for file, pattern := range map[string]string{
-		"assemblyscript/testing/imports.mjs": `(?m)^ +(?:all\.)?NAME(?:\(|: | = )`,
-		"c/wasmjob_fake.h":                   `(?m)^\w+ wasmjob_v1_NAME\(.*\{`,
+	for _, fake := range []struct{ file, function, minor string }{
+		{"assemblyscript/testing/imports.mjs", `(?m)^ +(?:all\.)?NAME(?:\(|: | = )`, "if (field === HOST_MINOR) return %dn;"},
+		{"c/wasmjob_fake.h", `(?m)^\w+ wasmjob_v1_NAME\(.*\{`, "number[WASMJOB_FIELD_HOST_MINOR - 100] = %d;"},
 	} {
-		src, err := os.ReadFile(file)
+		src, err := os.ReadFile(fake.file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range Functions() {
-			if !regexp.MustCompile(strings.ReplaceAll(pattern, "NAME", f.Name)).Match(src) {
-				t.Errorf("%s does not have %s", file, f.Name)
+			if !regexp.MustCompile(strings.ReplaceAll(fake.function, "NAME", f.Name)).Match(src) {
+				t.Errorf("%s does not have %s", fake.file, f.Name)
 			}
+		}
+		if minor := fmt.Sprintf(fake.minor, HostMinor); !strings.Contains(string(src), minor) {
+			t.Errorf("%s does not have %s", fake.file, minor)
 		}
 	}
 }
