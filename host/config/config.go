@@ -149,13 +149,6 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 	return r.finish()
 }
 
-// At returns a problem at the place where the job or module with this dotted path
-// ("modules.hello") is defined. It is for faults that are found after Load, such as
-// a file that is not a module.
-func (f *File) At(path string, why reason.Reason) Problem {
-	return f.named[path].problem(path, why)
-}
-
 // load reads the file at path, unless it was read before, and what it includes.
 func (r *reader) load(path string, read map[string]bool) {
 	if !first(path, read) {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // write makes files below a new folder, which it returns.
@@ -157,15 +155,6 @@ func TestProblemsAreJSON(t *testing.T) {
 	want := `[{"file":"t.toml","line":6,"column":1,"path":"jobs.j.timout","code":"key_meant","params":{"meant":"\"timeout\""},"message":"unknown key","hint":"did you mean \"timeout\"?"}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-func TestProblemAfterLoading(t *testing.T) {
-	t.Parallel()
-	f := parse(t, small)
-	got := f.At("modules.m", reason.Of(reason.ModuleRefused, "no such file")).String()
-	if want := "t.toml:1:10: modules.m: no such file"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
