@@ -120,16 +120,6 @@ func trustDatabase(address string) error {
 	return nil
 }
 
-// historiesAt is where the histories of a configuration and of --with are.
-func (h *historyVerb) historiesAt(f *config.File) ([]sqltrace.Location, error) {
-	own, err := historyAt(h.term, f)
-	all := []sqltrace.Location{own}
-	for _, path := range h.with {
-		all = append(all, sqltrace.File(path))
-	}
-	return all, err
-}
-
 // historyThere refuses a file that is not there. Of a server it is told when it is
 // asked.
 func historyThere(f *config.File) error {
@@ -144,9 +134,13 @@ func historyThere(f *config.File) error {
 
 // readAll calls do with the histories of a configuration and of --with, and cancels its context at a signal.
 func (h *historyVerb) readAll(ctx context.Context, f *config.File, do func(context.Context, []*sqltrace.Reader) error) error {
-	at, err := h.historiesAt(f)
+	own, err := historyAt(h.term, f)
 	if err != nil {
 		return err
+	}
+	at := []sqltrace.Location{own}
+	for _, path := range h.with {
+		at = append(at, sqltrace.File(path))
 	}
 	return untilSignal(ctx, func(ctx context.Context) (err error) {
 		all := make([]*sqltrace.Reader, len(at))
@@ -178,29 +172,23 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			"with --with, or ask a server with --address, which asks the others. What a server ran\n" +
 			"that does not answer counts as missing.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			now := time.Now()
-			w := checkWindow{from: math.MinInt64, to: now.UnixMilli(), begin: from != "", end: to != ""}
-			if w.begin {
-				var err error
-				if w.from, err = parseMoment("from", from, now); err != nil {
+			now, want := time.Now(), admin.CheckWanted{Job: name}
+			begin, end := int64(math.MinInt64), now.UnixMilli()
+			var err error
+			if from != "" {
+				if begin, err = parseMoment("from", from, now); err != nil {
 					return err
 				}
+				want.From = &begin
 			}
-			if w.end {
-				var err error
-				if w.to, err = parseMoment("to", to, now); err != nil {
+			if to != "" {
+				if end, err = parseMoment("to", to, now); err != nil {
 					return err
 				}
+				want.To = &end
 			}
-			if w.from >= w.to {
+			if begin >= end {
 				return usage("--from must be before --to")
-			}
-			want := admin.CheckWanted{Job: name}
-			if w.begin {
-				want.From = &w.from
-			}
-			if w.end {
-				want.To = &w.to
 			}
 			return h.printCheck(c.Context(), want)
 		},

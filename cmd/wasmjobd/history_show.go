@@ -73,20 +73,15 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 		if filter.Run != "" {
 			return none
 		}
-		return h.find(ctx, missedBy(filter), tz, func(all *found) error {
+		missed := filter // the newest row of missed instants that begins before this one, and may include it
+		missed.Since, missed.State, missed.Limit = 0, trace.Missed, 1
+		return h.find(ctx, missed, tz, func(all *found) error {
 			if len(all.rows) == 0 || all.rows[0].Last < filter.Since {
 				return none
 			}
 			return h.showRuns(all)
 		})
 	})
-}
-
-// missedBy finds the newest row of missed instants that begins before the instant which f
-// has, and may include it.
-func missedBy(f sqltrace.Filter) sqltrace.Filter {
-	f.Since, f.State, f.Limit = 0, trace.Missed, 1
-	return f
 }
 
 // showRuns prints the attempts of runs.

@@ -73,7 +73,11 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if flags.events != "" && flags.events != "-" {
 		return usage("--events %s: only - is possible", flags.events)
 	}
-	f, err := serveConfig(term, flags)
+	t, err := serveTerminal(term, flags)
+	if err != nil {
+		return err
+	}
+	f, err := loadConfig(t, flags.files)
 	if err != nil {
 		return err
 	}
@@ -229,15 +233,6 @@ func instanceOf(f *config.File, log *slog.Logger) (job.InstanceID, error) {
 		log.Info("chose the address that names this server; [server] ip sets it", "ip", ip)
 	}
 	return job.NewInstanceID(ip, strconv.Itoa(os.Getpid())), nil
-}
-
-// serveConfig loads the configuration.
-func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
-	t, err := serveTerminal(term, flags)
-	if err != nil {
-		return nil, err
-	}
-	return loadConfig(t, flags.files)
 }
 
 // serveTerminal is a terminal by which the configuration is read. A flag goes over
