@@ -46,11 +46,7 @@ func (c *Client) sendModule(ctx context.Context, method, path string, wasm opera
 // examines the module.
 func (c *Client) PushModule(ctx context.Context, wasm operator.Wasm, p operator.Push) (d operator.PushReport, err error) {
 	query := url.Values{"dry_run": {strconv.FormatBool(p.DryRun)}}
-	for key, value := range map[string]string{"job": p.Job, "name": p.Name} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
+	addTexts(query, map[string]string{"job": p.Job, "name": p.Name})
 	answer, err := c.sendModule(ctx, http.MethodPost, modulesPath+"?"+query.Encode(), wasm, p.Signature)
 	if err != nil {
 		return d, err

@@ -25,11 +25,7 @@ func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err 
 	if !wide {
 		query = url.Values{}
 	}
-	for key, value := range map[string]string{"state": string(want.State), "cursor": want.Cursor} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
+	addTexts(query, map[string]string{"state": string(want.State), "cursor": want.Cursor})
 	if want.Limit > 0 {
 		query.Set("limit", strconv.Itoa(want.Limit))
 	}

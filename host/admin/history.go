@@ -272,11 +272,7 @@ func (r *request) purgeOthers(p Purge, done *Purged) {
 // history is the query of a page of rows of several jobs.
 func (w *RunsWanted) history() url.Values {
 	query := url.Values{}
-	for name, value := range map[string]string{"job": w.Job, "cause": string(w.Cause)} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
+	addTexts(query, map[string]string{"job": w.Job, "cause": string(w.Cause)})
 	for name, value := range map[string]int64{"since": w.Since, "until": w.Until} {
 		if value > 0 {
 			query.Set(name, strconv.FormatInt(value, 10))

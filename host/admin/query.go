@@ -48,6 +48,15 @@ func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 	return query, nil
 }
 
+// addTexts adds the parameters that are not empty.
+func addTexts(query url.Values, texts map[string]string) {
+	for name, text := range texts {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+}
+
 // textsOf returns values as texts.
 func textsOf[S ~string](values []S) []string {
 	var all []string

@@ -180,11 +180,7 @@ func (c *Client) RevokeToken(ctx context.Context, name string) error {
 // Audit is operator.Operator.Audit.
 func (c *Client) Audit(ctx context.Context, f operator.AuditFilter) ([]operator.AuditRow, error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"who": f.Who, "verb": f.Verb, "job": f.Job} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
+	addTexts(query, map[string]string{"who": f.Who, "verb": f.Verb, "job": f.Job})
 	if !f.Since.IsZero() {
 		query.Set("since", f.Since.Format(time.RFC3339Nano))
 	}
