@@ -17,3 +17,25 @@ func (s *Store) Hasty(patience time.Duration) { s.patience = patience }
 func OpenSmallSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, most int64) (*Spool, error) {
 	return openSpool(ctx, to, file, log, most)
 }
+
+// Plan is how SQLite finds the rows of a page.
+func (r *Reader) Plan(ctx context.Context, f Filter) (steps []string, err error) {
+	query, args, err := r.spell(f, 1)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.query(ctx, "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, rows.Err()
+}

@@ -164,6 +164,8 @@ func (r *Reader) widen(ctx context.Context) error {
 	for _, index := range []string{
 		" wasmjobd_run_job_state ON wasmjobd_run (job, state, instant_ms, item, run, attempt)",
 		" wasmjobd_run_job_item ON wasmjobd_run (job, item, instant_ms, run, attempt)",
+		" wasmjobd_run_cause ON wasmjobd_run (cause, instant_ms, job, item, run, attempt)",
+		" wasmjobd_run_job_cause ON wasmjobd_run (job, cause, instant_ms, item, run, attempt)",
 	} {
 		if _, err := r.db.ExecContext(ctx, r.dialect.index+index); err != nil && !r.dialect.wasMade(err) {
 			return r.fail("add an index to its tables", err)

@@ -44,23 +44,17 @@ type Page struct {
 // Query returns rows newest first, by instant. A cursor names the last row of a
 // page, so rows written meanwhile shift nothing, and no row comes twice.
 func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
-	w, err := f.where()
-	if err != nil {
-		return Page{}, err
-	}
 	limit := f.Limit
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
 	limit = min(limit, MaxLimit)
-	columns := r.columns
-	if !f.Logs {
-		columns = withoutLogs(columns)
+	query, args, err := r.spell(f, limit)
+	if err != nil {
+		return Page{}, err
 	}
-	query := "SELECT " + columns + " FROM wasmjobd_run" + w.String() +
-		f.order() + " LIMIT ?"
 	var page Page
-	for row, err := range r.scan(ctx, query, append(w.args, limit+1)) {
+	for row, err := range r.scan(ctx, query, args) {
 		if err != nil {
 			return Page{}, err
 		}
@@ -71,6 +65,19 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 		page.Rows = append(page.Rows, row)
 	}
 	return page, nil
+}
+
+// spell is a filter in SQL. One row more than the limit says whether there is a next page.
+func (r *Reader) spell(f Filter, limit int) (query string, args []any, err error) {
+	w, err := f.where()
+	if err != nil {
+		return "", nil, err
+	}
+	columns := r.columns
+	if !f.Logs {
+		columns = withoutLogs(columns)
+	}
+	return "SELECT " + columns + " FROM wasmjobd_run" + w.String() + f.order() + " LIMIT ?", append(w.args, limit+1), nil
 }
 
 func withoutLogs(columns string) string { return strings.Replace(columns, guestLog, "NULL", 1) }

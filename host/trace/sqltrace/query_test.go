@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -178,4 +179,21 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q: %v", c, err)
 		}
 	})
+}
+
+// Each of these filters has an index in the order of the page, so nothing is sorted and no other
+// row is read.
+func TestPagesHaveAnIndex(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	item := 1
+	for index, f := range map[string]sqltrace.Filter{
+		"instant": {}, "job": {Job: "a"}, "job_item": {Job: "a", Item: &item}, "state": {State: trace.Failed},
+		"job_state": {Job: "a", State: trace.Failed}, "cause": {Cause: trace.Failover}, "job_cause": {Job: "a", Cause: trace.Failover},
+	} {
+		steps, err := s.Plan(t.Context(), f)
+		if err != nil || len(steps) != 1 || !strings.Contains(steps[0]+" ", " USING INDEX wasmjobd_run_"+index+" ") {
+			t.Errorf("%s: %q, %v", index, steps, err)
+		}
+	}
 }
