@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -16,9 +17,11 @@ import (
 // artifactPatience is how long a registry of artifacts may take.
 const artifactPatience = 3 * time.Minute
 
-// Variables of the environment with who asks a registry of artifacts, instead of the file that
-// docker login writes.
+// Variables of the environment: a file with certificates that registries of artifacts may have,
+// and who asks one of them, instead of the file that docker login writes.
 const (
+	envOCICA       = "OCI_CA"
+	envOCIRegistry = "OCI_REGISTRY"
 	envOCIUser     = "OCI_USER"
 	envOCIPassword = "OCI_PASSWORD"
 	envDocker      = "DOCKER_CONFIG"
@@ -26,10 +29,16 @@ const (
 
 // artifacts asks registries of artifacts.
 func artifacts(term *terminal) oci.Client {
-	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, Credential: func(host string) (user, password string, err error) {
-		if user, found := variable(term.env, envOCIUser); found {
-			password, _ = variable(term.env, envOCIPassword)
-			return user, password, nil
+	ca, _ := variable(term.env, envOCICA)
+	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, CA: ca, Credential: func(host string) (oci.Credential, error) {
+		at, _ := variable(term.env, envOCIRegistry)
+		user, found := variable(term.env, envOCIUser)
+		if found && at == "" {
+			return oci.Credential{}, errors.New("write into OCI_REGISTRY of which registry OCI_USER and OCI_PASSWORD are, as registry.example:5000; others do not get them")
+		}
+		if found && at == host {
+			password, _ := variable(term.env, envOCIPassword)
+			return oci.Credential{User: user, Password: password}, nil
 		}
 		dir, found := variable(term.env, envDocker)
 		if home, _ := variable(term.env, "HOME"); !found {

@@ -6,29 +6,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // Types of what an artifact is made of. Others write the older types of a layer.
 const (
-	configType    = "application/vnd.wasm.config.v0+json"
-	layerType     = "application/wasm"
-	layerOfTrivy  = "application/vnd.module.wasm.content.layer.v1+wasm"
-	layerOfSpin   = "application/vnd.wasm.content.layer.v1+wasm"
-	signedBy      = "org.wasmjob.signature.minisign" // an annotation of the layer
-	maxManifest   = 64 << 10
-	maxRedirects  = 3
-	headTimeout   = 30 * time.Second
-	maxAnswerHead = 64 << 10
+	configType   = "application/vnd.wasm.config.v0+json"
+	layerType    = "application/wasm"
+	layerOfTrivy = "application/vnd.module.wasm.content.layer.v1+wasm"
+	layerOfSpin  = "application/vnd.wasm.content.layer.v1+wasm"
+	signedBy     = "org.wasmjob.signature.minisign" // an annotation of the layer
+	maxManifest  = 64 << 10
 )
 
 // Module is what an artifact holds.
@@ -41,13 +34,15 @@ type Module struct {
 type Client struct {
 	Limit        int64 // bytes of a module
 	MaxSignature int   // bytes of a signature
-	// Credential returns who asks a registry; "" and "": anybody. Nil: anybody.
-	Credential func(host string) (user, password string, err error)
+	// CA is a file with certificates in PEM that count beside those of the system; "": those alone.
+	CA string
+	// Credential returns who asks a registry. Nil: anybody.
+	Credential func(host string) (Credential, error)
 }
 
 // Pull fetches a module. ref says afterwards which manifest that was.
 func (c Client) Pull(ctx context.Context, ref Reference) (m Module, at Reference, err error) {
-	repo, done, err := c.repository(ref)
+	repo, done, err := c.repository(ctx, ref)
 	if err != nil {
 		return m, ref, err
 	}
@@ -136,7 +131,7 @@ func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, e
 	if ref.Tag == "" || ref.Digest != "" {
 		return ref, fmt.Errorf("push to %s: write a tag, and no digest: that is known afterwards", ref)
 	}
-	repo, done, err := c.repository(ref)
+	repo, done, err := c.repository(ctx, ref)
 	if err != nil {
 		return ref, err
 	}
@@ -175,58 +170,4 @@ func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, e
 	}
 	ref.Digest = desc.Digest.String()
 	return ref, nil
-}
-
-// repository is where the artifact is; done closes its connections.
-func (c Client) repository(ref Reference) (repo *remote.Repository, done func(), err error) {
-	if repo, err = remote.NewRepository(ref.Host + "/" + ref.Repository); err != nil {
-		return nil, nil, invalid(ref.String(), err)
-	}
-	base, _ := http.DefaultTransport.(*http.Transport)
-	transport := base.Clone()
-	transport.ResponseHeaderTimeout, transport.MaxResponseHeaderBytes = headTimeout, maxAnswerHead
-	repo.PlainHTTP, repo.MaxMetadataBytes = ref.local(), maxManifest
-	repo.Client = &auth.Client{
-		Client: &http.Client{Transport: secured{ref, transport}, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return fmt.Errorf("more than %d redirects", maxRedirects)
-			}
-			return nil
-		}},
-		Credential: func(_ context.Context, host string) (auth.Credential, error) {
-			if c.Credential == nil || host != ref.Host {
-				return auth.EmptyCredential, nil
-			}
-			user, password, err := c.Credential(host)
-			return auth.Credential{Username: user, Password: password}, err
-		},
-		Cache: auth.NewCache(),
-	}
-	return repo, transport.CloseIdleConnections, nil
-}
-
-// secured sends requests over TLS, or to the registry itself if that is on this machine.
-type secured struct {
-	ref Reference
-	to  http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && (!s.ref.local() || r.URL.Host != s.ref.Host) {
-		return nil, fmt.Errorf("the registry leads to %s without TLS, which is for a registry on this machine alone", r.URL.Host)
-	}
-	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like what it wraps
-}
-
-// failed is an error without the query of an address, which may let anybody read it.
-func failed(what string, ref Reference, err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		if at, parseErr := url.Parse(e.URL); parseErr == nil {
-			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
-		} else {
-			err = e.Err
-		}
-	}
-	return fmt.Errorf("%s %s: %w", what, ref, err)
 }

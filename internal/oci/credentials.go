@@ -14,38 +14,45 @@ import (
 // maxCredentials is the limit of a file with credentials, in bytes.
 const maxCredentials = 1 << 20
 
+// Credential is who asks a registry; the zero value is anybody.
+type Credential struct {
+	User, Password string
+	IdentityToken  string // which the registry has given for them, and exchanges for others
+}
+
 // CredentialIn returns who asks a registry by a file that "docker login" and "oras login" write.
 // Programs that the file names are not started. Without file or entry that is anybody.
-func CredentialIn(path, host string) (user, password string, err error) {
+func CredentialIn(path, host string) (Credential, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
+		return Credential{}, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("read credentials: %w", err)
+		return Credential{}, fmt.Errorf("read credentials: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(f, maxCredentials+1))
 	if err != nil || len(text) > maxCredentials {
-		return "", "", errors.Join(fmt.Errorf("read credentials in %s: it has more than %d bytes, or", path, maxCredentials), err)
+		return Credential{}, errors.Join(fmt.Errorf("read credentials in %s: it has more than %d bytes, or", path, maxCredentials), err)
 	}
 	var all struct {
 		Auths map[string]struct {
-			Auth string `json:"auth"`
+			Auth          string `json:"auth"`
+			IdentityToken string `json:"identitytoken"`
 		} `json:"auths"`
 	}
 	// What is wrong is not said: it may be a secret.
 	if json.Unmarshal(text, &all) != nil {
-		return "", "", fmt.Errorf("read credentials in %s: it is not JSON as docker login writes it", path)
+		return Credential{}, fmt.Errorf("read credentials in %s: it is not JSON as docker login writes it", path)
 	}
-	entry := all.Auths[host].Auth
-	if entry == "" {
-		return "", "", nil
+	entry := all.Auths[host]
+	if entry.Auth == "" {
+		return Credential{IdentityToken: entry.IdentityToken}, nil
 	}
-	plain, err := base64.StdEncoding.DecodeString(entry)
+	plain, err := base64.StdEncoding.DecodeString(entry.Auth)
 	user, password, ok := strings.Cut(string(plain), ":")
 	if err != nil || !ok {
-		return "", "", fmt.Errorf("read credentials in %s: those of %s are not USER:PASSWORD in Base64", path, host)
+		return Credential{}, fmt.Errorf("read credentials in %s: those of %s are not USER:PASSWORD in Base64", path, host)
 	}
-	return user, password, nil
+	return Credential{user, password, entry.IdentityToken}, nil
 }

@@ -3,10 +3,13 @@ package oci
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -94,28 +97,81 @@ func TestRegistriesThatLeadElsewhere(t *testing.T) {
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
 		},
 	} {
-		s := httptest.NewServer(answer)
-		c := client
-		c.Credential = func(string) (string, string, error) { return "ann", "open sesame", nil }
-		ref := Reference{strings.TrimPrefix(s.URL, "http://"), "report", "1", ""}
-		_, _, err := c.Pull(t.Context(), ref)
-		if err == nil || strings.Contains(err.Error(), "open sesame") {
-			t.Errorf("%s: %v", name, err)
+		for _, s := range []*httptest.Server{httptest.NewServer(answer), httptest.NewTLSServer(answer)} {
+			c := knowing(t, s)
+			ref := Reference{s.Listener.Addr().String(), "report", "1", ""}
+			_, _, err := c.Pull(t.Context(), ref)
+			if err == nil || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "x509") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := c.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err == nil {
+				t.Errorf("%s: it was pushed", name)
+			}
+			s.Close()
 		}
-		if _, err := c.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err == nil {
-			t.Errorf("%s: it was pushed", name)
-		}
-		s.Close()
 	}
 	if asked.Load() != 0 || secrets.Load() != 0 {
 		t.Errorf("another address was asked %d times, and got credentials %d times", asked.Load(), secrets.Load())
 	}
 	// A registry elsewhere is not asked without TLS.
-	far := secured{Reference{Host: "registry.example"}, http.DefaultTransport}
+	far := secured{to: http.DefaultTransport}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://registry.example/v2/", http.NoBody)
 	if _, err := far.RoundTrip(r); err == nil || //nolint:bodyclose // there is none
 		!strings.Contains(err.Error(), "without TLS") {
 		t.Errorf("without TLS: %v", err)
+	}
+}
+
+// knowing is a client with ann's credentials for whatever is asked, and with the certificate of a server.
+func knowing(t *testing.T, s *httptest.Server) Client {
+	t.Helper()
+	c := client
+	c.Credential = func(string) (Credential, error) { return Credential{User: "ann", Password: password}, nil }
+	if known := s.Certificate(); known != nil {
+		c.CA = filepath.Join(t.TempDir(), "ca.pem")
+		if err := os.WriteFile(c.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: known.Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// A registry may keep its bytes at another place with TLS. That gets no credentials, and no error
+// has the query that lets anybody read there.
+func TestBytesAtAnotherPlace(t *testing.T) {
+	t.Parallel()
+	status := http.StatusOK
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.URL.RawQuery != "signature=open" {
+			t.Errorf("%s is asked for with %q", r.URL, r.Header.Get("Authorization"))
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "hello")
+	}))
+	defer elsewhere.Close()
+	manifest := manifestOf(layerType, digestOf("hello"), 5, "")
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch user, given, _ := r.BasicAuth(); {
+		case user != "ann" || given != password:
+			w.Header().Set("Www-Authenticate", `Basic realm="modules"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.Contains(r.URL.Path, "/manifests/"):
+			w.Header().Set("Content-Type", manifestType)
+			_, _ = io.WriteString(w, manifest)
+		default:
+			http.Redirect(w, r, elsewhere.URL+"/blob?signature=open", http.StatusTemporaryRedirect)
+		}
+	}))
+	defer s.Close()
+	c, ref := knowing(t, s), Reference{s.Listener.Addr().String(), "report", "1", ""}
+	if m, _, err := c.Pull(t.Context(), ref); err != nil || string(m.Wasm) != "hello" {
+		t.Errorf("%q, %v", m.Wasm, err)
+	}
+	status = http.StatusForbidden
+	_, _, err := c.Pull(t.Context(), ref)
+	wantHidden(t, "forbidden", err, elsewhere.Listener.Addr().String()+" answers 403")
+	if strings.Contains(err.Error(), "signature") {
+		t.Errorf("the error has the query: %v", err)
 	}
 }
 

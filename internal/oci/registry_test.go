@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,18 +13,11 @@ import (
 	"testing"
 )
 
-// password is that of ann at a registry with accounts, and hashed what the registry has of it.
-const (
-	password = "open sesame"
-	hashed   = "$2a$04$QnGVEH7M4z.dnQeSmpeeh.o6VGVka78bAI6SZfwgrMbVsbErSLkQG" // of bcrypt
-)
-
-func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-
 var listening = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// registryOf starts Debian's docker-registry until the test ends, and returns where it is.
-func registryOf(t *testing.T, auth string) string {
+// registryOf starts Debian's docker-registry until the test ends, and returns where it is. Of TLS
+// and accounts it has what its file says.
+func registryOf(t *testing.T, tls, auth string) string {
 	t.Helper()
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -33,7 +25,7 @@ func registryOf(t *testing.T, auth string) string {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: \"127.0.0.1:0\"}\n%s", filepath.Join(dir, "data"), auth)
+	text := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: \"127.0.0.1:0\"%s}\n%s", filepath.Join(dir, "data"), tls, auth)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +77,7 @@ func parsed(t *testing.T, text string) Reference {
 
 func TestModuleGoesToARegistryAndBack(t *testing.T) {
 	t.Parallel()
-	at := registryOf(t, "")
+	at := registryOf(t, "", "")
 	ref := parsed(t, "oci://"+at+"/team/report:1.4.0")
 	m := Module{[]byte("hello"), []byte("signed\nby ann\n")}
 	pushed, err := client.Push(t.Context(), ref, m)
@@ -122,50 +114,5 @@ func TestModuleGoesToARegistryAndBack(t *testing.T) {
 	}
 	if _, err := client.Push(t.Context(), pushed, m); err == nil || !strings.Contains(err.Error(), "no digest") {
 		t.Errorf("pushed to a digest: %v", err)
-	}
-}
-
-// Who has no credentials, or wrong ones, gets nothing, and no error says what they are.
-func TestCredentials(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	users := filepath.Join(dir, "users")
-	if err := os.WriteFile(users, []byte("ann:"+hashed+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	at := registryOf(t, "auth: {htpasswd: {realm: modules, path: "+users+"}}\n")
-	ref := parsed(t, "oci://"+at+"/report:1")
-	file := filepath.Join(dir, "config.json")
-	login := func(userAndPassword string) {
-		t.Helper()
-		text := fmt.Sprintf(`{"auths":{%q:{"auth":%q},"registry.example":{"auth":"eA=="}},"credsStore":"desktop"}`, at, encoded(userAndPassword))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	asked := client
-	asked.Credential = func(host string) (string, string, error) { return CredentialIn(file, host) }
-	if _, err := asked.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err == nil || !strings.Contains(err.Error(), "credential not found") {
-		t.Errorf("without credentials: %v", err)
-	}
-	login("ann:wrong password")
-	if _, err := asked.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err == nil || strings.Contains(err.Error(), "wrong password") || !strings.Contains(err.Error(), "401") {
-		t.Errorf("with wrong ones: %v", err)
-	}
-	login("ann:" + password)
-	if _, err := asked.Push(t.Context(), ref, Module{Wasm: []byte("hello")}); err != nil {
-		t.Error(err)
-	}
-	if got, _, err := asked.Pull(t.Context(), ref); err != nil || string(got.Wasm) != "hello" {
-		t.Errorf("%q, %v", got.Wasm, err)
-	}
-	if _, _, err := CredentialIn(file, "registry.example"); err == nil || strings.Contains(err.Error(), "eA==") {
-		t.Errorf("no user: %v", err)
-	}
-	if user, _, err := CredentialIn(file, "other.example"); user != "" || err != nil {
-		t.Errorf("another registry: %q, %v", user, err)
-	}
-	if user, _, err := CredentialIn(filepath.Join(dir, "none"), at); user != "" || err != nil {
-		t.Errorf("no file: %q, %v", user, err)
 	}
 }

@@ -1,0 +1,134 @@
+package oci
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+const (
+	maxRedirects  = 3
+	headTimeout   = 30 * time.Second
+	maxAnswerHead = 64 << 10
+)
+
+// repository is where the artifact is; done closes its connections.
+func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Repository, done func(), err error) {
+	if repo, err = remote.NewRepository(ref.Host + "/" + ref.Repository); err != nil {
+		return nil, nil, invalid(ref.String(), err)
+	}
+	base, _ := http.DefaultTransport.(*http.Transport)
+	transport := base.Clone()
+	transport.ResponseHeaderTimeout, transport.MaxResponseHeaderBytes = headTimeout, maxAnswerHead
+	if transport.TLSClientConfig, err = c.trusted(); err != nil {
+		return nil, nil, err
+	}
+	via := secured{to: transport}
+	if repo.PlainHTTP = ref.local() && withoutTLS(ctx, transport, ref.Host); repo.PlainHTTP {
+		via.plain = ref.Host
+	}
+	repo.MaxMetadataBytes = maxManifest
+	repo.Client = &auth.Client{
+		Client: &http.Client{Transport: via, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return fmt.Errorf("more than %d redirects", maxRedirects)
+			}
+			return nil
+		}},
+		Credential: func(_ context.Context, host string) (auth.Credential, error) {
+			if c.Credential == nil || host != ref.Host {
+				return auth.EmptyCredential, nil
+			}
+			who, err := c.Credential(host)
+			return auth.Credential{Username: who.User, Password: who.Password, RefreshToken: who.IdentityToken}, err
+		},
+		Cache: auth.NewCache(),
+	}
+	return repo, transport.CloseIdleConnections, nil
+}
+
+// trusted has the certificates that may have signed that of a registry.
+func (c Client) trusted() (*tls.Config, error) {
+	if c.CA == "" {
+		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
+	}
+	text, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of registries of artifacts: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of this machine: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", c.CA)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
+}
+
+// withoutTLS reports whether a registry answers a first word of TLS in plain HTTP. Nothing
+// secret is sent.
+func withoutTLS(ctx context.Context, transport http.RoundTripper, host string) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+host+"/v2/", http.NoBody)
+	if err != nil {
+		return false // what comes next says so
+	}
+	probe := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := probe.Do(r)
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	return errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// secured sends requests over TLS, or to the one registry that has none.
+type secured struct {
+	plain string // the host of that one, on this machine; "": there is none
+	to    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && r.URL.Host != s.plain {
+		return nil, fmt.Errorf("the registry leads to %s without TLS, which is for a registry on this machine alone", r.URL.Host)
+	}
+	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like what it wraps
+}
+
+// codes are what a registry may say of an error: a word, and no text in which it repeats what
+// it was asked with.
+var codes = regexp.MustCompile(`^[A-Z_]{1,40}$`)
+
+// failed is an error without the query of an address, which may let anybody read it, and
+// without the text of an answer.
+func failed(what string, ref Reference, err error) error {
+	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		said := []string{fmt.Sprintf("%s answers %d %s", e.URL.Host, e.StatusCode, http.StatusText(e.StatusCode))}
+		for _, one := range e.Errors {
+			if codes.MatchString(one.Code) {
+				said = append(said, one.Code)
+			}
+		}
+		err = errors.New(strings.Join(said, ", "))
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		if at, parseErr := url.Parse(e.URL); parseErr == nil {
+			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
+		} else {
+			err = e.Err
+		}
+	}
+	return fmt.Errorf("%s %s: %w", what, ref, err)
+}
