@@ -1,10 +1,12 @@
 package sqltrace_test
 
 import (
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,42 +29,25 @@ func BenchmarkHistory(b *testing.B) {
 			}
 			defer s.Close()
 			begun := time.Now()
-			for from := 0; from < *benchRows; from += 1000 {
-				rows := make([]trace.Row, 1000)
-				for i := range rows {
-					rows[i] = benchRow(from + i)
-				}
-				if err := s.Write(b.Context(), rows); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if name == "PostgreSQL" { // which does so by itself, a minute later
-				db, err := loc.DB()
-				if err == nil {
-					_, err = db.ExecContext(b.Context(), "ANALYZE wasmjobd_run")
-				}
-				if err = errors.Join(err, db.Close()); err != nil {
-					b.Fatal(err)
-				}
-			}
+			middle := fillBench(b, s, loc, name)
 			b.Logf("%d rows written in %s", *benchRows, time.Since(begun).Round(time.Second))
+			const aJob = "job-500"
 			item, none := 1, 999
-			middle := benchRow(*benchRows / 2)
 			for _, c := range []struct {
 				name   string
 				filter sqltrace.Filter
 			}{
 				{"all", sqltrace.Filter{}},
-				{"job", sqltrace.Filter{Job: "job-500"}},
+				{"job", sqltrace.Filter{Job: aJob}},
 				{"large_job", sqltrace.Filter{Job: "job-0"}},
 				{"state", sqltrace.Filter{State: trace.Failed}},
 				{"rare_state", sqltrace.Filter{State: trace.Lost}},
 				{"cause", sqltrace.Filter{Cause: trace.Schedule}},
 				{"rare_cause", sqltrace.Filter{Cause: trace.Failover}},
 				{"large_job_and_rare_cause", sqltrace.Filter{Job: "job-0", Cause: trace.Failover}},
-				{"job_and_state", sqltrace.Filter{Job: "job-500", State: trace.Failed}},
+				{"job_and_state", sqltrace.Filter{Job: aJob, State: trace.Failed}},
 				{"large_job_and_rare_state", sqltrace.Filter{Job: "job-0", State: trace.Lost}},
-				{"job_and_item", sqltrace.Filter{Job: "job-500", Item: &item}},
+				{"job_and_item", sqltrace.Filter{Job: aJob, Item: &item}},
 				{"large_job_and_no_item", sqltrace.Filter{Job: "job-0", Item: &none}},
 				{"run", sqltrace.Filter{Job: middle.Job, Item: &middle.Item, Run: middle.Run}},
 				{"times", sqltrace.Filter{Since: middle.Instant, Until: middle.Instant + 3_600_000}},
@@ -71,9 +56,13 @@ func BenchmarkHistory(b *testing.B) {
 			} {
 				b.Run(c.name, func(b *testing.B) {
 					var took []time.Duration
-					for b.Loop() {
+					for n := 0; b.Loop(); n++ {
+						f := c.filter
+						if f.Job == aJob { // another one each time
+							f.Job = fmt.Sprintf("job-%d", 1+n*37%999)
+						}
 						begun := time.Now()
-						if _, err := s.Query(b.Context(), c.filter); err != nil {
+						if _, err := s.Query(b.Context(), f); err != nil {
 							b.Fatal(err)
 						}
 						took = append(took, time.Since(begun))
@@ -84,6 +73,95 @@ func BenchmarkHistory(b *testing.B) {
 			}
 		})
 	}
+}
+
+// benchBlock is how many rows are made one by one: the jobs of benchRow begin anew behind them.
+const benchBlock = 70_000
+
+// fillBench writes the rows of benchRow, and returns one in the middle of them. What follows the first
+// block is copies of it that the database makes, at later instants.
+func fillBench(b *testing.B, s *sqltrace.Store, loc sqltrace.Location, name string) trace.Row {
+	b.Helper()
+	for rows := range slices.Chunk(firstRows(), 1000) {
+		if err := s.Write(b.Context(), rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+	db, err := loc.DB()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1) // the settings are those of a connection
+	ask := func(statement string) {
+		if _, err := db.ExecContext(b.Context(), statement); err != nil {
+			b.Fatal(statement, err)
+		}
+	}
+	text, indexes := "TEXT", map[string]string{}
+	switch name {
+	case "SQLite":
+		ask("PRAGMA synchronous = OFF")
+		ask("PRAGMA cache_size = -1000000")
+		indexes = takeIndexes(b, db, "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+	case "PostgreSQL":
+		indexes = takeIndexes(b, db, "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'wasmjobd_run' AND indexname NOT LIKE '%pkey'")
+	case "MariaDB":
+		text = "CHAR"
+	}
+	ask("CREATE TEMPORARY TABLE first_block AS SELECT * FROM wasmjobd_run")
+	copies := (*benchRows - 1) / benchBlock
+	for n := 1; n <= copies; n++ {
+		ask(fmt.Sprintf("INSERT INTO wasmjobd_run (job, item, run, attempt, instant_ms, last_ms, instants, cause, state, reason, instance, task_id, start_ms, end_ms, result, error, digest, fence) "+
+			"SELECT job, item, CAST(instant_ms + %[1]d AS %[2]s), attempt, instant_ms + %[1]d, last_ms, instants, cause, state, reason, instance, task_id, start_ms, end_ms, result, error, digest, fence "+
+			"FROM first_block", n*benchBlock/4*1000, text))
+	}
+	for _, statement := range indexes {
+		ask(statement)
+	}
+	if name == "PostgreSQL" { // which does so by itself, a minute later
+		ask("ANALYZE wasmjobd_run")
+	}
+	middle := benchRow(benchBlock / 2)
+	middle.Instant += int64(copies / 2 * benchBlock / 4 * 1000)
+	middle.Run = strconv.FormatInt(middle.Instant, 10)
+	return middle
+}
+
+// takeIndexes drops the indexes that a query names, and returns how they are made: at the end that
+// is quicker.
+func takeIndexes(b *testing.B, db *sql.DB, query string) map[string]string {
+	b.Helper()
+	indexes := map[string]string{}
+	rows, err := db.QueryContext(b.Context(), query)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, made string
+		if err := rows.Scan(&name, &made); err != nil {
+			b.Fatal(err)
+		}
+		indexes[name] = made
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		b.Fatal(err)
+	}
+	for name := range indexes {
+		if _, err := db.ExecContext(b.Context(), "DROP INDEX "+name); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return indexes
+}
+
+func firstRows() []trace.Row {
+	rows := make([]trace.Row, min(*benchRows, benchBlock))
+	for i := range rows {
+		rows[i] = benchRow(i)
+	}
+	return rows
 }
 
 // benchRow is the row at a place of the history. A tenth of the rows are of one job,
