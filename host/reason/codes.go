@@ -58,6 +58,7 @@ const (
 	NotBegunBarred         Code = "not_begun_server_not_allowed"
 	NotBegunRegistryLost   Code = "not_begun_registry_lost"
 	NotBegunServerDisabled Code = "not_begun_server_disabled"
+	NotBegunOwnerGone      Code = "not_begun_owner_gone"
 	NotBegunNoFile         Code = "not_begun_no_file"
 	NotBegunJobRemoved     Code = "not_begun_job_removed"
 	ItemDidNotExist        Code = "item_did_not_exist"

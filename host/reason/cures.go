@@ -11,6 +11,7 @@ var cures = map[Code]string{
 	RecordFull:   "shorter runs, a timeout, or another server",
 	ItemDisabled: "`wasmjobd job enable JOB --item ITEM`",
 
+	NotBegunOwnerGone:      "see the log of that server: it was killed, or could not reach the registry; catch_up lets such instants begin late",
 	NotBegunServerDisabled: "`wasmjobd job enable JOB`",
 	NotBegunNoFile:         "write it into a file again, or `wasmjobd job remove JOB`",
 	NotBegunBarred:         "`wasmjobd doctor --registry` names what keeps the server out",

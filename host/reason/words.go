@@ -60,6 +60,7 @@ var table = map[Code]entry{
 	NotBegunBarred:         {words: "no server began it; this server was not allowed to run the job"},
 	NotBegunRegistryLost:   {words: "no server began it; this server had lost the registry"},
 	NotBegunServerDisabled: {words: "no server began it; this server was disabled"},
+	NotBegunOwnerGone:      {"no server began it; {server}, which had the item, was gone", []string{"server"}},
 	NotBegunNoFile:         {words: "no server began it; no configuration file has the job any more"},
 	NotBegunJobRemoved:     {words: "no server began it before the job was removed"},
 	ItemDidNotExist:        {words: "the item did not exist"},

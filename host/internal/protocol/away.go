@@ -24,3 +24,27 @@ func (s *State) seeAway() {
 		s.backlog.away = away{reason.NotBegunServerDisabled, s.now}
 	}
 }
+
+// gone is the newest owner of an item that was gone while it had it, and until when.
+type gone struct {
+	by    ID
+	until int64
+}
+
+// seeGone notes owners that are gone. A member that was there meanwhile knows so why nobody began
+// their items.
+func (s *State) seeGone() {
+	if s.self == "" || s.reshard.since == 0 { // else no owner is gone for long
+		return
+	}
+	for i := range s.view.total() {
+		by := s.view.Assignment.owner(i)
+		if by == "" || !s.view.dead(by) {
+			continue
+		}
+		for len(s.backlog.gone) <= i {
+			s.backlog.gone = append(s.backlog.gone, gone{})
+		}
+		s.backlog.gone[i] = gone{by, s.now}
+	}
+}

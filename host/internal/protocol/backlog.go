@@ -11,6 +11,7 @@ type backlog struct {
 	due     []due           // instants that came while their item ran, ascending by item
 	excuses []reason.Reason // by item: why its instants were not begun
 	away    away
+	gone    []gone // by item
 	catchUp catchUp
 }
 
@@ -118,6 +119,8 @@ func (s *State) whyNobody(i int, t int64) reason.Reason {
 		return s.view.Pause.Reason()
 	case s.accounted(i) < s.backlog.away.until:
 		return reason.Of(s.backlog.away.why)
+	case i < len(s.backlog.gone) && s.accounted(i) < s.backlog.gone[i].until && s.accounted(i) >= s.backlog.catchUp.passed: // this server was there
+		return reason.Of(reason.NotBegunOwnerGone, string(s.backlog.gone[i].by))
 	}
 	return reason.Of(reason.NotBegun)
 }

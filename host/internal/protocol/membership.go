@@ -31,6 +31,7 @@ func (s *State) observe(p *Plan) {
 	} else {
 		s.reshard.since, s.reshard.waitFrom = 0, 0
 	}
+	s.seeGone()
 	s.queued(p)
 	s.seeSchedule()
 	s.seeTotal()

@@ -41,9 +41,14 @@ func (l *ledger) existed(old *protocol.View, by author) {
 // remembered is the number of schedules that members remember.
 const remembered = 4
 
+// namesNoFault: the row says of nobody that is there why its instants did not begin.
+func namesNoFault(r protocol.Row) bool {
+	return r.Why.Code == reason.NotBegun || r.Why.Code == reason.NotBegunOwnerGone
+}
+
 // counts checks that a gap claims no instant from before its schedule was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
-	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why.Code == reason.NotBegun {
+	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && namesNoFault(r) {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, sinceStart(r.After))
 	}
 	p := period(r.Cron)

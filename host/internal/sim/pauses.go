@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Pauses with an end. An operator pauses the job for a while; nobody says when it is over.
@@ -141,7 +140,7 @@ func (l *ledger) resumesAt(p protocol.Pause) {
 // blames checks the reason of a gap that lies within a pause that its author saw.
 func (l *ledger) blames(r protocol.Row, by author) {
 	p := period(r.Cron)
-	if by.member == nil || p == 0 || by.view.Pause.Since == 0 || r.Why.Code != reason.NotBegun {
+	if by.member == nil || p == 0 || by.view.Pause.Since == 0 || !namesNoFault(r) {
 		return
 	}
 	m, _ := by.m.(protocol.Begin)
