@@ -48,10 +48,10 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 			return nil
 		}},
 		Credential: func(_ context.Context, host string) (auth.Credential, error) {
-			if c.Credential == nil || host != ref.Host {
+			if c.Credential == nil || host != repo.Reference.Host() { // docker.io has another one for its API
 				return auth.EmptyCredential, nil
 			}
-			who, err := c.Credential(host)
+			who, err := c.Credential(ref.Host)
 			return auth.Credential{Username: who.User, Password: who.Password, RefreshToken: who.IdentityToken}, err
 		},
 		Cache: auth.NewCache(),

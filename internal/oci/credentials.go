@@ -45,6 +45,9 @@ func CredentialIn(path, host string) (Credential, error) {
 	if json.Unmarshal(text, &all) != nil {
 		return Credential{}, fmt.Errorf("read credentials in %s: it is not JSON as docker login writes it", path)
 	}
+	if host == "docker.io" {
+		host = "https://index.docker.io/v1/" // as docker login calls it
+	}
 	entry := all.Auths[host]
 	if entry.Auth == "" {
 		return Credential{IdentityToken: entry.IdentityToken}, nil

@@ -156,6 +156,10 @@ func TestFilesOfCredentials(t *testing.T) {
 	if who, err := CredentialIn(file, "127.0.0.1:1"); who != (Credential{User: "ann", Password: password}) || err != nil {
 		t.Errorf("ann: %v", err)
 	}
+	login(t, file, "https://index.docker.io/v1/", `"auth":"`+encoded("ann:"+password)+`"`)
+	if who, err := CredentialIn(file, "docker.io"); who != (Credential{User: "ann", Password: password}) || err != nil {
+		t.Errorf("ann at docker.io: %v", err)
+	}
 	_, err := CredentialIn(file, "registry.example")
 	wantHidden(t, "no user", err, "not USER:PASSWORD")
 	if err != nil && strings.Contains(err.Error(), "eA==") {
