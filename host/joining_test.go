@@ -256,7 +256,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 		"layout_1": {
 			spoil:  func(j *recordedJob) { j.set(j.config+"/cron", "0/10 * * * * ?") },
 			mend:   func(j *recordedJob) { j.remove(j.config + "/cron") },
-			reason: "/n/job/config: this is a job of layout 1 or 2.0",
+			reason: "/n/job/config: its keys are nodes, as in layout 1; expected a job of layout 2.1",
 		},
 		"layout_3_takes_it": {
 			spoil:  func(j *recordedJob) { j.set("/n/job", "com.example.Mine") },

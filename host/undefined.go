@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -92,9 +91,6 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 	}
 	for _, name := range names {
 		l, err := layout.Found(h.o.Namespace, name, func(paths []string) ([]registry.Node, error) { return readEach(ctx, js, paths) })
-		if _, other := errors.AsType[*layout.OtherError](err); other {
-			continue
-		}
 		if err != nil {
 			return fmt.Errorf("job %s: %w", name, err)
 		}

@@ -119,9 +119,6 @@ func (c *converter) word(s string) reason.Reason {
 	if slices.Contains(k.words, s) {
 		return reason.Reason{}
 	}
-	if slices.Contains(k.later, s) {
-		return reason.Of(reason.WordNotServed, strconv.Quote(s), quoted(k.words))
-	}
 	return meantOr(s, k.words, reason.WordMeant, reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words)))
 }
 

@@ -202,9 +202,6 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:58: jobs.j.allow.random: randomness is more than [host.allow] gives (write random = true in [host.allow])",
 		}},
 
-		{"later_layouts", small + "layout = '1'\n", []string{
-			`t.toml:6:10: jobs.j.layout: "1" is not in this release (write "2.0", "2.1" or "3")`,
-		}},
 		{"later_tables", "[server]\ntls = { cert = 'x' }\n", []string{
 			"t.toml:2:1: server.tls: not in this release (write [admin.tls])",
 		}},

@@ -32,7 +32,6 @@ type key struct {
 	path  string
 	takes takes
 	words []string // of a word; also what may stand instead of a duration
-	later []string // words that a later release will know
 	min   int64    // of a number or size
 	max   int64
 	// inherits is set for a key of a job that [defaults] may set for all of them: it
@@ -85,7 +84,7 @@ func schema() []key {
 
 		{path: "registry.kind", takes: word, words: []string{Embedded, ZooKeeper}},
 		{path: "registry.namespace", takes: text},
-		{path: "registry.layout", takes: word, words: []string{job.Layout20, job.Layout21, job.Layout3}, later: laterLayouts()},
+		{path: "registry.layout", takes: word, words: []string{job.Layout1, job.Layout20, job.Layout21, job.Layout3}},
 		{path: "registry.servers", takes: list},
 		{path: "registry.chroot", takes: text},
 		{path: "registry.session_timeout", takes: duration},
@@ -150,13 +149,8 @@ func keyOf(s *job.Setting) key {
 	if s.Zero != "" {
 		k.words = append([]string{s.Zero}, s.Words...)
 	}
-	if s.Name == "layout" {
-		k.later = laterLayouts()
-	}
 	return k
 }
-
-func laterLayouts() []string { return []string{"1"} }
 
 // node is the schema as a tree: a table has children, a key has none.
 type node struct {

@@ -128,7 +128,7 @@ var (
 		{Name: "parallel", Field: func(c *Config) any { return &c.Parallel }, Type: Number, Min: 1, Max: MaxShards, Inherits: true, Module: true},
 		{Name: "max_clock_skew", Field: func(c *Config) any { return &c.MaxClockSkew }, Type: Duration, Zero: "off", Negative: true, Unit: time.Second, Default: time.Duration(-1), Inherits: true, Key: "maxTimeDiffSeconds", Yields: true},
 		{Name: "reconcile_every", Field: func(c *Config) any { return &c.ReconcileEvery }, Type: Duration, Zero: "off", Unit: time.Minute, Default: defaultReconcile, Inherits: true, Key: "reconcileIntervalMinutes", Yields: true},
-		{Name: "layout", Field: func(c *Config) any { return &c.Layout }, Type: Word, Words: []string{Layout20, Layout21, Layout3}, Must: true, Inherits: true, Change: FromFile},
+		{Name: "layout", Field: func(c *Config) any { return &c.Layout }, Type: Word, Words: []string{Layout1, Layout20, Layout21, Layout3}, Must: true, Inherits: true, Change: FromFile},
 		{Name: "streaming", Field: func(c *Config) any { return &c.Streaming }, Type: Flag, Kinds: flow, Key: "streamingProcess", Yields: true},
 		{Name: "fetch_count", Field: func(c *Config) any { return &c.FetchCount }, Type: Number, Min: 1, Max: MaxBatch, Kinds: flow, Module: true},
 		{Name: "concurrency", Field: func(c *Config) any { return &c.Concurrency }, Type: Number, Min: 1, Max: MaxConcurrency, Kinds: flow, Module: true},

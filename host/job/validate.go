@@ -54,8 +54,9 @@ const (
 	maxArgs = 1_000
 )
 
-// The registry layouts that this release speaks: those of ElasticJob-Lite 2.0, 2.1 and 3.
+// The registry layouts that this release speaks: those of ElasticJob-Lite 1, 2.0, 2.1 and 3.
 const (
+	Layout1  = "1"
 	Layout20 = "2.0"
 	Layout21 = "2.1"
 	Layout3  = "3"

@@ -123,8 +123,8 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 	}
 	file := fileOf(as, name)
 	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: shown(v, v.Leader), Named: file != nil, Ours: v.HasModule, Newest: form.Newest}
-	c.Members = checkedMembers(v, form)
-	c.noteOlder(form)
+	c.Members = checkedMembers(v)
+	c.noteOlder(v, form)
 	switch {
 	case v.Config == nil && v.ConfigFault == "" && !form.Used:
 		if file == nil {
@@ -136,8 +136,6 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 			return nil, err
 		}
 		c.Newest = max(c.Newest, above)
-	case form.Others:
-		c.breaks(reason.Of(reason.OtherLayout, form.Layout))
 	case v.Config == nil && v.ConfigFault == "":
 		c.breaks(reason.Of(reason.NoConfig))
 	default:
@@ -170,7 +168,7 @@ func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*proto
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		found, err := shownBy(o.namespace, name, amongst(known))
+		found, err := layout.Found(o.namespace, name, amongst(known))
 		if err != nil || found == l {
 			return v, l, known, err
 		}
@@ -216,14 +214,11 @@ func fileOf(o *host.Options, name string) *job.Config {
 const maxOlder = 20
 
 // noteOlder notes what a job of layout 1 or 2.0 is, and how its servers are.
-func (c *Checkup) noteOlder(form layout.Form) {
+func (c *Checkup) noteOlder(v *protocol.View, form layout.Form) {
 	if form.Older == nil && form.Unreadable == nil {
 		return
 	}
-	if c.Type = form.Type; form.Others && form.Leader != "" {
-		c.Leader = form.Leader
-	}
-	if form.Unreadable != nil {
+	if form.Unreadable != nil && len(v.Faults) == 0 { // which tell of it, too
 		c.breaks(reason.Of(reason.NodeUnreadable, form.Unreadable.Error()))
 	}
 	var servers []string
@@ -299,7 +294,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 		c.noteServersDown(v)
 	}
 	c.Notes = append(c.Notes, verdict.Warnings...)
-	if foreign {
+	if foreign && !settings.ByAddress {
 		c.noteForeign(as, settings.Failover, form)
 	}
 }

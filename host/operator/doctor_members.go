@@ -3,12 +3,11 @@ package operator
 import (
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
+func checkedMembers(v *protocol.View) []CheckedMember {
 	var all []CheckedMember
 	for _, in := range v.Instances {
 		m := CheckedMember{ID: shown(v, in.ID), Kind: Java, Disabled: v.ServerDisabled(in.ID)}
@@ -19,11 +18,6 @@ func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
 	}
 	for _, id := range v.Ghosts {
 		all = append(all, CheckedMember{ID: id, Kind: Ghost})
-	}
-	for _, m := range form.Older {
-		if form.Others && m.Status != "" {
-			all = append(all, CheckedMember{ID: job.InstanceID(m.IP), Kind: Java, Disabled: m.Disabled})
-		}
 	}
 	return all
 }

@@ -89,10 +89,6 @@ func TestCheckups(t *testing.T) {
 			name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\nmisfire: true\nmonitorExecution: true\nreconcileIntervalMinutes: 10\nshardingTotalCount: 2\n", jobs: fits,
 			breaks: []string{`a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`},
 		},
-		{
-			name: "layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}},
-			breaks: []string{javatest.Node("config") + ": read configuration: shardingTotalCount is 0", "a job of layout 1"}, notes: []string{"its servers: 10.0.0.1, gone"},
-		},
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
 			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
@@ -288,11 +284,7 @@ func checkOlder(t *testing.T, file string, got *Checkup) {
 	if got.Layout != layout || got.Class != class || got.Type != kind {
 		t.Errorf("%s: layout %q, class %q, type %q", file, got.Layout, got.Class, got.Type)
 	}
-	breaks := "a job of layout " + layout
-	if layout == "2.0" {
-		breaks = "no server of ours can beside them"
-	}
-	wantLines(t, file, got.Breaks, []string{breaks})
+	wantLines(t, file, got.Breaks, []string{"no server of ours can beside them"})
 	servers := map[string]string{
 		"ej1/basic": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, items 2,3",
 		"ej1/pause": "10.0.0.1, READY, items 0,1,2,3; 10.0.0.2, READY, paused", "ej20/pause": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, paused, items 2,3",
@@ -322,9 +314,10 @@ func TestCheckupOfAnOlderJobWithAFault(t *testing.T) {
 		return all[0].Breaks
 	}
 	put(t, o, registry.Set, paths["shardingTotalCount"], "two")
-	wantLines(t, "a total", breaks(), []string{paths["config"] + ": read configuration: shardingTotalCount \"two\": expected a number", "a job of layout 1"})
+	wantLines(t, "a total", breaks(), []string{paths["config"] + ": expected the keys of layout 1, each in a node: config/shardingTotalCount: \"two\": expected a number"})
+	put(t, o, registry.Set, paths["shardingTotalCount"], "2")
 	put(t, o, registry.Set, paths["sharding"], "0,x")
-	wantLines(t, "items", breaks(), []string{paths["sharding"] + ": \"x\" is no item", "a job of layout 1"})
+	wantLines(t, "items", breaks(), []string{paths["sharding"] + ": \"x\" is no item"})
 }
 
 // A job that another user owns does not hide the others.

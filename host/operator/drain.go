@@ -2,13 +2,11 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -219,16 +217,10 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 		if slices.Contains(but, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
-		err := o.setServer(ctx, j.Name, ip, disabled)
-		_, other := errors.AsType[*layout.OtherError](err)
-		switch {
-		case other:
-			unread = append(unread, j.Name)
-		case err != nil:
+		if err := o.setServer(ctx, j.Name, ip, disabled); err != nil {
 			return set, unread, err
-		default:
-			set = append(set, j.Name)
 		}
+		set = append(set, j.Name)
 	}
 	return set, unread, nil
 }
@@ -316,8 +308,7 @@ func (o *Operator) drainJoined(ctx context.Context, ip string, drains registry.N
 	defer func() { o.unless = nil }()
 	for i := range jobs {
 		if j := &jobs[i]; j.Config != nil && slices.Contains(j.Servers, ServerState{IP: ip}) {
-			err := o.SetServer(ctx, j.Name, ip, true)
-			if _, other := errors.AsType[*layout.OtherError](err); err != nil && !other {
+			if err := o.SetServer(ctx, j.Name, ip, true); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // replaces values that may be secrets or paths of a machine, and the state of guests is
 // left out. A dump of more than 16 MiB is cut and ends with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -14,23 +14,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A job of a layout that this release does not speak is its members' alone: each verb
-// that would write says which layout it has, and writes nothing.
-func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
+// A job that is half of one layout and half of another is nobody's: each verb that would
+// change it says why, and writes nothing.
+func TestHalvesOfTwoLayoutsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
 		config string
 		also   map[string]string // nodes beside those of a job of layout 2.1
-		layout string
+		why    string
 	}{
-		"layout 1": {config: "", also: map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, layout: "1"},
+		"keys beside a text":    {javatest.Config(nil), map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, "it has a text, as in layouts 2.0 and later"},
+		"keys beside instances": {"", keys1(), "instances is there, as in layouts 2.1 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := operate(t, passing(t))
 			javatest.Write(t, o.session, is.config)
-			for path, data := range is.also {
-				javatest.Put(t, o.session, registry.Create, path, data)
+			for _, path := range slices.Sorted(maps.Keys(is.also)) {
+				javatest.Put(t, o.session, registry.Create, path, is.also[path])
 			}
 			before := treeOf(t, o, javatest.Node())
 			for verb, err := range map[string]error{
@@ -39,10 +40,9 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 				"item":    o.SetItem(t.Context(), javatest.Name, 0, true),
 				"server":  o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true),
 				"reshard": o.Reshard(t.Context(), javatest.Name),
-				"remove":  o.Remove(t.Context(), javatest.Name, true),
 			} {
 				wantCode(t, verb, err, host.Refused)
-				if err != nil && !strings.Contains(err.Error(), "it is a job of layout "+is.layout+",") {
+				if err != nil && !strings.Contains(err.Error(), is.why) {
 					t.Errorf("%s: %v", verb, err)
 				}
 			}
@@ -57,6 +57,14 @@ func TestJobsOfOtherLayoutsAreLeftAlone(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// keys1 are the keys of a job of layout 1, as nodes.
+func keys1() map[string]string {
+	return map[string]string{
+		javatest.Node("config", "jobType"): "SIMPLE", javatest.Node("config", "jobClass"): "a.B", javatest.Node("config", "shardingTotalCount"): "2",
+		javatest.Node("config", "cron"): "0 * * * * ?",
 	}
 }
 
@@ -81,8 +89,7 @@ func (contended) Commit(context.Context, ...registry.Op) (registry.Receipt, erro
 	return registry.Receipt{}, registry.ErrConflict
 }
 
-// A server that could not be disabled for a job is an error. Only jobs of other layouts
-// are passed over.
+// A server that could not be disabled for a job is an error.
 func TestServersOfAJobThatIsBusy(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

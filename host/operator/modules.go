@@ -262,7 +262,7 @@ func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, er
 // another module is named, and when the job has no member left.
 func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report func(ModuleWait)) error {
 	const what = awaiting
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -206,41 +206,18 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 	return gone, nil
 }
 
-// jobLayout returns the layout that the job's tree has. It refuses one that this release
-// does not write.
-func (o *Operator) jobLayout(ctx context.Context, what, name string) (layout.Layout, error) {
+// found returns the layout that the job's tree has.
+func (o *Operator) found(ctx context.Context, name string) (layout.Layout, error) {
 	l, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
-	if _, ok := errors.AsType[*layout.OtherError](err); ok {
-		return nil, failf(host.Refused, err, "%s job %s", what, name)
-	}
 	if err != nil {
 		return nil, readError(err, "look at job %s", name)
 	}
 	return l, nil
-}
-
-// shownIn returns the layout by which a job is read: the one that its tree has. If this
-// release does not speak that one, the view of the layout that it returns has a fault that
-// says so.
-func (o *Operator) shownIn(ctx context.Context, name string) (layout.Layout, error) {
-	l, err := shownBy(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
-	if err != nil {
-		return nil, readError(err, "look at job %s", name)
-	}
-	return l, nil
-}
-
-func shownBy(namespace, name string, read func(paths []string) ([]registry.Node, error)) (layout.Layout, error) {
-	l, err := layout.Found(namespace, name, read)
-	if _, ok := errors.AsType[*layout.OtherError](err); ok {
-		return layout.NewJob(namespace, name), nil
-	}
-	return l, err
 }
 
 // jobView reads all watched nodes of a job as of one moment.
 func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -95,15 +95,14 @@ func (o *Operator) editableView(ctx context.Context, what, name string, by look)
 	return v, l, f, nil
 }
 
-// presentView reads the job as the registry has it by now, and refuses a job of a layout that this
-// release does not write. What jobView reads may be older than another operator's last change, since
+// presentView reads the job as the registry has it by now. What jobView reads may be older than another operator's last change, since
 // a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
 // nothing to do.
 func (o *Operator) presentView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, nil, nil, readError(err, "%s job %s", what, name)
 	}
-	l, err := o.jobLayout(ctx, what, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -27,7 +28,7 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil || o.dry {
 		return nil
 	}
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -66,9 +67,6 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		if found, err := o.finishRemoval(ctx, name); found || err != nil {
 			return err
 		}
-	}
-	if _, err := o.jobLayout(ctx, what, name); err != nil { // before rows are stored
-		return err
 	}
 	if !force {
 		if err := o.refuseIfDefinedByFile(ctx, name); err != nil {
@@ -162,7 +160,9 @@ func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f f
 			f = append(f, registry.Op{Kind: registry.Create, Path: path})
 		}
 	}
-	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return path != config && path != module })
+	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool {
+		return path != config && !strings.HasPrefix(path, config+"/") && path != module
+	})
 	if err := o.commit(ctx, d, append(f, removal.Deletions(first)...)...); err != nil || o.dry {
 		return err
 	}

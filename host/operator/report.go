@@ -262,7 +262,7 @@ func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*p
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := shownBy(o.namespace, name, amongst(known))
+		found, err := layout.Found(o.namespace, name, amongst(known))
 		if err != nil || found == l {
 			return v, l, err
 		}

@@ -9,7 +9,7 @@ import (
 
 // ItemState returns the current values that an item of a job keeps from run to run.
 func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[string][]byte, error) {
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, 
 	if err := o.session.Sync(ctx); err != nil {
 		return false, readError(err, "look at job %s", name)
 	}
-	l, err := o.shownIn(ctx, name)
+	l, err := o.found(ctx, name)
 	if err != nil {
 		return false, err
 	}

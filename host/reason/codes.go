@@ -192,7 +192,6 @@ const (
 const (
 	NotInRegistry         Code = "not_in_registry"
 	NotInConfiguration    Code = "not_in_configuration"
-	OtherLayout           Code = "other_layout"
 	OlderServers          Code = "older_servers"
 	NoConfig              Code = "no_config"
 	InvalidHere           Code = "invalid_here"

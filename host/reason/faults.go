@@ -58,7 +58,6 @@ const (
 	NotUTF8          Code = "not_utf"
 	WordUnknown      Code = "word_unknown"
 	WordMeant        Code = "word_meant"
-	WordNotServed    Code = "word_not_served"
 	SecretsNotServed Code = "secrets_not_served"
 	WordNotOneOf     Code = "word_not_one_of"
 	DurationUnitless Code = "duration_unitless"

@@ -60,7 +60,6 @@ var faults = map[Code]advice{
 	NotUTF8:          {words: "is not UTF-8"},
 	WordUnknown:      {words: "{value} is not known here", hint: "write {known}", params: []string{"value", "known"}},
 	WordMeant:        {words: "{value} is not known here", hint: "did you mean {meant}?", params: []string{"value", "meant"}},
-	WordNotServed:    {words: "{value} is not in this release", hint: "write {known}", params: []string{"value", "known"}},
 	SecretsNotServed: {words: "secret:// is not in this release", hint: "write ${NAME} to take it from the environment"},
 	WordNotOneOf:     {words: "{value} is unknown", hint: "write {known}", params: []string{"value", "known"}},
 	DurationUnitless: {words: "a duration needs a unit", hint: `write "{number}s" for seconds`, params: []string{"number"}},

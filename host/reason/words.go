@@ -177,7 +177,6 @@ var table = map[Code]entry{
 
 	NotInRegistry:         {words: "it is not in the registry: the first server that starts with this configuration defines it"},
 	NotInConfiguration:    {"this configuration has no [jobs.{job}]: it takes a module, layout = {layout}, class = {class}, kind = {kind} and, as timezone, that of the JVMs", []string{"job", "layout", "class", "kind"}},
-	OtherLayout:           {"it is a job of layout {layout}, and none of its members is ours: leave it to them and give a new job another name, or end them and move it with job migrate", []string{"layout"}},
 	OlderServers:          {"its servers: {servers}", []string{"servers"}},
 	NoConfig:              {words: "it has no configuration, so its members fail at each fire: write config again, or remove what is left of the job"},
 	InvalidHere:           {"{error}", []string{"error"}},

@@ -11,7 +11,7 @@ import (
 var ofALayout = regexp.MustCompile(`(21|20|V3|V1)$`)
 
 // settingsOfLayouts are the words by which a job's configuration names a layout.
-var settingsOfLayouts = []string{"Layout20", "Layout21"}
+var settingsOfLayouts = []string{"Layout1", "Layout20", "Layout21"}
 
 // layoutFolders may know one: the layouts, and the simulator, whose members of
 // ElasticJob are of a release.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"strings"
 	"sync"
@@ -36,9 +37,11 @@ type candidate struct {
 
 	// Used by one effect at a time, and by the loop of a job that runs:
 
-	session                      *session.Job
-	root, configNode, moduleNode registry.Node // of the definition, as last read
-	config                       job.Config    // as last shown
+	session *session.Job
+	spelled layout.Layout // as the nodes of the definition show it, which were last read
+	kept    layout.Kept
+	module  registry.Node
+	config  job.Config // as last shown
 }
 
 func newCandidate(f *Finder, name string) *candidate {
@@ -61,7 +64,7 @@ func (c *candidate) Event(e registry.Event) {
 	case registry.Changed:
 		config, module, members := c.layout.Nodes()
 		ofMembers := e.Path == members || strings.HasPrefix(e.Path, members+"/")
-		if ofMembers || e.Path == config || e.Path == module { // a job that runs elsewhere changes many other nodes
+		if ofMembers || e.Path == config || strings.HasPrefix(e.Path, config+"/") || e.Path == module { // a job that runs elsewhere changes many other nodes
 			c.f.step(discovery.Touched{Name: c.name, Members: ofMembers})
 		}
 	}
@@ -80,11 +83,11 @@ func (c *candidate) look(anew bool) {
 	case err != nil:
 		c.refuse(err, true)
 	default:
-		c.f.step(discovery.Looked{Name: c.name, Config: c.configNode.Exists, Module: c.moduleNode.Exists, Created: c.configNode.Stat.Created})
+		c.f.step(discovery.Looked{Name: c.name, Config: c.kept.Config.Exists, Module: c.module.Exists, Created: c.kept.Config.Stat.Created})
 	}
 }
 
-// readDefinition reads both nodes of the definition, and the job's own.
+// readDefinition reads the nodes of the definition, and the job's own.
 func (c *candidate) readDefinition(anew bool) error {
 	select {
 	case c.f.looks <- struct{}{}:
@@ -100,7 +103,17 @@ func (c *candidate) readDefinition(anew bool) error {
 	if err != nil {
 		return err
 	}
-	c.root, c.configNode, c.moduleNode = nodes[0], nodes[1], nodes[2]
+	c.kept, c.module = layout.Kept{Root: nodes[0], Config: nodes[1], Keys: map[string]registry.Node{}}, nodes[2]
+	c.spelled = layout.By(c.f.o.Namespace, c.name, c.kept.Root, c.kept.Config)
+	keys := c.spelled.Keys(c.kept.Config)
+	if nodes, err = c.readNodes(keys...); err != nil {
+		return err
+	}
+	for i, n := range nodes {
+		if n.Exists {
+			c.kept.Keys[path.Base(keys[i])] = n
+		}
+	}
 	return nil
 }
 
@@ -150,15 +163,14 @@ func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
 // try carries out discovery.Try: it finds out whether this server may run the job, and
 // loads its code.
 func (c *candidate) try() {
-	l := layout.By(c.f.o.Namespace, c.name, c.root, c.configNode)
-	d, err := l.ReadDefinition(c.root, c.configNode, c.moduleNode)
+	d, err := c.spelled.ReadDefinition(c.kept, c.module)
 	if err != nil {
 		c.refuse(err, false)
 		return
 	}
 	c.show(d.Job(job.Config{}))
 	// Foreign members are not among the facts: the runner looks for those.
-	facts, _ := layout.AdmissionFacts(l, nil, d.Config, &d.Module, false)
+	facts, _ := layout.AdmissionFacts(c.spelled, nil, d.Config, &d.Module, false)
 	facts.Unable = c.f.o.Host.Unable(c.config)
 	if v := admission.Decide(&facts); v.Barred() {
 		c.refuse(admission.Refusal(v.Blockers), false)

@@ -2,18 +2,18 @@ package layout
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The layouts whose members are known by their addresses. This release speaks the second.
+// The layouts whose members are known by their addresses.
 const (
-	layout1  = "1"
+	layout1  = job.Layout1
 	layout20 = job.Layout20
 )
 
@@ -34,24 +34,20 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	return ""
 }
 
-// By is the spelling of a job by its own node and config alone. A tree that does not show
-// a layout of ours counts as one of layout 2.1, which refuses it.
+// By is the spelling of a job by its own node and config alone.
 func By(namespace, name string, root, config registry.Node) Layout {
-	if of := Of(root, config, nil); Known(of) {
-		return New(of, namespace, name)
-	}
-	return NewJob(namespace, name)
+	return spelled(Of(root, config, nil), namespace, name)
 }
 
-// OtherError reports that this release does not speak the layout of a job. Its nodes
-// are not touched.
-type OtherError struct{ Layout string }
-
-func (e *OtherError) Error() string { return reason.Of(reason.OtherLayout, e.Layout).String() }
+// spelled is the spelling of a job in a layout. A tree that shows none counts as one of layout
+// 2.1, which refuses it.
+func spelled(of, namespace, name string) Layout {
+	return New(cmp.Or(of, job.Layout21), namespace, name)
+}
 
 // Found is the spelling of a job that was found in the registry. No configuration names
 // its layout, so its tree decides. A tree that shows none counts as a damaged one of
-// layout 2.1. For a layout that this release does not speak the error is an *OtherError.
+// layout 2.1.
 func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
 	l := NewJob(namespace, name)
 	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})
@@ -66,12 +62,5 @@ func Found(namespace, name string, read func(paths []string) ([]registry.Node, e
 	if err != nil {
 		return nil, err
 	}
-	switch of := Of(nodes[0], nodes[1], known); {
-	case of == "":
-		return l, nil
-	case !Known(of):
-		return nil, &OtherError{of}
-	default:
-		return New(of, namespace, name), nil
-	}
+	return spelled(Of(nodes[0], nodes[1], known), namespace, name), nil
 }

@@ -4,23 +4,23 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
+// OlderMember is a server of a job of layout 1 or 2.0.
+type OlderMember = servertree.Member
+
 // Form is what the nodes of a job show about the programs that made them.
 type Form struct {
 	// Layout is "1", "2.0", "2.1" or "3"; it is empty if the nodes show none.
 	Layout string
-	// Others: this release does not speak that layout.
-	Others bool
-	// Class is what members run in layouts 1, 2.0 and 3, and Type what the first two call
-	// the kind of it.
-	Class, Type string
-	// Leader and Older are the members in layouts 1 and 2.0, whose only id is an address.
-	// Unreadable is a value of theirs that cannot be read.
-	Leader     job.InstanceID
+	// Class is what the job's own node names in layout 3.
+	Class string
+	// Older are the members in layouts 1 and 2.0, whose only id is an address. Unreadable is
+	// a value of theirs that cannot be read.
 	Older      []OlderMember
 	Unreadable error
 	// Used is set if a node exists in which members register, whoever they are.
@@ -77,13 +77,15 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 		known = append(known, s)
 	}
 	f.Layout = Of(root, config, known)
-	if f.Others = f.Layout != "" && !Known(f.Layout); f.Layout == job.Layout3 {
+	if f.Layout == job.Layout3 {
 		f.Class = string(root.Data)
 	}
 	if f.Layout == layout1 || f.Layout == layout20 {
-		if err := f.older(l, config, read); err != nil {
+		j, err := servertree.Read(l.Root(), read)
+		if err != nil {
 			return Form{}, err
 		}
+		f.Older, f.Unreadable = j.Servers, j.Fault
 	}
 	if f.Unheld, err = unheld(l, read); err != nil {
 		return f, err

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v1"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v20"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v3"
@@ -125,9 +126,11 @@ type Definer interface {
 	// Defined is the job's definition in a view. Either part is nil if it is missing or
 	// cannot be read; the view's faults say which.
 	Defined(v *protocol.View) (config definition.Config, module *definition.Module)
-	// ReadDefinition reads both nodes, which exist, and the job's own. If one cannot be
-	// read, the error names its path and what was expected.
-	ReadDefinition(root, config, module registry.Node) (definition.Definition, error)
+	// Keys are the nodes that keep a configuration beside config.
+	Keys(config registry.Node) []string
+	// ReadDefinition reads the nodes of a configuration, of which config exists, and that of
+	// its module. If one cannot be read, the error names its path and what was expected.
+	ReadDefinition(config Kept, module registry.Node) (definition.Definition, error)
 }
 
 // Decoder turns changed nodes into the protocol's facts.
@@ -138,9 +141,13 @@ type Decoder interface {
 	View() *protocol.View
 }
 
+// Kept are the nodes that keep a configuration.
+type Kept = jobtree.Kept
+
 // layouts are those that this release speaks, by the name that a job's
 // configuration has for them.
 var layouts = map[string]func(namespace, name string) jobtree.Job{
+	job.Layout1:  v1.NewJob,
 	job.Layout20: v20.NewJob,
 	job.Layout21: v21.NewJob,
 	job.Layout3:  v3.NewJob,

@@ -38,7 +38,9 @@ func toolMutants() []mutant {
 		{"layout: 2.1 over 2.0", "a job of layout 2.0 is none of 2.1", in("jobtree.Job.rootFault", "!j.byAddress() && _", "false"), script("damaged_layout_execution")},
 		{"layout: a cut migration", "nobody joins what a migration has copied in part", in("jobtree.Decoder.resolveAddresses", "has(v, NodeAssignment) && !has(v, NodeMembers)", "false"), script("join_migration")},
 		{"layout: leaves by owners", "a member that addresses name leaves without nodes of owners", in("protocol.State.takenForDead", "v.ByAddress", "false"), script("leave_address")},
-		{"layout: 1 written to", "no verb writes to a job of layout 1", in("layout.Of", "len(config.Children) > 0", "false"), notice{"../../operator", "^TestJobsOfOtherLayoutsAreLeftAlone$"}},
+		{"layout: half of 1", "no verb writes to a job of layout 1 whose configuration is a text, too", in("jobtree.Job.parse", "j.byKeys() && _", "false"), notice{"../../operator", "^TestHalvesOfTwoLayoutsAreLeftAlone$"}},
+		{"layout: keys of 1", "nor to one of a later layout that has nodes of keys", in("jobtree.Job.parse", "!j.byKeys() && _", "false"), notice{"../..", "^TestAJobIsOfTheLayoutOfItsTree$"}},
+		{"layout: a key unseen", "a change of keys is refused if one that it leaves has changed", in("jobtree.checkKeys", "NodeVersion(version)", "min(NodeVersion(version), registry.AnyVersion)"), notice{"../layout/v1", "^TestAChangeSeesEachKey$"}},
 		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.rootFault(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
 	}

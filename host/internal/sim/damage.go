@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"path"
+
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -13,7 +15,13 @@ const (
 // damage makes a node unreadable for a while. The repair writes the old value, so the
 // ledger sees no change.
 func (w *World) damage(v *protocol.View) {
-	paths := []string{w.job.At(w.job.Watched()[1])} // the configuration
+	config := w.job.At(w.job.Watched()[1])
+	paths := []string{config}
+	for _, key := range w.job.Keys(w.tree.Get(config)) {
+		if path.Base(key) == "shardingTotalCount" { // whose text is a number
+			paths = append(paths, key)
+		}
+	}
 	for _, op := range w.job.Encode(protocol.Abdicate{Self: v.Leader}, v) {
 		if op.Kind == registry.Set && len(op.Data) > 0 { // the leader's record
 			paths = append(paths, op.Path)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -292,7 +291,7 @@ func (l *ledger) readable(by author) {
 		begun = len(m.Begun)
 	default:
 	}
-	if begun > 0 && string(spelling.Bytes(by.view.Definition.Config)) == garbage {
+	if begun > 0 && strings.Contains(written(by.view.Definition.Config), garbage) {
 		l.w.breach("damage", "%s, on a configuration that cannot be read", by)
 	}
 }
@@ -352,7 +351,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 	if l.w.profile.layout == job.Layout3 { // a run that is taken over has three nodes, of which the core counts two
 		most, one = most+most/2, one+1
 	}
-	if l.w.profile.layout == job.Layout20 { // a run's begin has four nodes, of which the core counts one
+	if l.w.profile.byAddress() { // a run's begin has four nodes, of which the core counts one
 		most, one, others = 4*most, 4*one, others+len(l.v.Servers)
 	}
 	if n > max(most, one)+others {

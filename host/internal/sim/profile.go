@@ -44,6 +44,9 @@ type profile struct {
 	faults   faults
 }
 
+// byAddress reports whether an address has one member at most.
+func (p *profile) byAddress() bool { return p.layout == job.Layout20 || p.layout == job.Layout1 }
+
 func profiles() []profile {
 	return []profile{
 		{

@@ -75,6 +75,16 @@ func TestSeedsInLayout3(t *testing.T) {
 	}
 }
 
+// The same in layout 1, where each key of the configuration is a node.
+func TestSeedsInLayout1(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		if r := RunIn(job.Layout1, seed, nil); r.Breach != nil {
+			t.Errorf("seed %d: %s", seed, r.Breach)
+		}
+	}
+}
+
 // The same in layout 2.0, where an address has one member.
 func TestSeedsInLayout20(t *testing.T) {
 	t.Parallel()

@@ -186,7 +186,7 @@ func (w *World) setup() {
 // populate creates the members.
 func (w *World) populate() {
 	per := int(w.between(1, 3)) // members per server
-	if w.profile.layout == job.Layout20 {
+	if w.profile.byAddress() {
 		per = 1
 	}
 	for k := range int(w.between(w.profile.members[0], w.profile.members[1])) {

@@ -18,7 +18,7 @@ var everything = jobtree.Adding(jobtree.Added{Root: true, Trigger: true, Failove
 
 func (added) Added() *jobtree.Added { return everything }
 
-func (added) Text(root, config registry.Node) []byte { return slices.Concat(root.Data, config.Data) }
+func (added) Text(in jobtree.Kept) []byte { return slices.Concat(in.Root.Data, in.Config.Data) }
 
 const (
 	alive = "10.0.0.1@-@1"

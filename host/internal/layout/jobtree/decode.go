@@ -22,7 +22,7 @@ type Decoder struct {
 	items     bool // v.Items is our own copy, not a published one
 	foreign   bool // the job's own node is one of another layout
 	config    *protocol.Config
-	own       *ownNode  // nil: nothing of the configuration is in the job's own node
+	kept      *kept     // nil: config has the whole configuration
 	names     *names    // nil: no mark or request names a member
 	addressed addressed // nil: members have ids of their own
 	pending   pending
@@ -40,8 +40,8 @@ func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	} else if j.added != nil {
 		d.names = newNames()
 	}
-	if j.added != nil && j.added.Root {
-		d.own = &ownNode{}
+	if j.added != nil && (j.added.Root || j.byKeys()) {
+		d.kept = &kept{Kept: Kept{Name: j.name(), Keys: map[string]registry.Node{}}}
 	}
 	return d
 }
@@ -60,6 +60,7 @@ func (d *Decoder) View() *protocol.View {
 	d.renew()
 	d.resolve()
 	d.resolveAddresses()
+	d.resolveConfig()
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
@@ -83,10 +84,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		err := d.j.rootFault(n)
 		d.foreign = err != nil
 		d.faults.set("", err)
-		if d.own != nil {
-			d.own.root = n
-			d.configured(d.own.config)
-		}
+		d.kept.root(n)
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root)
@@ -98,7 +96,10 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	d.parent(rel, n.Exists)
 	switch rel {
 	case NodeConfig:
-		d.configured(n)
+		if d.kept == nil {
+			d.configured(Kept{Config: n})
+		}
+		d.kept.config(n)
 	case NodeInstances:
 		v.InstancesChanged, v.InstancesVersion = n.Stat.ChildrenChanged, n.Stat.ChildVersion
 	case NodeLatch:
@@ -158,23 +159,6 @@ func round(n registry.Node) protocol.Round {
 	return r
 }
 
-// ownNode is the job's own node and that of the configuration, of which each has a part.
-type ownNode struct{ root, config registry.Node }
-
-func (d *Decoder) configured(n registry.Node) {
-	v := d.v
-	var root registry.Node
-	if d.own != nil {
-		d.own.config, root = n, d.own.root
-	}
-	v.ConfigVersion = d.j.dialect.Version(root, n)
-	v.ConfigModified, v.ConfigModifiedAt, v.ConfigSets = n.Stat.Modified, n.Stat.ModifiedAt.UnixMilli(), n.Stat.Version
-	v.Definition.Config = spelling.Spelled(d.j.dialect.Text(root, n))
-	c, err := d.j.decodeConfig(root, n)
-	d.faults.set(NodeConfig, err)
-	d.config = c
-}
-
 func (d *Decoder) assignment(n registry.Node) {
 	v := d.v
 	v.Assignment = protocol.Assignment{}
@@ -210,6 +194,8 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	parent, name := rel[:k], rel[k+1:]
 	v := d.v
 	switch parent {
+	case NodeConfig:
+		d.kept.key(name, n)
 	case NodeServers:
 		d.server(rel, name, n)
 	case NodeInstances:

@@ -1,22 +1,22 @@
 package jobtree
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // decodeConfig reads the config node; a missing one is nil. A configuration by which no
 // member could run the job is an error.
-func (j Job) decodeConfig(root, n registry.Node) (*protocol.Config, error) {
-	if !n.Exists {
+func (j Job) decodeConfig(in Kept) (*protocol.Config, error) {
+	if !in.Config.Exists {
 		return nil, nil
 	}
-	c, err := j.parse(root, n)
+	c, err := j.parse(in)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +34,15 @@ func (j Job) decodeConfig(root, n registry.Node) (*protocol.Config, error) {
 }
 
 // parse reads a configuration that exists.
-func (j Job) parse(root, n registry.Node) (definition.Config, error) {
-	if len(n.Children) > 0 {
-		return nil, j.otherLayout(true)
+func (j Job) parse(in Kept) (definition.Config, error) {
+	const text = "%s, as in layout%s; expected a job of layout %s; it is not touched"
+	switch {
+	case j.byKeys() && len(bytes.TrimSpace(in.Config.Data)) > 0:
+		return nil, fmt.Errorf(text, "it has a text", "s 2.0 and later", j.dialect.Name())
+	case !j.byKeys() && len(in.Config.Children) > 0:
+		return nil, fmt.Errorf(text, "its keys are nodes", " 1", j.dialect.Name())
 	}
-	return j.dialect.Parse(j.dialect.Text(root, n))
+	return j.dialect.Parse(j.dialect.Text(in))
 }
 
 // named refuses the configuration of another job.

@@ -14,14 +14,15 @@ func (j Job) Nodes() (config, module, members string) {
 	return j.at(NodeConfig), j.at(NodeModule), j.at(NodeMembers)
 }
 
-// ReadDefinition reads both nodes of a job, which exist, and the job's own. If one cannot
-// be read, the error names its path and what was expected.
-func (j Job) ReadDefinition(root, config, module registry.Node) (definition.Definition, error) {
+// ReadDefinition reads the nodes of a job's configuration, of which config exists, and that
+// of its module. If one cannot be read, the error names its path and what was expected.
+func (j Job) ReadDefinition(in Kept, module registry.Node) (definition.Definition, error) {
 	var d definition.Definition
-	if err := j.rootFault(root); err != nil {
+	if err := j.rootFault(in.Root); err != nil {
 		return d, fmt.Errorf("%s: %w", j.root, err)
 	}
-	c, err := j.parse(root, config)
+	in.Name = j.name()
+	c, err := j.parse(in)
 	if err != nil {
 		return d, fmt.Errorf("%s: %w", j.at(NodeConfig), err)
 	}
@@ -59,7 +60,7 @@ func (t *transaction) setup(m protocol.Setup) {
 func (t *transaction) define(m protocol.Define) {
 	config := t.dialect.CheckConfig(t.Job, t.v.ConfigVersion)
 	if m.Config != nil {
-		config = t.dialect.SetConfig(t.Job, m.Config, t.v.ConfigVersion)
+		config = t.dialect.SetConfig(t.Job, t.v.Definition.Config, m.Config, t.v.ConfigVersion)
 	}
 	t.fenced("define/config", config...)
 	module := registry.Op{Kind: registry.Check, Path: t.at(NodeModule), Version: t.seen("define/module", NodeVersion(t.v.ModuleVersion))}

@@ -41,15 +41,23 @@ type Configurer interface {
 
 // ConfigNodes spells where a configuration is kept.
 type ConfigNodes interface {
-	// Text is the configuration that these nodes hold, and Version changes with it. Only
-	// layouts whose Added says so are given the job's own node.
-	Text(root, config registry.Node) []byte
-	Version(root, config registry.Node) protocol.Version
-	// CreateConfig and SetConfig write a configuration. SetConfig and CheckConfig refuse
-	// a transaction if its version is not the one in the view.
+	// Text is the configuration that these nodes hold, and Version changes with it.
+	Text(in Kept) []byte
+	Version(in Kept) protocol.Version
+	// CreateConfig and SetConfig write a configuration; old is what the view shows.
+	// SetConfig and CheckConfig refuse a transaction if its version is not the one in the
+	// view.
 	CreateConfig(j Job, c protocol.Spelled) []registry.Op
-	SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op
+	SetConfig(j Job, old, c protocol.Spelled, have protocol.Version) []registry.Op
 	CheckConfig(j Job, have protocol.Version) []registry.Op
+}
+
+// Kept are the nodes that keep a configuration. Only layouts whose Added says so are given
+// the job's own node, and those of keys.
+type Kept struct {
+	Name         string // of the job
+	Root, Config registry.Node
+	Keys         map[string]registry.Node // below config, by key
 }
 
 // Registrar spells which members and servers take part, and which items run.

@@ -35,7 +35,7 @@ func runtimeNode(path string) bool {
 	case NodeConfig, MarkDisabled, lastOf(NodeModule), lastOf(NodePaused):
 		return false
 	}
-	if slices.Contains(parts, NodeServers) {
+	if slices.Contains(parts, NodeServers) || len(parts) > 1 && parts[len(parts)-2] == NodeConfig {
 		return false
 	}
 	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, nodeExecution, NodeMembers, NodeRuns, NodeItems} {

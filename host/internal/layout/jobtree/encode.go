@@ -136,7 +136,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.DropBackfill:
 		t.dropBackfill(m.Items)
 	case protocol.PutConfig:
-		t.fenced("put-config/config", j.dialect.SetConfig(j, m.Config, v.ConfigVersion)...)
+		t.fenced("put-config/config", j.dialect.SetConfig(j, v.Definition.Config, m.Config, v.ConfigVersion)...)
 	}
 	t.op(registry.Set, j.at(NodeWasm), nil, registry.AnyVersion)
 	return t.ops

@@ -15,6 +15,8 @@ func (j Job) Masked(path string, data []byte) string {
 	switch {
 	case j.Private(path), path == j.at(NodeMigration):
 		return fmt.Sprintf("(%d bytes)", len(data))
+	case path == j.at(nodeOfKey(keyCommand)):
+		return fmt.Sprintf("(%d bytes)", len(data))
 	case path == j.at(NodeConfig):
 		return j.dialect.Mask(data)
 	case path == j.at(NodeModule):

@@ -161,6 +161,8 @@ func (j Job) Below(name string, n registry.Node) []string {
 	}
 	var below []string
 	switch name {
+	case NodeConfig:
+		return j.keysOf(n)
 	case NodeServers:
 		for _, c := range n.Children {
 			below = append(below, name+"/"+c)

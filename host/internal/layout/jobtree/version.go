@@ -27,10 +27,10 @@ func NodeVersion(v protocol.Version) int32 {
 type OneNode struct{}
 
 // Text implements ConfigNodes.
-func (OneNode) Text(_, config registry.Node) []byte { return config.Data }
+func (OneNode) Text(in Kept) []byte { return in.Config.Data }
 
 // Version implements ConfigNodes.
-func (OneNode) Version(_, config registry.Node) protocol.Version { return VersionOf(config) }
+func (OneNode) Version(in Kept) protocol.Version { return VersionOf(in.Config) }
 
 // CreateConfig implements ConfigNodes.
 func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
@@ -38,7 +38,7 @@ func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 }
 
 // SetConfig implements ConfigNodes.
-func (OneNode) SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op {
+func (OneNode) SetConfig(j Job, _, c protocol.Spelled, have protocol.Version) []registry.Op {
 	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: NodeVersion(have)}}
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v1"
@@ -58,17 +57,8 @@ func (m *moving) read() (c v21.Config, text []byte, err error) {
 	return *read, text, nil
 }
 
-// strategies1 are the classes of strategies in layout 1, whose names are the same in 2.1 in
-// another package.
-const (
-	strategies1  = "com.dangdang.ddframe.job.plugin.sharding.strategy."
-	strategies21 = "com.dangdang.ddframe.job.lite.api.strategy.impl."
-)
-
 // keyCommand is the key of layout 1 that may have secrets.
 const keyCommand = "scriptCommandLine"
-
-var renamed = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
 
 // readKeys reads the configuration of layout 1.
 func (m *moving) readKeys() (v21.Config, error) {
@@ -79,33 +69,23 @@ func (m *moving) readKeys() (v21.Config, error) {
 	if err != nil {
 		return v21.Config{}, err
 	}
-	j := job.Config{Name: m.name, Class: old.JobClass, Kind: m.kind(old), Command: old.ScriptCommandLine, ReconcileEvery: 10 * time.Minute}
-	j = old.Apply(j)
-	if name, ok := strings.CutPrefix(j.Strategy, strategies1); ok && slices.Contains(renamed, name) {
-		j.Strategy = strategies21 + name
+	c := old.Later(m.name)
+	if old.JobType == v1.Untyped {
+		c.JobType = m.kind()
 	}
 	m.noteKeys(old)
-	return v21.FromJob(j), nil
+	return c, nil
 }
 
-// kind is that of a job of layout 1. Releases before 1.1 do not write it, but only a dataflow leaves counts and offsets.
-func (m *moving) kind(old *v1.Config) job.Kind {
-	switch old.JobType {
-	case v1.Simple:
-		return job.Simple
-	case v1.Dataflow:
-		return job.Dataflow
-	case v1.Script:
-		return job.Script
-	case v1.Untyped:
-	}
-	kind, word := job.Simple, v21.Simple
+// kind is that of a job of a release before 1.1. Those do not write it, but only a dataflow leaves counts and offsets.
+func (m *moving) kind() v21.JobType {
+	kind := v21.Simple
 	for path := range m.tree {
 		if strings.HasPrefix(path, "offset/") || strings.HasSuffix(path, "/processSuccessCount") {
-			kind, word = job.Dataflow, v21.Dataflow
+			kind = v21.Dataflow
 		}
 	}
-	m.note("config/jobType: releases before 1.1 write none; by what its members have left it is %s", word)
+	m.note("config/jobType: releases before 1.1 write none; by what its members have left it is %s", kind)
 	return kind
 }
 

@@ -17,7 +17,7 @@ import (
 
 // The earliest layouts, whose members are known by their addresses.
 const (
-	layout1  = "1"
+	layout1  = job.Layout1
 	layout20 = job.Layout20
 )
 
@@ -74,8 +74,8 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 	if of == "" {
 		return "", errors.New("its nodes show no layout: config is missing, or damaged")
 	}
-	if of == layout20 && t[jobtree.NodeMembers].Exists {
-		return "", errors.New("servers of ours have run it in layout 2.0, and such a job cannot be moved yet: it goes on in that layout")
+	if byServer(of) && t[jobtree.NodeMembers].Exists {
+		return "", fmt.Errorf("servers of ours have run it in layout %s, and such a job cannot be moved yet: it goes on in that layout", of)
 	}
 	for _, path := range t.paths() {
 		is := familyOf(path, t[path])

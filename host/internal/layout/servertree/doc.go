@@ -1,8 +1,7 @@
 // Package servertree spells the nodes that layouts 2.0 and 1 have in common. A member is
 // known there by the address of its server alone, and what an item has run is a node of
-// the item. The package reads trees and names nodes. Servers of ours run jobs of layout
-// 2.0, whose nodes jobtree writes, and none of layout 1. The configuration is what v20 and
-// v1 spell.
+// the item. The package reads trees and names nodes, which jobtree writes for servers of
+// ours. The configuration is what v20 and v1 spell.
 //
 // Flow: Nodes is the table of all nodes; NodeOf finds the row of a path; Read makes a
 // Job of a tree, as doctor shows it.

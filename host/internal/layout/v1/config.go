@@ -106,21 +106,31 @@ func (c *Config) keys() []key {
 	return slices.Concat(kind, first, last)
 }
 
+// allKeys are those of jobs of each type, in the order in which members write them.
+func allKeys() []string {
+	c := Config{JobType: Dataflow}
+	var names []string
+	for _, k := range c.keys() {
+		names = append(names, k.name)
+	}
+	return append(names, "scriptCommandLine")
+}
+
 // check refuses what no member runs.
 func (c *Config) check() error {
 	switch {
 	case c.Cron == "":
-		return errors.New("cron is empty")
+		return errors.New("config/cron is missing or empty")
 	case c.ShardingTotalCount < 1:
-		return fmt.Errorf("shardingTotalCount is %d, less than 1", c.ShardingTotalCount)
+		return fmt.Errorf("config/shardingTotalCount is missing, or %d is less than 1", c.ShardingTotalCount)
 	case !slices.Contains([]JobType{Untyped, Simple, Dataflow, Script}, c.JobType):
-		return fmt.Errorf("jobType %.100q is none of %s, %s, %s", c.JobType, Simple, Dataflow, Script)
+		return fmt.Errorf("config/jobType: %.100q is none of %s, %s, %s", c.JobType, Simple, Dataflow, Script)
 	case c.JobClass == "":
-		return errors.New("jobClass is empty")
+		return errors.New("config/jobClass is missing or empty")
 	}
 	for _, k := range c.keys() {
 		if n := len(text(k.value)); n > MaxValue {
-			return fmt.Errorf("%s has %d bytes, more than %d", k.name, n, MaxValue)
+			return fmt.Errorf("config/%s has %d bytes, more than %d", k.name, n, MaxValue)
 		}
 	}
 	return nil
@@ -150,7 +160,7 @@ func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	c.Misfire = false // which is what a member reads of a missing node
 	kind, there := read("jobType")
 	if c.JobType = JobType(kind); there && kind == "" {
-		return nil, errors.New("read configuration: jobType is empty")
+		return nil, errors.New("config/jobType is empty")
 	}
 	for _, k := range c.keys() {
 		data, ok := read(k.name)
@@ -158,17 +168,17 @@ func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 			continue
 		}
 		if len(data) > MaxValue {
-			return nil, fmt.Errorf("read configuration: %s has %d bytes, more than %d", k.name, len(data), MaxValue)
+			return nil, fmt.Errorf("config/%s has %d bytes, more than %d", k.name, len(data), MaxValue)
 		}
 		if err := set(k.value, data); err != nil {
-			return nil, fmt.Errorf("read configuration: %s %w", k.name, err)
+			return nil, fmt.Errorf("config/%s: %w", k.name, err)
 		}
 	}
 	if c.JobType == Script {
 		c.JobClass = scriptClass
 	}
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, err
 	}
 	return &c, nil
 }

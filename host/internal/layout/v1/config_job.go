@@ -2,66 +2,84 @@ package v1
 
 import (
 	"cmp"
-	"time"
+	"slices"
+	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
+// The classes of ElasticJob's strategies have the same names here as later, in another
+// package.
 const (
-	// ManualCron is the schedule of a job that is only triggered: Java
-	// wants one, and this one has been over since 1970.
-	ManualCron = "0 0 0 1 1 ? 1970"
-
 	strategies = "com.dangdang.ddframe.job.plugin.sharding.strategy."
-	later      = "com.dangdang.ddframe.job.lite.api.strategy.impl." // in layouts 2.0 and 2.1
+	later      = "com.dangdang.ddframe.job.lite.api.strategy.impl."
 )
 
-// classes has the classes that members of this layout know for the other names of the
-// strategies: ours and those of later releases.
-func classes(name string) string {
-	switch name {
-	case "average", "AVG_ALLOCATION", later + "AverageAllocationJobShardingStrategy":
-		return strategies + "AverageAllocationJobShardingStrategy"
-	case "odevity", "ODEVITY", later + "OdevitySortByNameJobShardingStrategy":
-		return strategies + "OdevitySortByNameJobShardingStrategy"
-	case "rotate", "round-robin", "round_robin", "ROUND_ROBIN", later + "RotateServerByNameJobShardingStrategy":
-		return strategies + "RotateServerByNameJobShardingStrategy"
+var ofElasticJob = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
+
+// moved is a class of ElasticJob's in another package; each other class stays.
+func moved(class, from, to string) string {
+	if name, ok := strings.CutPrefix(class, from); ok && slices.Contains(ofElasticJob, name) {
+		return to + name
 	}
-	return name
+	return class
 }
 
 // sameStrategy reports whether two classes assign alike: none is the average one.
 func sameStrategy(a, b string) bool {
-	const average = strategies + "AverageAllocationJobShardingStrategy"
+	average := strategies + ofElasticJob[0]
 	return cmp.Or(a, average) == cmp.Or(b, average)
 }
 
+// Later is the configuration of that job in layout 2.1, without the keys that only this
+// layout has. Without a type the job is a simple one.
+func (c Config) Later(name string) v21.Config {
+	l := v21.Default()
+	l.JobName, l.JobClass, l.JobType = name, c.JobClass, v21.Simple
+	switch c.JobType {
+	case Dataflow:
+		l.JobType, l.StreamingProcess = v21.Dataflow, c.StreamingProcess
+	case Script:
+		l.JobType, l.JobClass, l.ScriptCommandLine = v21.Script, v21.ScriptClass, c.ScriptCommandLine
+	case Simple, Untyped:
+	}
+	l.Cron, l.ShardingTotalCount, l.ShardingItemParameters = c.Cron, c.ShardingTotalCount, c.ShardingItemParameters
+	l.JobParameter, l.Description = c.JobParameter, c.Description
+	l.Failover, l.Misfire, l.MonitorExecution = c.Failover, c.Misfire, c.MonitorExecution
+	l.MaxTimeDiffSeconds = max(c.MaxTimeDiffSeconds, -1)
+	if c.MonitorPort > 0 {
+		l.MonitorPort = c.MonitorPort
+	}
+	l.JobShardingStrategyClass = moved(c.JobShardingStrategyClass, strategies, later)
+	return l
+}
+
+// FromJob is the configuration of a job of ours. The keys of a dataflow that we have no use
+// for are those of a member that is told nothing of them.
+func FromJob(j job.Config) Config {
+	l, c := v21.FromJob(j), Default()
+	c.JobType, c.JobClass = Simple, l.JobClass
+	switch l.JobType {
+	case v21.Dataflow:
+		c.JobType, c.StreamingProcess = Dataflow, l.StreamingProcess
+	case v21.Script:
+		c.JobType, c.JobClass, c.ScriptCommandLine = Script, scriptClass, l.ScriptCommandLine
+	case v21.Simple:
+	}
+	c.Cron, c.ShardingTotalCount, c.ShardingItemParameters = l.Cron, l.ShardingTotalCount, l.ShardingItemParameters
+	c.JobParameter, c.Description = l.JobParameter, l.Description
+	c.Failover, c.Misfire, c.MonitorExecution = l.Failover, l.Misfire, l.MonitorExecution
+	c.MaxTimeDiffSeconds, c.MonitorPort = l.MaxTimeDiffSeconds, l.MonitorPort
+	c.JobShardingStrategyClass = moved(l.JobShardingStrategyClass, later, strategies)
+	return c
+}
+
 // Apply returns the job with the registry's configuration, which has precedence over the
-// server's own file. What the registry does not hold stays, and so does the command: the
-// right to write to the registry is no right to run programs on every server.
+// server's own file. What the registry does not hold stays. The layout has no interval of
+// reconciliation.
 func (c Config) Apply(j job.Config) job.Config {
-	if c.JobType == Dataflow && j.Kind == job.Dataflow {
-		j.Streaming = c.StreamingProcess
-		if n := int(c.FetchDataCount); n > 1 || j.FetchCount > 1 {
-			j.FetchCount = max(n, 1)
-		}
-		if n := int(c.ConcurrentDataProcessThreadCount); n > 1 || j.Concurrency > 1 {
-			j.Concurrency = max(n, 1)
-		}
-	}
-	if j.Cron = c.Cron; c.Cron == ManualCron {
-		j.Cron = ""
-	}
-	j.Shards = int(c.ShardingTotalCount)
-	j.ItemParams, j.Param, j.Description = c.ShardingItemParameters, c.JobParameter, c.Description
-	j.Failover, j.Misfire, j.MonitorExecution = c.Failover, c.Misfire, c.MonitorExecution
-	j.MonitorPort = int(max(c.MonitorPort, 0))
-	j.MaxClockSkew = -1
-	if c.MaxTimeDiffSeconds >= 0 {
-		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
-	}
-	if !sameStrategy(classes(j.Strategy), c.JobShardingStrategyClass) {
-		j.Strategy = c.JobShardingStrategyClass
-	}
-	return j
+	of := c.Later(j.Name)
+	of.Disabled, of.Overwrite, of.ReconcileIntervalMinutes = j.Disabled, j.Overwrite, 0
+	return of.Apply(j)
 }

@@ -90,12 +90,12 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
 		{"jobType", "DATAFLOW", "none of SIMPLE, DATA_FLOW, SCRIPT"},
 		{"jobType", "", "jobType is empty"},
-		{"jobClass", "", "jobClass is empty"},
-		{"cron", "", "cron is empty"},
+		{"jobClass", "", "config/jobClass is missing or empty"},
+		{"cron", "", "config/cron is missing or empty"},
 		{"shardingTotalCount", "0", "less than 1"},
-		{"shardingTotalCount", "2147483648", "shardingTotalCount \"2147483648\": expected a number of 32 bits"},
+		{"shardingTotalCount", "2147483648", "config/shardingTotalCount: \"2147483648\": expected a number of 32 bits"},
 		{"shardingTotalCount", " 2", "expected a number"},
-		{"monitorExecution", "1", "monitorExecution \"1\": expected true or false"},
+		{"monitorExecution", "1", "config/monitorExecution: \"1\": expected true or false"},
 		{"description", strings.Repeat("x", MaxValue+1), "bytes, more than"},
 	} {
 		nodes := plain()

@@ -24,8 +24,10 @@ const (
 )
 
 const (
-	scriptClass = "com.dangdang.ddframe.job.api.script.ScriptJob"
-	handlers    = "com.dangdang.ddframe.job.executor.handler.impl."
+	// ScriptClass is the class of each script.
+	ScriptClass = "com.dangdang.ddframe.job.api.script.ScriptJob"
+
+	handlers = "com.dangdang.ddframe.job.executor.handler.impl."
 )
 
 // Config is the configuration of a job as ElasticJob-Lite 2.1 keeps it, with
@@ -176,7 +178,7 @@ func (f Form) Encode(c Config) ([]byte, error) {
 		return nil, fmt.Errorf("write configuration of job %.200q: %w", c.JobName, err)
 	}
 	if c.JobType == Script {
-		c.JobClass = scriptClass
+		c.JobClass = ScriptClass
 	}
 	return c.bounded(f.object(&c).Append(nil))
 }
@@ -200,7 +202,7 @@ func (f Form) Decode(data []byte) (*Config, error) {
 	}
 	c.StreamingProcess = c.StreamingProcess && c.JobType == Dataflow
 	if c.JobType == Script {
-		c.JobClass = scriptClass
+		c.JobClass = ScriptClass
 	} else {
 		c.ScriptCommandLine = ""
 	}

@@ -53,7 +53,7 @@ func FromJob(j job.Config) Config {
 	case job.Dataflow:
 		c.JobType, c.StreamingProcess = Dataflow, j.Streaming
 	case job.Script:
-		c.JobType, c.JobClass, c.ScriptCommandLine = Script, scriptClass, j.Command
+		c.JobType, c.JobClass, c.ScriptCommandLine = Script, ScriptClass, j.Command
 	}
 	c.Cron = cmp.Or(j.Cron, ManualCron)
 	c.ShardingTotalCount = clamp32(int64(j.Shards))

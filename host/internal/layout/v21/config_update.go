@@ -23,9 +23,9 @@ func (f Form) Update(raw []byte, c *Config) ([]byte, error) {
 	}
 	want := *c
 	if want.JobType == Script {
-		want.JobClass = scriptClass
+		want.JobClass = ScriptClass
 		if old.JobType == Script {
-			old.JobClass = scriptClass // whatever is written there
+			old.JobClass = ScriptClass // whatever is written there
 		}
 	}
 	return want.bounded(there.Update(raw, f.object(&want)))

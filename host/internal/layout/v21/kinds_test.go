@@ -19,8 +19,8 @@ func TestConfigOfKinds(t *testing.T) {
 		"simple":   {job.Config{Kind: job.Simple}, WasmClass, "SIMPLE", ","},
 		"dataflow": {job.Config{Kind: job.Dataflow}, WasmClass, "DATAFLOW", `,"streamingProcess":false,`},
 		"stream":   {job.Config{Kind: job.Dataflow, Streaming: true, Class: "x.Y"}, "x.Y", "DATAFLOW", `,"streamingProcess":true,`},
-		"script":   {job.Config{Kind: job.Script, Module: "m", Args: []string{"a"}, Class: "x.Y"}, scriptClass, "SCRIPT", `,"scriptCommandLine":"",`},
-		"command":  {job.Config{Kind: job.Script, Command: "echo 'a b'"}, scriptClass, "SCRIPT", `,"scriptCommandLine":"echo \u0027a b\u0027",`},
+		"script":   {job.Config{Kind: job.Script, Module: "m", Args: []string{"a"}, Class: "x.Y"}, ScriptClass, "SCRIPT", `,"scriptCommandLine":"",`},
+		"command":  {job.Config{Kind: job.Script, Command: "echo 'a b'"}, ScriptClass, "SCRIPT", `,"scriptCommandLine":"echo \u0027a b\u0027",`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

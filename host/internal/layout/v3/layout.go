@@ -121,16 +121,16 @@ func (dialect) Mask(text []byte) string {
 	return string(masked)
 }
 
-func (dialect) Text(root, config registry.Node) []byte {
-	if !config.Exists {
+func (dialect) Text(in jobtree.Kept) []byte {
+	if !in.Config.Exists {
 		return nil
 	}
-	return join(string(root.Data), config.Data)
+	return join(string(in.Root.Data), in.Config.Data)
 }
 
 // Version is that of both nodes.
-func (dialect) Version(root, config registry.Node) protocol.Version {
-	return jobtree.VersionOf(config) + "/" + jobtree.VersionOf(root)
+func (dialect) Version(in jobtree.Kept) protocol.Version {
+	return jobtree.VersionOf(in.Config) + "/" + jobtree.VersionOf(in.Root)
 }
 
 func versions(v protocol.Version) (config, root int32) {

@@ -19,7 +19,7 @@ func (dialect) CreateConfig(j jobtree.Job, c protocol.Spelled) []registry.Op {
 }
 
 // SetConfig implements jobtree.ConfigNodes.
-func (dialect) SetConfig(j jobtree.Job, c protocol.Spelled, have protocol.Version) []registry.Op {
+func (dialect) SetConfig(j jobtree.Job, _, c protocol.Spelled, have protocol.Version) []registry.Op {
 	config, root := versions(have)
 	class, yaml := split(spelling.Bytes(c))
 	return []registry.Op{

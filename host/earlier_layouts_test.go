@@ -1,0 +1,212 @@
+package host
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/job/recorded"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// earlierJob is a job of layout 1 or 2.0, as a console of ElasticJob's sees it.
+type earlierJob struct {
+	t       *testing.T
+	address string // of ZooKeeper
+	console *tool
+	of      string // its layout
+	layout.Layout
+}
+
+// inEarlierLayouts calls test with a job of each layout in which addresses name members.
+func inEarlierLayouts(t *testing.T, test func(e *earlierJob)) {
+	t.Parallel()
+	for _, of := range []string{job.Layout1, job.Layout20} {
+		t.Run("layout "+of, func(t *testing.T) {
+			t.Parallel()
+			test(newEarlierJob(t, of))
+		})
+	}
+}
+
+func newEarlierJob(t *testing.T, of string) *earlierJob {
+	t.Helper()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	e := &earlierJob{t, service.Address(), newTool(t, on(t, service.Address(), zk.Options{SessionTimeout: time.Minute})), of, layout.New(of, "n", "old")}
+	t.Cleanup(e.console.close)
+	return e
+}
+
+// member starts a server of ours at an address.
+func (e *earlierJob) member(ip string) (*Host, *pile, func() error) {
+	e.t.Helper()
+	rows := &pile{}
+	h, stop := start(e.t, Options{
+		Namespace: "n", Registry: on(e.t, e.address, zk.Options{SessionTimeout: time.Minute}), Runner: Func(fine),
+		Jobs:  []job.Config{{Name: "old", Shards: 3, Layout: e.of, MonitorExecution: true, Failover: true}},
+		Sinks: []trace.Sink{rows}, Instance: job.NewInstanceID(ip, "1"),
+	})
+	return h, rows, stop
+}
+
+func (e *earlierJob) at(node ...string) string { return e.Root() + "/" + strings.Join(node, "/") }
+
+// value is that of a node, and "none" if it is missing.
+func (e *earlierJob) value(node ...string) string {
+	n := e.console.read(e.at(node...))
+	if !n.Exists {
+		return "none"
+	}
+	return string(n.Data)
+}
+
+// lists: two servers have these items, and no others are about to be assigned.
+func (e *earlierJob) lists(one, two string) func([]job.Status) bool {
+	return func([]job.Status) bool {
+		return e.value("servers", "10.0.0.1", "sharding") == one && e.value("servers", "10.0.0.2", "sharding") == two && e.value("leader", "sharding", "necessary") == "none"
+	}
+}
+
+// Servers share a job of layout 1 or 2.0. For members of ElasticJob its nodes would be their
+// own, and what a console of theirs writes is obeyed.
+func TestServersShareAJobOfAnEarlierLayout(t *testing.T) {
+	inEarlierLayouts(t, func(e *earlierJob) {
+		t := e.t
+		first, rows, stopFirst := e.member("10.0.0.1")
+		until(t, first, "it has all items", e.lists("0,1,2", "none"))
+		second, more, stopSecond := e.member("10.0.0.2")
+		until(t, second, "each has its items", e.lists("0,2", "1"))
+		if l, err := layout.Found("n", "old", func(paths []string) (all []registry.Node, err error) {
+			for _, p := range paths {
+				all = append(all, e.console.read(p))
+			}
+			return all, nil
+		}); err != nil || l != e.Layout {
+			t.Errorf("the tree shows %v, %v", l, err)
+		}
+
+		for _, ip := range []string{"10.0.0.1", "10.0.0.2"} {
+			e.console.set(e.at("servers", ip, "trigger"), "")
+		}
+		until(t, first, "what was asked for has run", func([]job.Status) bool {
+			return rows.count("old", trace.Succeeded)+more.count("old", trace.Succeeded) == 3
+		})
+		for _, mark := range []string{"completed", "lastBeginTime", "lastCompleteTime"} {
+			until(t, first, mark+" is there", func([]job.Status) bool { return e.value("execution", "0", mark) != "none" })
+		}
+		if got := e.value("servers", "10.0.0.1", "trigger") + e.value("execution", "0", "running") + e.value("instances"); got != "nonenonenone" {
+			t.Errorf("a request, a mark or another layout's node is there: %q", got)
+		}
+		form, err := layout.FormOf(e.Layout, func(path string) (registry.Node, error) { return e.console.read(path), nil })
+		if err != nil || form.Unreadable != nil || e.value("leader", "election", "host") != "10.0.0.1" || len(form.Older) != 2 || form.Older[1].Status != "READY" {
+			t.Errorf("for members of ElasticJob it is %+v, %v", form, err)
+		}
+
+		e.console.set(e.at("servers", "10.0.0.2", "paused"), "")
+		until(t, first, "a paused server has no items", e.lists("0,1,2", ""))
+		e.console.remove(e.at("servers", "10.0.0.2", "paused"))
+		until(t, first, "and gets them back", e.lists("0,2", "1"))
+		ask(t, stopSecond())
+		ask(t, stopFirst())
+		if got := e.value("servers", "10.0.0.1", "status") + e.value("leader", "election", "host"); got != "nonenone" {
+			t.Errorf("who has left is there: %q", got)
+		}
+	})
+}
+
+// An address has one member, so who comes second waits until the first has gone.
+func TestAnAddressHasOneMember(t *testing.T) {
+	inEarlierLayouts(t, func(e *earlierJob) {
+		t := e.t
+		first, _, stopFirst := e.member("10.0.0.1")
+		until(t, first, "it has all items", e.lists("0,1,2", "none"))
+		second, _, stopSecond := e.member("10.0.0.1")
+		until(t, second, "it waits", func(all []job.Status) bool {
+			return slices.ContainsFunc(all[0].Troubles, func(why reason.Reason) bool { return why.Code == reason.AddressTaken })
+		})
+		ask(t, stopFirst())
+		until(t, second, "it joins", func(all []job.Status) bool { return all[0].Instance.IP() == "10.0.0.1" && len(all[0].Troubles) == 0 })
+		until(t, second, "it has all items", e.lists("0,1,2", "none"))
+		ask(t, stopSecond())
+	})
+}
+
+// Beside members of ElasticJob no server of ours takes part, and it says so.
+func TestAnEarlierJobIsLeftToForeignMembers(t *testing.T) {
+	inEarlierLayouts(t, func(e *earlierJob) {
+		t := e.t
+		h, _, stop := e.member("10.0.0.1")
+		until(t, h, "it has all items", e.lists("0,1,2", "none"))
+		status := registry.Op{Kind: registry.CreateEphemeral, Path: e.at("servers", "10.0.0.2", "status"), Data: []byte("READY")}
+		e.console.commit(registry.Op{Kind: registry.Create, Path: e.at("servers", "10.0.0.2")}, status)
+		until(t, h, "it leaves", func(all []job.Status) bool {
+			return all[0].Instance == "" && slices.ContainsFunc(all[0].Troubles, func(why reason.Reason) bool { return why.Code == reason.ForeignByAddress })
+		})
+		e.console.remove(status.Path)
+		until(t, h, "it comes back", e.lists("0,1,2", ""))
+		ask(t, stop())
+	})
+}
+
+// Servers of ours go on with a job that members of ElasticJob have left, and take its
+// configuration from where they kept it.
+func TestServersGoOnWithAnEarlierJob(t *testing.T) {
+	inEarlierLayouts(t, func(e *earlierJob) {
+		t := e.t
+		tree := recorded.EarlierTree(t, map[string]string{job.Layout1: "ej1", job.Layout20: "ej20"}[e.of]+"/basic.json", "at the end")
+		for _, path := range sortedKeys(tree) {
+			if last := path[strings.LastIndexByte(path, '/')+1:]; last != "status" && last != "host" { // they went with the sessions
+				e.console.set(path, tree[path])
+			}
+		}
+		e.Layout = layout.New(e.of, "ns", "job")
+		rows := &pile{}
+		h, stop := start(t, Options{
+			Namespace: "ns", Registry: on(t, e.address, zk.Options{SessionTimeout: time.Minute}), Runner: Func(fine),
+			Jobs:  []job.Config{{Name: "job", Class: "recorder.Work", Cron: "0 0 0 1 1 ?", Shards: 1, Layout: e.of, MonitorExecution: true}},
+			Sinks: []trace.Sink{rows}, Instance: "10.0.0.1@-@1",
+		})
+		until(t, h, "it has all items", e.lists("0,1,2,3", ""))
+		ask(t, h.Trigger(t.Context(), "job"))
+		until(t, h, "they run", func([]job.Status) bool { return rows.count("job", trace.Succeeded) >= 4 })
+		if got := e.value("execution", "0", "nextFireTime") + e.value("servers", "10.0.0.3", "sharding"); got != "none" {
+			t.Errorf("what was true of ElasticJob is there: %q", got)
+		}
+		ask(t, stop())
+	})
+}
+
+// A server whose file names the wrong one of two layouts neither joins nor writes.
+func TestAJobIsOfTheLayoutOfItsTree(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{job.Layout20, job.Layout21}, {job.Layout21, job.Layout20}, {job.Layout1, job.Layout20}, {job.Layout20, job.Layout1}, {job.Layout1, job.Layout21}, {job.Layout21, job.Layout1},
+	} {
+		is, other := pair[0], pair[1]
+		e := newEarlierJob(t, is)
+		run := func(layout, ip string) (*Host, func() error) {
+			return start(t, Options{
+				Namespace: "n", Registry: on(t, e.address, zk.Options{SessionTimeout: time.Minute}), Runner: Func(fine),
+				Jobs: []job.Config{{Name: "old", Shards: 2, Layout: layout, MonitorExecution: true}}, Instance: job.NewInstanceID(ip, "1"),
+			})
+		}
+		first, stopFirst := run(is, "10.0.0.1")
+		until(t, first, "it has items", func(all []job.Status) bool { return len(all[0].Items) == 2 && all[0].Items[1].Owner != "" })
+		second, stopSecond := run(other, "10.0.0.2")
+		until(t, second, "it is kept out", func(all []job.Status) bool {
+			return all[0].Instance == "" && strings.Contains(reason.Words(all[0].Troubles, "; "), "expected a job of layout "+other)
+		})
+		if got := first.Jobs()[0]; len(got.Troubles) != 0 || len(got.Instances) != 1 {
+			t.Errorf("layout %s beside a file of %s: %+v", is, other, got)
+		}
+		ask(t, stopSecond())
+		ask(t, stopFirst())
+	}
+}

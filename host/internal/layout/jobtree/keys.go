@@ -1,0 +1,205 @@
+package jobtree
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// KeyNodes is a configuration of which each key is a node below config. Its text here is an
+// object with the text of each, and with the name of the job, which no node has.
+type KeyNodes struct{}
+
+const (
+	keyJobName = "jobName"
+	keyCommand = "scriptCommandLine" // its text may have secrets
+)
+
+func (j Job) byKeys() bool { return j.added != nil && j.added.Keys != nil }
+
+// keysOf are the nodes of keys, by names as in Watched. Those of unknown keys stay as they
+// are, and nobody reads them.
+func (j Job) keysOf(config registry.Node) []string {
+	if !j.byKeys() {
+		return nil
+	}
+	var names []string
+	for _, key := range j.added.Keys {
+		if slices.Contains(config.Children, key) {
+			names = append(names, nodeOfKey(key))
+		}
+	}
+	return names
+}
+
+func nodeOfKey(key string) string { return NodeConfig + "/" + key }
+
+// Text implements ConfigNodes.
+func (KeyNodes) Text(in Kept) []byte {
+	if !in.Config.Exists || len(in.Config.Data) > 0 { // which no job of this layout has
+		return in.Config.Data
+	}
+	texts := map[string]string{keyJobName: in.Name}
+	for key, n := range in.Keys {
+		texts[key] = string(n.Data)
+	}
+	return JoinKeys(texts)
+}
+
+// JoinKeys is the text of a configuration, and SplitKeys the keys of a text.
+func JoinKeys(texts map[string]string) []byte { return jsonvalue.Encode(texts) }
+
+// SplitKeys ignores what is not a text.
+func SplitKeys(text []byte) (map[string]string, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("expected an object with a text for each key: %w", err)
+	}
+	texts := map[string]string{}
+	for key, value := range all {
+		var data string
+		if json.Unmarshal(value, &data) == nil {
+			texts[key] = data
+		}
+	}
+	return texts, nil
+}
+
+// Version implements ConfigNodes: the version of config, and those of its keys.
+func (KeyNodes) Version(in Kept) protocol.Version {
+	versions := []string{string(VersionOf(in.Config))}
+	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {
+		versions = append(versions, key+"="+string(VersionOf(in.Keys[key])))
+	}
+	return protocol.Version(strings.Join(versions, " "))
+}
+
+// versionsOf reads a Version.
+func versionsOf(have protocol.Version) (config protocol.Version, keys map[string]protocol.Version) {
+	of, rest, _ := strings.Cut(string(have), " ")
+	keys = map[string]protocol.Version{}
+	for word := range strings.FieldsSeq(rest) {
+		key, version, _ := strings.Cut(word, "=")
+		keys[key] = protocol.Version(version)
+	}
+	return protocol.Version(of), keys
+}
+
+// CreateConfig implements ConfigNodes.
+func (KeyNodes) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
+	ops := []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: []byte{}}}
+	texts, _ := SplitKeys(spelling.Bytes(c)) // it was spelled here
+	for _, key := range j.added.Keys {
+		if text, has := texts[key]; has {
+			ops = append(ops, registry.Op{Kind: registry.Create, Path: j.at(nodeOfKey(key)), Data: []byte(text)})
+		}
+	}
+	return ops
+}
+
+// SetConfig implements ConfigNodes. It writes the keys whose texts differ, as a member does,
+// and checks the others. A key that the job has no more stays.
+func (KeyNodes) SetConfig(j Job, old, c protocol.Spelled, have protocol.Version) []registry.Op {
+	was, _ := SplitKeys(spelling.Bytes(old)) // nothing, if nothing was there
+	is, _ := SplitKeys(spelling.Bytes(c))
+	ops := checkKeys(j, have)
+	for n, key := range j.added.Keys {
+		op := &ops[n+1]
+		text, has := is[key]
+		if was, there := was[key]; !has || there && was == text {
+			continue
+		}
+		if op.Data = []byte(text); op.Kind == registry.Absent {
+			op.Kind = registry.Create
+		} else {
+			op.Kind = registry.Set
+		}
+	}
+	return ops
+}
+
+// CheckConfig implements ConfigNodes.
+func (KeyNodes) CheckConfig(j Job, have protocol.Version) []registry.Op { return checkKeys(j, have) }
+
+// checkKeys checks config, then each key in order.
+func checkKeys(j Job, have protocol.Version) []registry.Op {
+	config, keys := versionsOf(have)
+	ops := []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: NodeVersion(config)}}
+	for _, key := range j.added.Keys {
+		op := registry.Op{Kind: registry.Absent, Path: j.at(nodeOfKey(key))}
+		if version, there := keys[key]; there {
+			op.Kind, op.Version = registry.Check, NodeVersion(version)
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// Keys are the nodes that keep a configuration beside config.
+func (j Job) Keys(config registry.Node) []string {
+	names := j.keysOf(config)
+	for k, name := range names {
+		names[k] = j.at(name)
+	}
+	return names
+}
+
+// kept are the nodes of a configuration that has several. A nil one takes nothing.
+type kept struct {
+	Kept
+
+	changed bool
+}
+
+func (k *kept) root(n registry.Node) {
+	if k != nil {
+		k.Root, k.changed = n, true
+	}
+}
+
+func (k *kept) config(n registry.Node) {
+	if k != nil {
+		k.Config, k.changed = n, true
+	}
+}
+
+func (k *kept) key(key string, n registry.Node) {
+	if k == nil {
+		return
+	}
+	if k.changed = true; n.Exists {
+		k.Keys[key] = n
+	} else {
+		delete(k.Keys, key)
+	}
+}
+
+// resolveConfig reads a configuration of several nodes, once all of them are known.
+func (d *Decoder) resolveConfig() {
+	if d.kept != nil && d.kept.changed {
+		d.kept.changed = false
+		d.configured(d.kept.Kept)
+	}
+}
+
+func (d *Decoder) configured(in Kept) {
+	v, s := d.v, in.Config.Stat
+	for _, n := range in.Keys {
+		if s.Version += n.Stat.Version; n.Stat.Modified > s.Modified {
+			s.Modified, s.ModifiedAt = n.Stat.Modified, n.Stat.ModifiedAt
+		}
+	}
+	v.ConfigVersion = d.j.dialect.Version(in)
+	v.ConfigModified, v.ConfigModifiedAt, v.ConfigSets = s.Modified, s.ModifiedAt.UnixMilli(), s.Version
+	v.Definition.Config = spelling.Spelled(d.j.dialect.Text(in))
+	c, err := d.j.decodeConfig(in)
+	d.faults.set(NodeConfig, err)
+	d.config = c
+}

@@ -1,0 +1,87 @@
+package v1
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+const keyJobName = "jobName" // of a text; no node has it
+
+// defined is the configuration as the definition of a job has it. Disabled and Overwrite are
+// what a file says: the layout has no place for them.
+type defined struct {
+	Config
+
+	Name                string
+	Disabled, Overwrite bool
+}
+
+// Facts implements definition.Config.
+func (c defined) Facts() definition.Facts {
+	f := c.Later(c.Name).Facts()
+	f.Layout, f.ByAddress, f.Type, f.Overwrite = job.Layout1, true, string(c.JobType), c.Overwrite
+	return f
+}
+
+// Adopt implements definition.Config. Releases before 1.1 have no type, and a file has no
+// word for some keys of a dataflow.
+func (c defined) Adopt(from definition.Config, class string) definition.Config {
+	there, ok := from.(defined)
+	if !ok {
+		return c
+	}
+	if there.JobType == Untyped && c.JobType != Script {
+		c.JobType, c.StreamingProcess = Untyped, false
+	}
+	c.ProcessCountIntervalSeconds, c.ConcurrentDataProcessThreadCount, c.FetchDataCount = there.ProcessCountIntervalSeconds, there.ConcurrentDataProcessThreadCount, there.FetchDataCount
+	if c.MonitorPort < 0 {
+		c.MonitorPort = there.MonitorPort
+	}
+	if class != "" && class == there.JobClass && c.JobClass == v21.WasmClass {
+		c.JobClass = class
+	}
+	if sameStrategy(c.JobShardingStrategyClass, there.JobShardingStrategyClass) {
+		c.JobShardingStrategyClass = there.JobShardingStrategyClass
+	}
+	return c
+}
+
+// Object implements definition.Config.
+func (c defined) Object() ([]byte, error) {
+	if c.Disabled {
+		return nil, errors.New("layout 1 has no place for disabled = true: leave it out, and disable the job's servers with server disable")
+	}
+	all, err := Encode(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{keyJobName: c.Name}
+	for _, e := range all {
+		texts[e.Key] = e.Text
+	}
+	return jobtree.JoinKeys(texts), nil
+}
+
+// FromObject implements definition.Config.
+func (defined) FromObject(text []byte) (definition.Config, error) { return parse(text) }
+
+func parse(text []byte) (definition.Config, error) {
+	texts, err := jobtree.SplitKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Decode(of(texts))
+	if err != nil {
+		return nil, fmt.Errorf("expected the keys of layout 1, each in a node: %w", err)
+	}
+	return defined{Config: *c, Name: texts[keyJobName]}, nil
+}
+
+func of(texts map[string]string) func(key string) (text string, ok bool) {
+	return func(key string) (text string, ok bool) { text, ok = texts[key]; return text, ok }
+}

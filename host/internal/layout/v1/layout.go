@@ -1,0 +1,75 @@
+package v1
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// NewJob is the spelling of a job in a namespace, which may contain slashes.
+func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
+
+// dialect is what layout 1 spells in its own way.
+type dialect struct {
+	jobtree.KeyNodes
+	jobtree.ByAddress
+}
+
+var added = jobtree.Adding(jobtree.Added{ByAddress: true, Keys: allKeys()})
+
+func (dialect) Name() string { return job.Layout1 }
+
+func (dialect) Root(n registry.Node) error {
+	if class := strings.TrimSpace(string(n.Data)); class != "" {
+		return fmt.Errorf("it names the class %.200q, as in layout 3; expected a job of layout 1; it is not touched", class)
+	}
+	return nil
+}
+
+func (dialect) Added() *jobtree.Added { return added }
+
+func (dialect) FromJob(j job.Config) definition.Config {
+	return defined{Config: FromJob(j), Name: j.Name, Disabled: j.Disabled, Overwrite: j.Overwrite}
+}
+
+func (dialect) Parse(text []byte) (definition.Config, error) { return parse(text) }
+
+func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
+	d := c.(defined)
+	if len(text) == 0 {
+		return d.Object()
+	}
+	texts, err := jobtree.SplitKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := Update(of(texts), d.Config)
+	if err != nil || len(changed) == 0 {
+		return text, err
+	}
+	for _, e := range changed {
+		texts[e.Key] = e.Text
+	}
+	return jobtree.JoinKeys(texts), nil
+}
+
+// Rules: the layout has no interval of reconciliation.
+func (dialect) Rules(read definition.Config) protocol.Config {
+	d := read.(defined)
+	rules := d.Later(d.Name).Rules()
+	rules.ReconcileEvery = 0
+	return rules
+}
+
+// Mask: config itself has nothing, and if it has, nobody knows what.
+func (dialect) Mask(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%d bytes that cannot be read)", len(text))
+}
