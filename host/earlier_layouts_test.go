@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -209,4 +211,49 @@ func TestAJobIsOfTheLayoutOfItsTree(t *testing.T) {
 		ask(t, stopSecond())
 		ask(t, stopFirst())
 	}
+}
+
+// A server without a file finds a job of an earlier layout, and obeys what a console writes to
+// one key of it.
+func TestAServerFindsAJobOfKeys(t *testing.T) {
+	t.Parallel()
+	reg := embedded.Memory()
+	so := server(t, reg, "10.0.0.1", make(chan trace.Row, 100))
+	so.Runner = Func(fine)
+	h, stop := start(t, so)
+	<-h.Ready()
+	o, l := newTool(t, reg), layout.New(job.Layout1, "n", "j")
+	c := simple("j", strings.Repeat("0", 64))
+	c.Layout = job.Layout1
+	d, err := l.Spell(protocol.Definition{}, l.Define(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.commit(l.Encode(protocol.Setup{Definition: d}, &protocol.View{ByAddress: true})...)
+	until(t, h, "it runs here", func(all []job.Status) bool {
+		return len(all) == 1 && all[0].Instance != "" && all[0].Config.Layout == job.Layout1
+	})
+	key := l.At("config") + "/"
+	o.set(key+"color", "red")
+	o.set(key+"shardingTotalCount", "3")
+	until(t, h, "it has more items", func(all []job.Status) bool { return len(all[0].Items) == 3 && all[0].Items[2].Owner != "" })
+	o.set(key+"shardingTotalCount", "many")
+	until(t, h, "it says why it stops", func(all []job.Status) bool {
+		return strings.Contains(reason.Words(all[0].Troubles, "; "), "config/shardingTotalCount: \"many\"")
+	})
+	o.set(key+"shardingTotalCount", "2")
+	until(t, h, "it goes on", func(all []job.Status) bool { return len(all[0].Items) == 2 && len(all[0].Troubles) == 0 })
+	ask(t, stop())
+
+	o.set(key+"jobShardingStrategyClass", "best")
+	h, stop = start(t, so)
+	<-h.Ready()
+	until(t, h, "it is kept out", failing("j", "best"))
+	o.set(key+"jobShardingStrategyClass", "")
+	until(t, h, "it looks again", func(all []job.Status) bool { return all[0].Instance != "" })
+	ask(t, stop())
+	if got := o.read(key + "color"); string(got.Data) != "red" {
+		t.Errorf("a key that nobody knows is %q", got.Data)
+	}
+	o.close()
 }

@@ -30,6 +30,7 @@ func finderMutants() []mutant {
 		{"found: old session", "a candidate whose session has ended is read in another one", in("finder.candidate.openSession", "anew", "false"), next},
 		{"found: end unseen", "a candidate learns that the session which it was read in has ended", without("finder.candidate.Event", "c.f.step(discovery.SessionEnded{Name: c.name})"), next},
 		{"found: old list", "the list of jobs is read in another session when its own has ended", in("finder.Finder.Event", "f.lost = true", "f.lost = false"), next},
+		{"found: key unseen", "and so is one of which a key changes that is a node", in("finder.candidate.Event", `strings.HasPrefix(e.Path, config+"/")`, "false"), notice{"../..", "^TestAServerFindsAJobOfKeys$"}},
 		{"found: change unseen", "a candidate whose definition changes is looked at again", in("finder.candidate.Event", "ofMembers || e.Path == config || _ || e.Path == module", "ofMembers || e.Path == config+module"), notice{"../..", "^TestAServerDoesNotJoinWhatItMayNotRun$"}},
 		{"found: shut unseen", "a job that an operator shut down on a server does not start there again", in("finder.candidate.start", "discovery.Ended{Name: c.name, Asked: asked}", "discovery.Ended{Name: c.name, Asked: true || asked}"), notice{"../..", "^TestAShutDownEndsWithItsJob$"}},
 	}
