@@ -1,6 +1,7 @@
 package host
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -255,5 +256,34 @@ func TestAServerFindsAJobOfKeys(t *testing.T) {
 	if got := o.read(key + "color"); string(got.Data) != "red" {
 		t.Errorf("a key that nobody knows is %q", got.Data)
 	}
+	o.close()
+}
+
+// A job of 1.0.6 has neither a type, which no server of ours writes, nor its stopped server the
+// word of later releases.
+func TestServersGoOnWithAJobWithoutAType(t *testing.T) {
+	t.Parallel()
+	reg := embedded.Memory()
+	o, l := newTool(t, reg), layout.New(job.Layout1, "n", "j")
+	tree := recorded.AtRest(t, recorded.Earlier(t, "ej10/stop.json"), "at the end")
+	o.set("/n", "")
+	for _, name := range sortedKeys(tree) {
+		o.set(filepath.Join(l.Root(), name), tree[name])
+	}
+	rows := &pile{}
+	h, stop := start(t, Options{
+		Namespace: "n", Registry: reg, Runner: Func(fine), Sinks: []trace.Sink{rows}, Instance: "10.0.0.5@-@1",
+		Jobs: []job.Config{{Name: "j", Kind: job.Dataflow, Class: "recorder.Work", Cron: "0 0 0 1 1 ?", Layout: job.Layout1, MonitorExecution: true, Unsaid: []string{"shards"}, Shards: 1}},
+	})
+	until(t, h, "it has all items", func(all []job.Status) bool { return len(all[0].Items) == 4 && all[0].Items[3].Owner != "" })
+	ask(t, h.Trigger(t.Context(), "j"))
+	until(t, h, "they run", func([]job.Status) bool { return rows.count("j", trace.Succeeded) >= 4 })
+	if n := o.read(filepath.Join(l.At("config"), "jobType")); n.Exists {
+		t.Errorf("it has the type %q", n.Data)
+	}
+	if got := o.read(filepath.Join(filepath.Dir(l.Instance("10.0.0.1@-@1")), "sharding")); string(got.Data) != "" {
+		t.Errorf("a stopped server has the items %q", got.Data)
+	}
+	ask(t, stop())
 	o.close()
 }

@@ -55,14 +55,14 @@ func (c Config) Later(name string) v21.Config {
 	return l
 }
 
-// FromJob is the configuration of a job of ours. The keys of a dataflow that we have no use
-// for are those of a member that is told nothing of them.
+// FromJob is the configuration of a job of ours.
 func FromJob(j job.Config) Config {
 	l, c := v21.FromJob(j), Default()
 	c.JobType, c.JobClass = Simple, l.JobClass
 	switch l.JobType {
 	case v21.Dataflow:
 		c.JobType, c.StreamingProcess = Dataflow, l.StreamingProcess
+		c.FetchDataCount, c.ConcurrentDataProcessThreadCount = int32(max(j.FetchCount, 1)), int32(max(j.Concurrency, 1))
 	case v21.Script:
 		c.JobType, c.JobClass, c.ScriptCommandLine = Script, scriptClass, l.ScriptCommandLine
 	case v21.Simple:
@@ -81,5 +81,18 @@ func FromJob(j job.Config) Config {
 func (c Config) Apply(j job.Config) job.Config {
 	of := c.Later(j.Name)
 	of.Disabled, of.Overwrite, of.ReconcileIntervalMinutes = j.Disabled, j.Overwrite, 0
+	if j.Kind == job.Dataflow && (c.JobType == Dataflow || c.JobType == Untyped) {
+		j.FetchCount = count(c.FetchDataCount, j.FetchCount, job.MaxBatch)
+		j.Concurrency = count(c.ConcurrentDataProcessThreadCount, j.Concurrency, job.MaxConcurrency)
+	}
 	return of.Apply(j)
+}
+
+// count is a count of the registry, within what ours can be. 1 means the same as none.
+func count(there int32, here, most int) int {
+	n := min(max(int(there), 1), most)
+	if n == 1 && here == 0 {
+		return 0
+	}
+	return n
 }

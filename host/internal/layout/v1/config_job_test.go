@@ -22,7 +22,7 @@ func TestConfigAppliesToAnotherFile(t *testing.T) {
 		Disabled: true, Overwrite: true,
 	}
 	want := job.Config{
-		Kind: job.Dataflow, Streaming: true, Concurrency: 4, Shards: 5, MaxClockSkew: 30 * time.Second,
+		Kind: job.Dataflow, Streaming: true, FetchCount: 9, Concurrency: 1, Shards: 5, MaxClockSkew: 30 * time.Second,
 		Strategy: later + "RotateServerByNameJobShardingStrategy", Command: "echo", Disabled: true, Overwrite: true,
 	}
 	if diff := cmp.Diff(want, c.Apply(flow)); diff != "" {
@@ -38,14 +38,14 @@ func TestConfigOfAJob(t *testing.T) {
 	t.Parallel()
 	j := job.Config{
 		Name: "j", Kind: job.Dataflow, Streaming: true, Cron: "c", Shards: 3, ItemParams: "0=a", Param: "p", Description: "d", Strategy: "odevity",
-		Failover: true, Misfire: true, MonitorExecution: true, MonitorPort: 7, MaxClockSkew: -1,
+		Failover: true, Misfire: true, MonitorExecution: true, MonitorPort: 7, MaxClockSkew: -1, FetchCount: 50,
 	}
 	c := FromJob(j)
 	want := Default()
 	want.JobType, want.JobClass, want.StreamingProcess = Dataflow, v21.WasmClass, true
 	want.Cron, want.ShardingTotalCount, want.ShardingItemParameters, want.JobParameter, want.Description = "c", 3, "0=a", "p", "d"
 	want.JobShardingStrategyClass = strategies + "OdevitySortByNameJobShardingStrategy"
-	want.Failover, want.MonitorPort = true, 7
+	want.Failover, want.MonitorPort, want.FetchDataCount = true, 7, 50
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}

@@ -19,6 +19,8 @@ type defined struct {
 
 	Name                string
 	Disabled, Overwrite bool
+	// AnyFetch and AnyConcurrency: the file does not say these counts.
+	AnyFetch, AnyConcurrency bool
 }
 
 // Facts implements definition.Config.
@@ -38,7 +40,14 @@ func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	if there.JobType == Untyped && c.JobType != Script {
 		c.JobType, c.StreamingProcess = Untyped, false
 	}
-	c.ProcessCountIntervalSeconds, c.ConcurrentDataProcessThreadCount, c.FetchDataCount = there.ProcessCountIntervalSeconds, there.ConcurrentDataProcessThreadCount, there.FetchDataCount
+	c.ProcessCountIntervalSeconds = there.ProcessCountIntervalSeconds
+	if c.AnyFetch {
+		c.FetchDataCount = there.FetchDataCount
+	}
+	if c.AnyConcurrency {
+		c.ConcurrentDataProcessThreadCount = there.ConcurrentDataProcessThreadCount
+	}
+	c.AnyFetch, c.AnyConcurrency = false, false
 	if c.MonitorPort < 0 {
 		c.MonitorPort = there.MonitorPort
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -216,4 +217,40 @@ func FuzzTexts(f *testing.F) {
 			t.Fatalf("%q is %+v, and reads back as %+v, %v", raw, c, back, err)
 		}
 	})
+}
+
+// A console's word about the counts of a dataflow holds, until a file says another one; a file
+// that says none leaves what is there.
+func TestCountsOfADataflow(t *testing.T) {
+	t.Parallel()
+	j := NewJob("n", "j")
+	flow := file()
+	flow.Kind, flow.FetchCount = job.Dataflow, 5
+	first, err := definition.Merge(j.Define(flow), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := first.Config.(defined)
+	if there.FetchDataCount != 5 || there.ConcurrentDataProcessThreadCount != 1 {
+		t.Errorf("it writes %+v", there)
+	}
+	there.FetchDataCount, there.ConcurrentDataProcessThreadCount = 9, 3
+	merge := func(flow job.Config) job.Config {
+		m, err := definition.Merge(j.Define(flow), there, &first.Module)
+		if err != nil || len(m.Disputed) > 0 {
+			t.Errorf("in dispute: %v, %v", m.Disputed, err)
+		}
+		return m.Job(flow)
+	}
+	if got := merge(flow); got.FetchCount != 9 || got.Concurrency != 3 {
+		t.Errorf("after a console's word it takes %d in %d parts", got.FetchCount, got.Concurrency)
+	}
+	flow.FetchCount = 0
+	if got := merge(flow); got.FetchCount != 9 || got.Concurrency != 3 {
+		t.Errorf("by a file without a word it takes %d in %d parts", got.FetchCount, got.Concurrency)
+	}
+	there.FetchDataCount, there.ConcurrentDataProcessThreadCount = 1<<31-1, -1
+	if got := merge(flow); got.FetchCount != job.MaxBatch || got.Concurrency != 0 {
+		t.Errorf("beyond what can be it takes %d in %d parts", got.FetchCount, got.Concurrency)
+	}
 }
