@@ -44,7 +44,7 @@ func (s *State) decide(p *Plan) {
 		}
 		f.Decision = Decision{Notes: f.notes[:0]}
 		f.Mutation = r.decide(f)
-		s.carryOut(f.Decision, p)
+		s.carryOut(&f.Decision, p)
 		if f.Mutation != nil {
 			return
 		}
@@ -52,7 +52,7 @@ func (s *State) decide(p *Plan) {
 }
 
 // carryOut applies a rule's decision to the State.
-func (s *State) carryOut(d Decision, p *Plan) {
+func (s *State) carryOut(d *Decision, p *Plan) {
 	p.Effects = append(p.Effects, d.Effects...)
 	if d.Hold != 0 {
 		s.timers.hold(d.Hold)

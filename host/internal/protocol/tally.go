@@ -29,10 +29,14 @@ func withTallies(all, more []Tally) []Tally {
 	if len(more) == 0 {
 		return all
 	}
-	both := slices.Concat(all, more)
-	slices.SortStableFunc(both, func(a, b Tally) int { return cmp.Compare(a.Instant, b.Instant) })
-	sums := both[:0]
-	for _, t := range both {
+	return summed(slices.Concat(all, more))
+}
+
+// summed adds up tallies of the same instant. It reuses the given list.
+func summed(all []Tally) []Tally {
+	slices.SortStableFunc(all, func(a, b Tally) int { return cmp.Compare(a.Instant, b.Instant) })
+	sums := all[:0]
+	for _, t := range all {
 		if n := len(sums); n > 0 && sums[n-1].Instant == t.Instant {
 			sums[n-1].Well, sums[n-1].Of = sums[n-1].Well+t.Well, max(sums[n-1].Of, t.Of)
 			continue
@@ -58,36 +62,37 @@ func (s *State) tally(d *RunsData, r *Row) {
 	d.Tallies = withTallies(d.Tallies, []Tally{t})
 }
 
-// Ending is what became of an instant.
-type Ending struct {
-	Tally
-	Open bool // some item may still end well
-}
-
 // Good reports whether every item has ended well.
-func (e Ending) Good() bool { return e.Of > 0 && e.Well >= e.Of }
+func (t Tally) Good() bool { return t.Of > 0 && t.Well >= t.Of }
 
-// Endings are the newest instants of which runs have ended, ascending. A record that is
+// tallies are the newest instants of which runs have ended, ascending. A record that is
 // full has forgotten older ones, so these are left out.
-func (v *View) Endings() []Ending {
-	var sums []Tally
+func (v *View) tallies() []Tally {
+	var all []Tally
 	from := int64(0)
-	read := func(all []Tally) {
-		if sums = withTallies(sums, all); len(all) == MaxTallies {
-			from = max(from, all[0].Instant)
+	read := func(counts []Tally) {
+		if all = append(all, counts...); len(counts) == MaxTallies {
+			from = max(from, counts[0].Instant)
 		}
 	}
 	read(v.Assignment.Tallies)
 	for k := range v.Runs {
 		read(v.Runs[k].Tallies)
 	}
+	return slices.DeleteFunc(summed(all), func(t Tally) bool { return t.Instant < from })
+}
+
+// Ending is what became of an instant.
+type Ending struct {
+	Tally
+	Open bool // some item may still end well
+}
+
+// Endings are the newest instants of which runs have ended, ascending.
+func (v *View) Endings() []Ending {
 	var ends []Ending
-	for _, t := range sums {
-		if t.Instant >= from {
-			e := Ending{Tally: t}
-			e.Open = !e.Good() && !v.over(t.Instant)
-			ends = append(ends, e)
-		}
+	for _, t := range v.tallies() {
+		ends = append(ends, Ending{t, !t.Good() && !v.over(t.Instant)})
 	}
 	return ends
 }
@@ -127,9 +132,9 @@ func GoodIn(jobs []*View) []int64 {
 	var all []int64
 	for k, v := range jobs {
 		var good []int64
-		for _, e := range v.Endings() {
-			if e.Good() && (k == 0 || slices.Contains(all, e.Instant)) {
-				good = append(good, e.Instant)
+		for _, t := range v.tallies() {
+			if t.Good() && (k == 0 || slices.Contains(all, t.Instant)) {
+				good = append(good, t.Instant)
 			}
 		}
 		all = good

@@ -116,7 +116,7 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"tally: failures are good", "a run that failed has not ended well", []change{in("protocol.State.tally", "idle || r.State == Succeeded", "true")}},
 		{"after: the newest alone", "a job runs for each instant at which the jobs before it have ended well", []change{in("protocol.State.oldestGood", "t > last", "t > last && t == s.schedule.good[len(s.schedule.good)-1]")}},
 		{"after: not owned", "only the owner of an item begins it after other jobs", []change{in("protocol.beginning.after", "!s.mine(i)", "false")}},
-		{"after: any of them", "a job runs when all jobs before it have ended well", []change{in("protocol.GoodIn", "slices.Contains(all, e.Instant)", "true")}},
+		{"after: any of them", "a job runs when all jobs before it have ended well", []change{in("protocol.GoodIn", "slices.Contains(all, t.Instant)", "true")}},
 		{"fires: never", "listeners of fires are called", []change{noRule("call-listeners")}},
 		{"fires: too early", "a fire has started when every item has begun it", []change{in("protocol.State.begun", "t < oldest", "t > oldest")}},
 		{"fires: ended too early", "a fire is completed when all its runs have ended", []change{in("protocol.callListeners", "!s.view.ended(_)", "false")}},
