@@ -307,9 +307,8 @@ const aheadAtMost = 1_000
 
 // serverVersion is the version of the node of a server; -1 if it is not there.
 func (v *View) serverVersion(ip string) int32 {
-	k, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
-	if !ok {
-		return -1
+	if s := v.server(ip); s != nil {
+		return s.Version
 	}
-	return v.Servers[k].Version
+	return -1
 }

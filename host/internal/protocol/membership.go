@@ -106,9 +106,12 @@ func join(s *facts) Mutation {
 // waitsForAddress is why a member cannot join yet: the layout has room for one at an address.
 func (s *State) waitsForAddress() reason.Reason {
 	v, ip := s.view, s.o.Base.IP()
+	if s.self != "" || !v.ByAddress {
+		return reason.Reason{}
+	}
 	taken := slices.ContainsFunc(v.Instances, func(in Instance) bool { return in.ID.IP() == ip }) ||
 		slices.ContainsFunc(v.Ghosts, func(id ID) bool { return id.IP() == ip })
-	if s.self != "" || !v.ByAddress || !taken {
+	if !taken {
 		return reason.Reason{}
 	}
 	return reason.Of(reason.AddressTaken, ip)

@@ -208,15 +208,20 @@ func (v *View) runs(id ID) *Runs {
 	return &v.Runs[k]
 }
 
-func (v *View) serverDisabled(ip string) bool {
-	k, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
-	return ok && v.Servers[k].Disabled
+func (v *View) server(ip string) *Server {
+	k := search(len(v.Servers), func(k int) bool { return v.Servers[k].IP >= ip })
+	if k == len(v.Servers) || v.Servers[k].IP != ip {
+		return nil
+	}
+	return &v.Servers[k]
 }
 
-func (v *View) hasServer(ip string) bool {
-	_, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
-	return ok
+func (v *View) serverDisabled(ip string) bool {
+	s := v.server(ip)
+	return s != nil && s.Disabled
 }
+
+func (v *View) hasServer(ip string) bool { return v.server(ip) != nil }
 
 func (v *View) pending(i int) *Pending {
 	k, ok := slices.BinarySearchFunc(v.Pending, i, func(p Pending, i int) int { return p.Item - i })
