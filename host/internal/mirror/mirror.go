@@ -317,6 +317,9 @@ func (m *Mirror) reportFlash(name string, n *entry, exists bool) {
 // learn records a changed node.
 func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
+		if m.changes == nil { // as a rule, other unsettled nodes have changed, too
+			m.changes = make([]Change, 0, min(m.unsettled, 16)+1)
+		}
 		m.changes = append(m.changes, Change{path, node})
 	}
 	if n.has(passing) {

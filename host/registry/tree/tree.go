@@ -120,7 +120,7 @@ func (t *Tree) Commit(owner registry.SessionID, nowMS int64, ops []registry.Op) 
 // its changes is left empty. That saves the lists of children, which of a
 // parent of ten thousand cost more than all else.
 func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (registry.Receipt, []Change, error) {
-	t.begin(len(ops))
+	t.begin(changesOf(ops))
 	results := make([]registry.Result, len(ops))
 	for i := range ops {
 		if reason := t.apply(&ops[i], owner, nowMS, &results[i]); reason != 0 {
@@ -135,7 +135,7 @@ func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (
 // order of their paths. It takes a revision even if there are none.
 func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
 	paths := t.Ephemerals(owner)
-	t.begin(len(paths))
+	t.begin(2 * len(paths))
 	for _, path := range paths {
 		t.unlink(t.nodes[path])
 	}
@@ -197,11 +197,27 @@ func (t *Tree) Undo() {
 	t.revision--
 }
 
-func (t *Tree) begin(ops int) {
+// begin begins a transaction of about so many changes.
+func (t *Tree) begin(changes int) {
 	t.revision++
 	clear(t.undo) // lets go of nodes deleted by the last transaction
 	t.undo = t.undo[:0]
-	t.changes = make([]Change, 0, 2*ops)
+	t.changes = make([]Change, 0, changes)
+}
+
+// changesOf is how many changes ops make at most.
+func changesOf(ops []registry.Op) int {
+	n := 0
+	for i := range ops {
+		switch ops[i].Kind {
+		case registry.Check, registry.Absent:
+		case registry.Set:
+			n++
+		default: // the node, and the list that it is in
+			n += 2
+		}
+	}
+	return n
 }
 
 // finish returns the changes. If lists of children are not read for long, it merges
