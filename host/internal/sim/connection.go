@@ -14,10 +14,7 @@ func (m *member) heartbeat(life int) {
 	beat := 0
 	turn := func() {
 		if beat%2 == 0 {
-			at := w.now
-			m.s.request(func() {
-				m.s.decide(func() { m.s.client(message{beat: at}) })
-			}, nil, false)
+			m.s.ask(request{beat: w.now})
 		}
 		beat++
 	}

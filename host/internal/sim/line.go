@@ -50,6 +50,7 @@ func (m *message) answer() bool {
 type request struct {
 	path     string              // of a read, which most requests are,
 	shown    func(registry.Node) // and who receives the answer
+	beat     int64               // of a heartbeat: when it was sent
 	do, late func()              // of any other
 	returns  int                 // of the session when it was sent
 	beyond   bool
@@ -62,6 +63,10 @@ func (s *session) read(path string, reply func(registry.Node)) {
 
 // carryOut carries out a request that has arrived.
 func (s *session) carryOut(r *request) {
+	if beat := r.beat; beat != 0 {
+		s.decide(func() { s.client(message{beat: beat}) })
+		return
+	}
 	if r.shown == nil {
 		r.do()
 		return
