@@ -348,8 +348,8 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 	default:
 		return
 	}
-	if l.w.profile.layout == job.Layout3 { // a run that is taken over has three nodes, of which the core counts two
-		most, one = most+most/2, one+1
+	if l.w.profile.layout == job.Layout3 { // two nodes say who has taken a run over; the core counts one, since deletions are small
+		most, one = 2*most, one+1
 	}
 	if l.w.profile.byAddress() { // a run's begin has four nodes, of which the core counts one
 		most, one, others = 4*most, 4*one, others+len(l.v.Servers)

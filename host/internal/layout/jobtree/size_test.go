@@ -2,12 +2,14 @@ package jobtree_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -17,11 +19,13 @@ import (
 const mostItems = 100_000
 
 // sent is about what ops are, in bytes as ZooKeeper gets them: the longest ACL
-// is that of a digest.
+// is that of a digest. A deletion has none.
 func sent(ops []registry.Op) int {
 	n := 0
 	for _, op := range ops {
-		n += 90 + len(op.Path) + len(op.Data)
+		if n += 20 + len(op.Path) + len(op.Data); op.Kind != registry.Delete {
+			n += 70
+		}
 	}
 	return n
 }
@@ -91,5 +95,35 @@ func TestLargestJob(t *testing.T) {
 	}
 	if n := sent(j.Encode(begin, v)); n > spelling.MaxBytes {
 		t.Errorf("a begin has %d bytes", n)
+	}
+}
+
+// Where two nodes say who has taken a run over, its end deletes both. The core counts one.
+// As many as it ends at once fit all the same, since deletions are small.
+func TestLargestEndOfTakenRuns(t *testing.T) {
+	t.Parallel()
+	j := jobtree.New(added{}, "a/namespace/of/some/length", strings.Repeat("job", 20))
+	m := protocol.Complete{Self: alive}
+	var numbers []string
+	for i := range j.MaxNodes() {
+		m.Items = append(m.Items, i)
+		numbers = append(numbers, strconv.Itoa(i))
+	}
+	d := j.NewDecoder(nil)
+	d.Apply(j.Root()+"/sharding", registry.Node{Exists: true, Children: numbers})
+	taker := registry.Node{Exists: true, Data: []byte(alive)}
+	held := taker
+	held.Stat.Owner = 7
+	d.Apply(j.Root()+"/wasm/members/"+alive, held)
+	for _, number := range numbers {
+		d.Apply(j.Root()+"/sharding/"+number+"/failover", held)
+		d.Apply(j.Root()+"/sharding/"+number+"/failovering", taker)
+	}
+	ops := j.Encode(m, d.View())
+	if len(ops) < 2*len(m.Items) {
+		t.Fatalf("%d ops end %d runs", len(ops), len(m.Items))
+	}
+	if n := sent(ops) + spelling.MaxValues; n > 1<<20 {
+		t.Errorf("the end of %d runs that were taken over has %d bytes", len(m.Items), n)
 	}
 }
