@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -76,7 +75,7 @@ func TestRemoveIsOvertakenByARun(t *testing.T) {
 		})
 		<-h.Ready()
 		o := operate(t, reg)
-		for i := range 3 * removal.AtOnce {
+		for i := range 3 * removeAtOnce {
 			put(t, o, registry.Create, fmt.Sprintf("/jobs/j/a%d", i), "")
 		}
 		o.session = &beforeDelete{o.session, "/j/config", func() {
@@ -114,7 +113,7 @@ func TestRemoveIsOvertakenByAMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := operate(t, reg)
-		for i := range 3 * removal.AtOnce {
+		for i := range 3 * removeAtOnce {
 			put(t, o, registry.Create, fmt.Sprintf("/jobs/j/a%d", i), "")
 		}
 		o.session = &beforeDelete{o.session, "/j/config", func() {

@@ -11,7 +11,6 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
-	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -143,7 +142,7 @@ func putLarge(t *testing.T, o *Operator) {
 	}
 	put(t, o, registry.Create, l.Root(), "")
 	put(t, o, registry.Create, config, string(text))
-	for i := range 3 * removal.AtOnce {
+	for i := range 3 * removeAtOnce {
 		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
 	}
 }

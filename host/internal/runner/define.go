@@ -7,9 +7,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/internal/removal"
-	"github.com/wasmjob/wasmjob/host/internal/session"
-	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // defineAsk is the id of the runner's own ask. The ids of callers are positive.
@@ -149,28 +146,4 @@ func (l *generations) initial() (protocol.Definition, error) {
 		return protocol.Definition{}, err
 	}
 	return r.Layout.Spell(protocol.Definition{}, first.Definition)
-}
-
-// finishRemoval deletes what is left of the job if its removal was cut off. Else the job of the
-// server's own file would begin with the state, the pauses and the marks of the one before.
-func (l *generations) finishRemoval(js *session.Job) error {
-	if l.Define == nil || l.removed {
-		return nil
-	}
-	still, err := removal.Rest(l.stop, js, l.Layout, func(paths []string) ([]registry.Node, error) {
-		nodes := make([]registry.Node, len(paths))
-		for i, path := range paths {
-			n, err := js.Read(l.stop, path)
-			if err != nil {
-				return nil, err
-			}
-			nodes[i] = n
-		}
-		return nodes, nil
-	})
-	if err != nil || still == nil {
-		return err
-	}
-	l.Log.Info("the removal of an earlier job of this name was cut off; it is finished before the job begins")
-	return removal.Once(l.stop, js, l.Layout)
 }

@@ -73,10 +73,6 @@ func (l *generations) openMember() (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.finishRemoval(js); err != nil {
-		l.closeSession(js)
-		return nil, err
-	}
 	m, err := newMember(l, inbox, js)
 	if err != nil {
 		l.closeSession(js)

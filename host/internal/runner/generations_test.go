@@ -124,45 +124,6 @@ func TestARemovedJobStaysAway(t *testing.T) {
 	})
 }
 
-// What a removal that was cut off has left is removed before a server's file makes the job again:
-// nothing of the one before goes over. A namespace of that name has no mark, and stays.
-func TestRestOfARemovalIsNoJob(t *testing.T) {
-	t.Parallel()
-	for _, marked := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			reg := embedded.Memory()
-			operator, err := reg.Open(t.Context(), nil)
-			must(t, err)
-			l := layout.NewJob("test", testJob)
-			above, mark := l.Removal()
-			config, _, _ := l.Nodes()
-			more := l.Root() + "/more"
-			left := []string{"/test", l.Root(), above, above + "/paused", more}
-			if marked {
-				left = append(left, mark)
-			}
-			var setup []registry.Op
-			for _, path := range left {
-				setup = append(setup, registry.Op{Kind: registry.Create, Path: path})
-			}
-			_, err = operator.Commit(t.Context(), setup...)
-			must(t, err)
-			s := serve(t, reg, &book{}, "10.0.0.1", nil)
-			time.Sleep(time.Minute)
-			for path, kept := range map[string]bool{mark: false, above + "/paused": !marked, more: !marked, config: true} {
-				if n, err := operator.Read(t.Context(), path); err != nil || n.Exists != kept {
-					t.Errorf("with the mark %v, %s is there: %v, %v", marked, path, n.Exists, err)
-				}
-			}
-			if st := s.Status(); marked && (len(st.Items) != 4 || len(st.Troubles) != 0) {
-				t.Errorf("status %+v", st)
-			}
-			s.stop(t)
-			must(t, reg.Close())
-		})
-	}
-}
-
 // Somebody takes away what permissions the server has on a job's nodes, and
 // gives them back: the job says so, waits, and goes on.
 func TestDenied(t *testing.T) {
@@ -312,14 +273,14 @@ func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) 
 	})
 }
 
-// failing is a session whose first reads of what a member follows get no answer.
+// failing is a session whose first reads of the job get no answer.
 type failing struct {
 	registry.Session
 	left *atomic.Int32
 }
 
 func (f failing) Read(ctx context.Context, path string) (registry.Node, error) {
-	if strings.Contains(path, testJob) && !strings.HasSuffix(path, "/removal") && f.left.Add(-1) >= 0 {
+	if strings.Contains(path, testJob) && f.left.Add(-1) >= 0 {
 		return registry.Node{}, errDisk
 	}
 	return f.Session.Read(ctx, path)
