@@ -180,12 +180,12 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	o.records = true
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
-		"that is read here; files of servers that are down cannot be checked. It is refused while an item\n" +
-		"runs. Rows of its runs stay in the histories; where the registry is inside the server, what the\n" +
-		"job has missed while no server ran it gets its row first. What was cut off before it had removed\n" +
-		"all is finished by the next, or by job create."
+		"that is read here; files of servers that are down cannot be checked. It is refused, too, if its\n" +
+		"configuration cannot be read, and while an item runs. Rows of its runs stay in the histories; where\n" +
+		"the registry is inside the server, what the job has missed while no server ran it gets its row\n" +
+		"first. What was cut off before it had removed all is finished by the next, or by job create."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
-	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
+	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back, or its configuration cannot be read")
 	remove := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !yes {

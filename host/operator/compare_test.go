@@ -74,7 +74,7 @@ func TestReportsNameOlderLayouts(t *testing.T) {
 	javatest.Put(t, o.session, registry.Create, javatest.Node("config", "cron"), "0/10 * * * * ?")
 	o.Compare(javatest.File(nil))
 	r, err := o.Job(t.Context(), javatest.Name)
-	if text := reason.Words(r.Faults, "\n"); err != nil || !strings.Contains(text, "expected a job of layout 1; it is not touched") {
+	if text := reason.Words(r.Faults, "\n"); err != nil || !strings.Contains(text, "its keys are nodes, as in layout 1; expected a job of layout 2.1; it is not touched") {
 		t.Errorf("the report says %q, %v", text, err)
 	}
 	if err := o.Close(); err != nil {

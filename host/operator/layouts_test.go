@@ -23,8 +23,9 @@ func TestHalvesOfTwoLayoutsAreLeftAlone(t *testing.T) {
 		also   map[string]string // nodes beside those of a job of layout 2.1
 		why    string
 	}{
-		"keys beside a text":    {javatest.Config(nil), map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, "it has a text, as in layouts 2.0 and later"},
-		"keys beside instances": {"", keys1(), "instances is there, as in layouts 2.1 and 3"},
+		"keys beside a text":      {javatest.Config(nil), map[string]string{javatest.Node("config", "cron"): "0 * * * * ?"}, "its keys are nodes, as in layout 1"},
+		"keys beside instances":   {"", keys1(), "its keys are nodes, as in layout 1"},
+		"status beside instances": {javatest.Config(nil), map[string]string{javatest.Node("servers", "10.0.0.1", "status"): "READY"}, "instances is there, as in layouts 2.1 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,6 +41,7 @@ func TestHalvesOfTwoLayoutsAreLeftAlone(t *testing.T) {
 				"item":    o.SetItem(t.Context(), javatest.Name, 0, true),
 				"server":  o.SetServer(t.Context(), javatest.Name, "10.0.0.1", true),
 				"reshard": o.Reshard(t.Context(), javatest.Name),
+				"remove":  o.Remove(t.Context(), javatest.Name, false),
 			} {
 				wantCode(t, verb, err, host.Refused)
 				if err != nil && !strings.Contains(err.Error(), is.why) {
@@ -52,6 +54,9 @@ func TestHalvesOfTwoLayoutsAreLeftAlone(t *testing.T) {
 			}
 			if d := cmp.Diff(before, treeOf(t, o, javatest.Node())); d != "" {
 				t.Errorf("something was written: %s", d)
+			}
+			if err := o.Remove(t.Context(), javatest.Name, true); err != nil {
+				t.Errorf("forced: %v", err)
 			}
 			if err := o.Close(); err != nil {
 				t.Error(err)

@@ -56,9 +56,9 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 // Remove deletes a job from the registry, with its configuration and the state of its
 // guests. Rows of its runs stay in the histories; after Record, missed instants of a job
 // without a server get a row. Servers that run the job stop it. Remove is refused while
-// an item runs. Unless forced, it is also refused if a server that runs the job has it in
-// its own file, or if the jobs of Compare have it, since that server would create it
-// again. Files of servers that are down are not known. If there is only the rest of a job
+// an item runs. Unless forced, it is also refused if its configuration cannot be read, since
+// then members may go unseen; and if a server that runs the job has it in its own file, or the
+// jobs of Compare have it, since that server would create it again. Files of servers that are down are not known. If there is only the rest of a job
 // whose removal was not finished, Remove finishes it; OnlyIf, which judges a job, prevents that.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
@@ -68,7 +68,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		}
 	}
 	if !force {
-		if err := o.refuseIfDefinedByFile(ctx, name); err != nil {
+		if err := o.refuseUnlessForced(ctx, name); err != nil {
 			return err
 		}
 	}

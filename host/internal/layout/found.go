@@ -22,7 +22,7 @@ const (
 func Of(root, config registry.Node, servers []registry.Node) string {
 	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
 	switch {
-	case len(config.Children) > 0:
+	case len(config.Children) > 0 && len(text) == 0 && !slices.Contains(root.Children, jobtree.NodeInstances):
 		return layout1
 	case slices.ContainsFunc(servers, jobtree.ByAddressIn), jobtree.ByAddressAt(root):
 		return layout20

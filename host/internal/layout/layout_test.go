@@ -33,8 +33,7 @@ func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 	}
 }
 
-// A job's tree shows its layout. The error for a layout that this release does not
-// speak names it.
+// A job's tree shows its layout.
 func TestTreesHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	const config21 = `{"jobName":"j"}`
@@ -57,6 +56,8 @@ func TestTreesHaveTheirLayout(t *testing.T) {
 		"a server with a name":   {map[string]string{"": "", "config": config21, "servers/10.0.0.2/hostName": "a"}, "2.0"},
 		"items that have run":    {map[string]string{"": "", "config": config21, "execution/0": ""}, "2.0"},
 		"items beside instances": {map[string]string{"": "", "config": config21, "execution/0": "", "instances": ""}, "2.1"},
+		"a key beside a text":    {map[string]string{"": "", "config": config21, "config/cron": "0 * * * * ?"}, "2.1"},
+		"keys beside instances":  {map[string]string{"": "", "config/cron": "0 * * * * ?", "instances": ""}, ""},
 		"a node for each key":    {map[string]string{"": "", "config/cron": "0 * * * * ?", "servers/10.0.0.2/hostName": "a"}, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {

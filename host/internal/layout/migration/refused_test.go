@@ -35,8 +35,9 @@ func TestRefused(t *testing.T) {
 		change map[string]string
 		want   string
 	}{
-		"keys and JSON":              {in1, map[string]string{"config": "{}"}, half + ": by its nodes it is of layout 1, and config has a text"},
-		"keys and an instance":       {in1, map[string]string{"instances": ""}, half + ": by config and servers it is of layout 1, and instances is of layout 2.1 or 3"},
+		"keys and JSON":              {in1, map[string]string{"config": "{}"}, half + ": by its nodes it is of layout 2.0, and keys of config are nodes"},
+		"2.1 and a key":              {in21, map[string]string{"config/cron": ""}, half + ": by its nodes it is of layout 2.1, and keys of config are nodes"},
+		"keys and an instance":       {in1, map[string]string{"instances": ""}, half + ": by config and servers it is of layout 2.0, and instances is of layout 2.1 or 3"},
 		"keys and a class":           {in1, map[string]string{"": "a.B"}, half + ": by its nodes it is of layout 1, and the job's own node names a class"},
 		"layout 1 and owners":        {in1, map[string]string{"sharding": "", "sharding/0": "", "sharding/0/instance": "x"}, half + ": by config and servers it is of layout 1, and sharding/0/instance"},
 		"layout 1 and our members":   {in1, map[string]string{"wasm": "", "wasm/members": ""}, "servers of ours have run it in layout 1, and such a job cannot be moved yet"},

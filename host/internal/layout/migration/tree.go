@@ -115,8 +115,8 @@ func (t Tree) whole(of string) error {
 	var also string
 	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
 	switch {
-	case of == layout1 && config != "":
-		also = jobtree.NodeConfig + " has a text"
+	case of != layout1 && len(t[jobtree.NodeConfig].Children) > 0:
+		also = "keys of " + jobtree.NodeConfig + " are nodes"
 	case of != job.Layout3 && strings.TrimSpace(string(t[""].Data)) != "":
 		also = "the job's own node names a class"
 	case of == job.Layout3 && strings.HasPrefix(config, "{"):
