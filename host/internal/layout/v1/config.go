@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// MaxValue is the largest text of a key, in bytes; no node of ZooKeeper holds more.
-	MaxValue = 1 << 20
+	// MaxConfig bounds the texts of all keys, in bytes. One transaction writes them, and
+	// ZooKeeper takes 1 MiB of it, with paths and what else it writes.
+	MaxConfig = 1<<20 - 1<<16
 
 	scriptClass = "com.dangdang.ddframe.job.plugin.job.type.integrated.ScriptElasticJob"
 )
@@ -128,10 +129,12 @@ func (c *Config) check() error {
 	case c.JobClass == "":
 		return errors.New("config/jobClass is missing or empty")
 	}
+	n := 0
 	for _, k := range c.keys() {
-		if n := len(text(k.value)); n > MaxValue {
-			return fmt.Errorf("config/%s has %d bytes, more than %d", k.name, n, MaxValue)
-		}
+		n += len(text(k.value))
+	}
+	if n > MaxConfig {
+		return fmt.Errorf("its keys have %d bytes, more than %d", n, MaxConfig)
 	}
 	return nil
 }
@@ -157,7 +160,7 @@ func Encode(c Config) ([]Entry, error) {
 // for its key, are refused.
 func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	c := Default()
-	c.Misfire = false // which is what a member reads of a missing node
+	c.Misfire, c.MonitorExecution = false, false // which is what a member reads of a missing node
 	kind, there := read("jobType")
 	if c.JobType = JobType(kind); there && kind == "" {
 		return nil, errors.New("config/jobType is empty")
@@ -166,9 +169,6 @@ func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 		data, ok := read(k.name)
 		if !ok {
 			continue
-		}
-		if len(data) > MaxValue {
-			return nil, fmt.Errorf("config/%s has %d bytes, more than %d", k.name, len(data), MaxValue)
 		}
 		if err := set(k.value, data); err != nil {
 			return nil, fmt.Errorf("config/%s: %w", k.name, err)
@@ -184,7 +184,8 @@ func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 }
 
 // Update is what has to be written so that the keys, which are old, become c: those that
-// are missing or differ, in their order. A text that means the same stays.
+// differ, in their order. What means the same stays, also a missing key: a member may be about
+// to write it, and leaves those that are there.
 func Update(read func(key string) (text string, ok bool), c Config) ([]Entry, error) {
 	want, err := Encode(c)
 	if err != nil {
@@ -200,7 +201,7 @@ func Update(read func(key string) (text string, ok bool), c Config) ([]Entry, er
 	}
 	var changed []Entry
 	for _, e := range want {
-		if _, there := read(e.Key); !there || values[e.Key] != e.Text {
+		if was, known := values[e.Key]; !known || was != e.Text {
 			changed = append(changed, e)
 		}
 	}

@@ -96,7 +96,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		{"shardingTotalCount", "2147483648", "config/shardingTotalCount: \"2147483648\": expected a number of 32 bits"},
 		{"shardingTotalCount", " 2", "expected a number"},
 		{"monitorExecution", "1", "config/monitorExecution: \"1\": expected true or false"},
-		{"description", strings.Repeat("x", MaxValue+1), "bytes, more than"},
+		{"description", strings.Repeat("x", MaxConfig), "its keys have 983079 bytes, more than 983040"},
 	} {
 		nodes := plain()
 		nodes[c.key] = c.text
@@ -113,7 +113,8 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestUpdateLeavesWhatMeansTheSame: a text in another form, and keys of another type.
+// TestUpdateLeavesWhatMeansTheSame: a text in another form, a key of another type, and one that is
+// missing, which a member may be about to write. A missing flag is false, whatever its default.
 func TestUpdateLeavesWhatMeansTheSame(t *testing.T) {
 	t.Parallel()
 	nodes := plain()
@@ -121,20 +122,14 @@ func TestUpdateLeavesWhatMeansTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Encode(*c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range all {
-		if _, ok := nodes[e.Key]; !ok {
-			nodes[e.Key] = e.Text
-		}
-	}
 	if got, err := Update(reader(nodes), *c); err != nil || len(got) > 0 {
 		t.Errorf("without a change: %v, %v", got, err)
 	}
-	c.Misfire, c.FetchDataCount = false, 7
-	if got, err := Update(reader(nodes), *c); err != nil || !slices.Equal(got, []Entry{{"misfire", "false"}}) {
+	if c.MonitorExecution || c.Failover || c.MaxTimeDiffSeconds != -1 {
+		t.Errorf("missing keys are read as %+v", c)
+	}
+	c.Misfire, c.MonitorExecution, c.FetchDataCount = false, true, 7
+	if got, err := Update(reader(nodes), *c); err != nil || !slices.Equal(got, []Entry{{"monitorExecution", "true"}, {"misfire", "false"}}) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -146,7 +146,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}{
 		"no number":  {registry.Op{Kind: registry.Set, Path: "/n/j/config/shardingTotalCount", Data: []byte("x")}, `/n/j/config: expected the keys of layout 1, each in a node: config/shardingTotalCount: "x": expected a number of 32 bits`},
 		"no cron":    {registry.Op{Kind: registry.Delete, Path: "/n/j/config/cron"}, "/n/j/config: expected the keys of layout 1, each in a node: config/cron is missing or empty"},
-		"too long":   {registry.Op{Kind: registry.Set, Path: "/n/j/config/jobParameter", Data: make([]byte, MaxValue+1)}, "config/jobParameter has 1048577 bytes, more than 1048576"},
+		"too long":   {registry.Op{Kind: registry.Set, Path: "/n/j/config/jobParameter", Data: make([]byte, MaxConfig)}, "bytes, more than 983040"},
 		"a text":     {registry.Op{Kind: registry.Set, Path: "/n/j/config", Data: []byte(`{"jobName":"j"}`)}, "/n/j/config: it has a text, as in layouts 2.0 and later; expected a job of layout 1; it is not touched"},
 		"instances":  {registry.Op{Kind: registry.Create, Path: "/n/j/instances"}, "/n/j: instances is there, as in layouts 2.1 and 3; expected a job of layout 1; it is not touched"},
 		"a class":    {registry.Op{Kind: registry.Set, Path: "/n/j", Data: []byte("a.B")}, "/n/j: it names the class"},
@@ -170,6 +170,11 @@ func TestAFileThatTheLayoutCannotKeep(t *testing.T) {
 	c.Disabled = true
 	if _, err := NewJob("n", "j").Define(c).Config.Object(); err == nil || !strings.Contains(err.Error(), "no place for disabled = true") {
 		t.Errorf("got %v", err)
+	}
+	c = file()
+	c.Description, c.Param = strings.Repeat("x", MaxConfig/2), strings.Repeat("x", MaxConfig/2)
+	if _, err := NewJob("n", "j").Define(c).Config.Object(); err == nil || !strings.Contains(err.Error(), "bytes, more than") {
+		t.Errorf("with texts that are too long together: %v", err)
 	}
 }
 
