@@ -259,6 +259,39 @@ func TestAServerFindsAJobOfKeys(t *testing.T) {
 	o.close()
 }
 
+// A member of ElasticJob that makes a job leads before it writes the keys one by one, and leaves
+// those that are there. A server of ours writes none of them meanwhile.
+func TestAServerWaitsWhileKeysAreWritten(t *testing.T) {
+	t.Parallel()
+	reg := embedded.Memory()
+	o, l := newTool(t, reg), layout.New(job.Layout1, "n", "j")
+	o.set("/n", "")
+	election := filepath.Join(l.At("leader"), "election")
+	for _, path := range []string{l.Root(), l.At("config"), l.At("leader"), election} {
+		o.set(path, "")
+	}
+	leads := registry.Op{Kind: registry.CreateEphemeral, Path: filepath.Join(election, "host"), Data: []byte("10.0.0.9")}
+	o.commit(leads)
+	keys := map[string]string{"jobType": "SIMPLE", "jobClass": "a.B", "shardingTotalCount": "3", "cron": "0 0 0 1 1 ?", "monitorExecution": "false"}
+	for _, key := range sortedKeys(keys) {
+		o.set(l.At("config")+"/"+key, keys[key])
+	}
+	h, stop := start(t, Options{
+		Namespace: "n", Registry: reg, Runner: Func(fine), Instance: "10.0.0.5@-@1",
+		Jobs: []job.Config{{Name: "j", Class: "a.B", Cron: "0 0 0 1 1 ?", Shards: 3, Layout: job.Layout1, MonitorExecution: true, Misfire: true, Unsaid: []string{"misfire", "monitor_execution"}}},
+	})
+	until(t, h, "it waits", func(all []job.Status) bool {
+		return slices.ContainsFunc(all[0].Troubles, func(why reason.Reason) bool { return why.Code == reason.ForeignByAddress })
+	})
+	o.remove(leads.Path)
+	until(t, h, "it has all items", func(all []job.Status) bool { return len(all[0].Items) == 3 && all[0].Items[2].Owner != "" })
+	ask(t, stop())
+	if got := o.read(l.At("config")).Children; len(got) != len(keys) {
+		t.Errorf("it has the keys %q", got)
+	}
+	o.close()
+}
+
 // A job of 1.0.6 has neither a type, which no server of ours writes, nor its stopped server the
 // word of later releases.
 func TestServersGoOnWithAJobWithoutAType(t *testing.T) {

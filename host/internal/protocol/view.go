@@ -317,8 +317,13 @@ func (v *View) open(i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
 }
 
-// Shared reports whether foreign members have a part in the job, too.
+// Shared reports whether foreign members have a part in the job, too. Where addresses name
+// members, one that leads has, though it does not take part yet: no server of ours may be there
+// while it writes its configuration, key by key.
 func (v *View) Shared() bool {
+	if v.ByAddress && v.LeaderOwner != 0 && v.foreignLeads() {
+		return true
+	}
 	for _, in := range v.Instances {
 		if !v.member(in.ID) {
 			return true
