@@ -34,12 +34,13 @@ type ledger struct {
 	guests   map[int][]*running
 	unknown  []string
 
-	fires   map[fireKey]lastCall          // calls of listeners
-	counted map[int64]map[int]bool        // by instant that is reported as started: the items that had begun it
-	derived map[string]protocol.Version   // the version that a requested configuration was made from
-	opened  map[attempt]bool              // attempts that began
-	ended   map[attempt]protocol.RowState // how guests ended
-	drained map[runKey]int                // attempts that ended because their member left
+	fires   map[fireKey]lastCall                  // calls of listeners
+	counted map[int64]map[int]bool                // by instant that is reported as started: the items that had begun it
+	before  map[protocol.Version]protocol.Version // the version of a part that each one replaced
+	derived map[string]protocol.Version           // the version that a requested configuration was made from
+	opened  map[attempt]bool                      // attempts that began
+	ended   map[attempt]protocol.RowState         // how guests ended
+	drained map[runKey]int                        // attempts that ended because their member left
 
 	wordAt int64 // when an operator's setting or the configuration changed
 	killed int64 // when a member was killed in the time of order
@@ -101,7 +102,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
+		token: map[int]int64{}, guests: map[int][]*running{}, before: map[protocol.Version]protocol.Version{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
 		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, asking: asking{askedRuns: map[runKey]protocol.Entry{}}, found: map[protocol.ID][]protocol.Member{},
 	}
 }
@@ -120,6 +121,7 @@ func (l *ledger) check(changes []tree.Change, by author) {
 	if old == nil {
 		return
 	}
+	l.replaced(old)
 	if l.v.ConfigFault != "" {
 		l.w.breach("values", "%s wrote what cannot be read: %s", by, l.v.ConfigFault)
 		return

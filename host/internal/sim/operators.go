@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -147,7 +146,7 @@ func (w *World) ask(m *member) {
 	case 3:
 		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
 	case 4:
-		have := older(v.ConfigVersion, w.rng.IntN(2))
+		have := w.ledger.older(v.ConfigVersion, w.rng.IntN(2))
 		if a = (protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: have}); w.chance(0.5) {
 			a = w.definition(v, have)
 		}
@@ -164,21 +163,30 @@ func (w *World) ask(m *member) {
 
 const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
 
-// older returns the version that many writes earlier, of a part in one node.
-func older(v protocol.Version, writes int) protocol.Version {
-	n, _ := strconv.Atoi(string(v))
-	return numbered(max(n-writes, 0))
+// replaced notes which versions of the parts others have taken the place of.
+func (l *ledger) replaced(old *protocol.View) {
+	if is, was := l.v.ConfigVersion, old.ConfigVersion; is != was && old.Config != nil {
+		l.before[is] = was
+	}
+	if is, was := l.v.ModuleVersion, old.ModuleVersion; is != was && old.HasModule {
+		l.before[is] = was
+	}
 }
 
-// numbered returns the version of a part in one node from the version of the node.
-func numbered(n int) protocol.Version { return protocol.Version(strconv.Itoa(n)) }
+// older returns the version of a part that was there so many writes before, of 0 or 1.
+func (l *ledger) older(v protocol.Version, writes int) protocol.Version {
+	if before, known := l.before[v]; known && writes > 0 {
+		return before
+	}
+	return v
+}
 
 // definition changes the module's node, and mostly the configuration. The text names the
 // version that it was derived from.
 func (w *World) definition(v *protocol.View, have protocol.Version) protocol.AskDefine {
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: have, HaveModule: protocol.NoModule}
 	if v.HasModule {
-		a.HaveModule = older(v.ModuleVersion, w.rng.IntN(2))
+		a.HaveModule = w.ledger.older(v.ModuleVersion, w.rng.IntN(2))
 	}
 	if w.chance(0.7) {
 		a.Config = spelling.Text(w.newConfig())

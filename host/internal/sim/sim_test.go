@@ -76,13 +76,18 @@ func TestSeedsInLayout3(t *testing.T) {
 	}
 }
 
-// The same in layout 1, where each key of the configuration is a node.
+// The same in layout 1, where each key of the configuration is a node, and a version has several words.
 func TestSeedsInLayout1(t *testing.T) {
 	t.Parallel()
+	defined := int64(0)
 	for seed := range uint64(10) {
-		if r := RunIn(job.Layout1, seed, nil); r.Breach != nil {
+		r := RunIn(job.Layout1, seed, nil)
+		if defined += r.Committed["define"]; r.Breach != nil {
 			t.Errorf("seed %d: %s", seed, r.Breach)
 		}
+	}
+	if defined == 0 {
+		t.Error("no definition was written")
 	}
 }
 
