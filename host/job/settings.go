@@ -33,6 +33,7 @@ type Setting struct {
 	Inherits bool          // [defaults] can say it for all jobs
 	Key      string        // in ElasticJob's config
 	Module   bool          // the registry keeps it in wasm/module, under Name
+	Key1     string        // in layout 1, where the registry keeps it in this key of the configuration instead
 	Yields   bool          // a default yields to the value in the registry
 	Change   Change
 }
@@ -130,8 +131,8 @@ var (
 		{Name: "reconcile_every", Field: func(c *Config) any { return &c.ReconcileEvery }, Type: Duration, Zero: "off", Unit: time.Minute, Default: defaultReconcile, Inherits: true, Key: "reconcileIntervalMinutes", Yields: true},
 		{Name: "layout", Field: func(c *Config) any { return &c.Layout }, Type: Word, Words: []string{Layout1, Layout20, Layout21, Layout3}, Must: true, Inherits: true, Change: FromFile},
 		{Name: "streaming", Field: func(c *Config) any { return &c.Streaming }, Type: Flag, Kinds: flow, Key: "streamingProcess", Yields: true},
-		{Name: "fetch_count", Field: func(c *Config) any { return &c.FetchCount }, Type: Number, Min: 1, Max: MaxBatch, Kinds: flow, Module: true},
-		{Name: "concurrency", Field: func(c *Config) any { return &c.Concurrency }, Type: Number, Min: 1, Max: MaxConcurrency, Kinds: flow, Module: true},
+		{Name: "fetch_count", Field: func(c *Config) any { return &c.FetchCount }, Type: Number, Min: 1, Max: MaxBatch, Kinds: flow, Module: true, Key1: "fetchDataCount"},
+		{Name: "concurrency", Field: func(c *Config) any { return &c.Concurrency }, Type: Number, Min: 1, Max: MaxConcurrency, Kinds: flow, Module: true, Key1: "concurrentDataProcessThreadCount"},
 		{Name: "args", Field: func(c *Config) any { return &c.Args }, Type: List, Kinds: script, Module: true},
 		{Name: "command", Field: func(c *Config) any { return &c.Command }, Type: Text, Kinds: script, Key: "scriptCommandLine", Change: FromFile},
 		{Name: "config", Field: func(c *Config) any { return &c.Settings }, Type: Texts, Module: true},

@@ -250,6 +250,8 @@ func keptOf(s Setting) string {
 		return "`" + s.Key + "`, `wasm/module`"
 	case s.Key != "":
 		return "`" + s.Key + "`"
+	case s.Key1 != "":
+		return "`wasm/module`, in layout 1 `" + s.Key1 + "`"
 	case s.Module:
 		return "`wasm/module`"
 	}

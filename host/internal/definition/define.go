@@ -33,6 +33,9 @@ func New(j job.Config, config Config) Definition {
 			}
 		}
 	}
+	if config.Facts().Layout == job.Layout1 {
+		d.keepInKeys()
+	}
 	if j.Module != "" {
 		d.Module.Code = &Code{Name: j.Module, Digest: j.ModuleDigest}
 	}
@@ -40,6 +43,17 @@ func New(j job.Config, config Config) Definition {
 		d.Module.Strategy = &Code{Name: j.StrategyModule, Digest: j.StrategyDigest}
 	}
 	return d
+}
+
+// keepInKeys takes out of the module what layout 1 has keys for.
+func (d *Definition) keepInKeys() {
+	for s := range job.Settings() {
+		if s.Key1 != "" {
+			kept := reflect.ValueOf(s.Field(&d.Module.settings.Config)).Elem()
+			d.unsaid[s.Key1] = kept.IsZero()
+			kept.SetZero()
+		}
+	}
 }
 
 // Job reads a definition back. file is the same job in the server's own file, or its

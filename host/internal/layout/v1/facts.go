@@ -19,8 +19,6 @@ type defined struct {
 
 	Name                string
 	Disabled, Overwrite bool
-	// AnyFetch and AnyConcurrency: the file does not say these counts.
-	AnyFetch, AnyConcurrency bool
 }
 
 // Facts implements definition.Config.
@@ -41,13 +39,6 @@ func (c defined) Adopt(from definition.Config, class string) definition.Config {
 		c.JobType, c.StreamingProcess = Untyped, false
 	}
 	c.ProcessCountIntervalSeconds = there.ProcessCountIntervalSeconds
-	if c.AnyFetch {
-		c.FetchDataCount = there.FetchDataCount
-	}
-	if c.AnyConcurrency {
-		c.ConcurrentDataProcessThreadCount = there.ConcurrentDataProcessThreadCount
-	}
-	c.AnyFetch, c.AnyConcurrency = false, false
 	if c.MonitorPort < 0 {
 		c.MonitorPort = there.MonitorPort
 	}

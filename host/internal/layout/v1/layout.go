@@ -34,10 +34,7 @@ func (dialect) Root(n registry.Node) error {
 func (dialect) Added() *jobtree.Added { return added }
 
 func (dialect) FromJob(j job.Config) definition.Config {
-	return defined{
-		Config: FromJob(j), Name: j.Name, Disabled: j.Disabled, Overwrite: j.Overwrite,
-		AnyFetch: j.FetchCount == 0, AnyConcurrency: j.Concurrency == 0,
-	}
+	return defined{Config: FromJob(j), Name: j.Name, Disabled: j.Disabled, Overwrite: j.Overwrite}
 }
 
 func (dialect) Parse(text []byte) (definition.Config, error) { return parse(text) }

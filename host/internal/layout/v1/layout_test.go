@@ -254,6 +254,17 @@ func TestCountsOfADataflow(t *testing.T) {
 	if got := merge(flow); got.FetchCount != 9 || got.Concurrency != 3 {
 		t.Errorf("by a file without a word it takes %d in %d parts", got.FetchCount, got.Concurrency)
 	}
+	if text, err := definition.EncodeModule(first.Module); err != nil || strings.Contains(string(text), "fetch_count") {
+		t.Errorf("it is kept twice: %s, %v", text, err)
+	}
+	there.FetchDataCount = 5 // as its file said before
+	again := j.Define(flow)
+	if err := again.Recall(first.Said()); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := definition.Merge(again, there, &first.Module); err != nil || m.Job(flow).FetchCount != 0 {
+		t.Errorf("it stays in force without the file's word: %v", err)
+	}
 	there.FetchDataCount, there.ConcurrentDataProcessThreadCount = 1<<31-1, -1
 	if got := merge(flow); got.FetchCount != job.MaxBatch || got.Concurrency != 0 {
 		t.Errorf("beyond what can be it takes %d in %d parts", got.FetchCount, got.Concurrency)
