@@ -27,7 +27,7 @@ type View struct {
 	ConfigFault   string
 	ConfigVersion Version
 	// ConfigModified is the revision of its last set, ConfigModifiedAt the time by the
-	// registry's clock, in ms, and ConfigSets how many there were.
+	// registry's clock, in ms, and ConfigSets how many there were, where keys are nodes of the total alone.
 	ConfigModified   int64
 	ConfigModifiedAt int64
 	ConfigSets       int32

@@ -1,7 +1,6 @@
 package jobtree
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
@@ -37,7 +36,7 @@ func (j Job) decodeConfig(in Kept) (*protocol.Config, error) {
 func (j Job) parse(in Kept) (definition.Config, error) {
 	const text = "%s, as in layout%s; expected a job of layout %s; it is not touched"
 	switch {
-	case j.byKeys() && len(bytes.TrimSpace(in.Config.Data)) > 0:
+	case j.byKeys() && hasText(in.Config):
 		return nil, fmt.Errorf(text, "it has a text", "s 2.0 and later", j.dialect.Name())
 	case !j.byKeys() && len(in.Config.Children) > 0:
 		return nil, fmt.Errorf(text, "its keys are nodes", " 1", j.dialect.Name())

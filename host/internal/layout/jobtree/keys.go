@@ -1,10 +1,12 @@
 package jobtree
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
@@ -19,6 +21,7 @@ type KeyNodes struct{}
 
 const (
 	keyJobName = "jobName"
+	keyTotal   = "shardingTotalCount"
 	keyCommand = "scriptCommandLine" // its text may have secrets
 )
 
@@ -41,9 +44,12 @@ func (j Job) keysOf(config registry.Node) []string {
 
 func nodeOfKey(key string) string { return NodeConfig + "/" + key }
 
+// hasText: blanks, which a person may leave in a node, are none.
+func hasText(config registry.Node) bool { return len(bytes.TrimSpace(config.Data)) > 0 }
+
 // Text implements ConfigNodes.
 func (KeyNodes) Text(in Kept) []byte {
-	if !in.Config.Exists || len(in.Config.Data) > 0 { // which no job of this layout has
+	if !in.Config.Exists || hasText(in.Config) { // which no job of this layout has
 		return in.Config.Data
 	}
 	texts := map[string]string{keyJobName: in.Name}
@@ -72,21 +78,24 @@ func SplitKeys(text []byte) (map[string]string, error) {
 	return texts, nil
 }
 
-// Version implements ConfigNodes: the version of config, and those of its keys.
+// Version implements ConfigNodes: the version of config, and those of its keys, each with the
+// revision that made it, since one that is made anew begins with the same version.
 func (KeyNodes) Version(in Kept) protocol.Version {
 	versions := []string{string(VersionOf(in.Config))}
 	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {
-		versions = append(versions, key+"="+string(VersionOf(in.Keys[key])))
+		n := in.Keys[key]
+		versions = append(versions, key+"="+string(VersionOf(n))+"@"+strconv.FormatInt(n.Stat.Created, 10))
 	}
 	return protocol.Version(strings.Join(versions, " "))
 }
 
-// versionsOf reads a Version.
+// versionsOf reads the versions of a Version, which are all that a transaction can check.
 func versionsOf(have protocol.Version) (config protocol.Version, keys map[string]protocol.Version) {
 	of, rest, _ := strings.Cut(string(have), " ")
 	keys = map[string]protocol.Version{}
 	for word := range strings.FieldsSeq(rest) {
 		key, version, _ := strings.Cut(word, "=")
+		version, _, _ = strings.Cut(version, "@")
 		keys[key] = protocol.Version(version)
 	}
 	return protocol.Version(of), keys
@@ -191,8 +200,11 @@ func (d *Decoder) resolveConfig() {
 
 func (d *Decoder) configured(in Kept) {
 	v, s := d.v, in.Config.Stat
-	for _, n := range in.Keys {
-		if s.Version += n.Stat.Version; n.Stat.Modified > s.Modified {
+	for key, n := range in.Keys {
+		if key == keyTotal { // what the core counts the writes for
+			s.Version = n.Stat.Version
+		}
+		if n.Stat.Modified > s.Modified {
 			s.Modified, s.ModifiedAt = n.Stat.Modified, n.Stat.ModifiedAt
 		}
 	}

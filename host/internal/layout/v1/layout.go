@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -66,10 +67,10 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	return rules
 }
 
-// Mask: config itself has nothing, and if it has, nobody knows what.
+// Mask: config itself has nothing but blanks, and if it has, nobody knows what.
 func (dialect) Mask(text []byte) string {
-	if len(text) == 0 {
-		return ""
+	if len(bytes.TrimSpace(text)) == 0 {
+		return string(text)
 	}
 	return fmt.Sprintf("(%d bytes that cannot be read)", len(text))
 }

@@ -136,6 +136,43 @@ func TestAChangeSeesEachKey(t *testing.T) {
 	}
 }
 
+// A key that was deleted and made anew has the version of the one before, and the configuration
+// has another. The total counts by its own key how often it was set.
+func TestAKeyMadeAnew(t *testing.T) {
+	t.Parallel()
+	j := NewJob("n", "j")
+	on := definedIn(t, j)
+	was := view(on, j)
+	failover := "/n/j/config/failover"
+	for _, ops := range [][]registry.Op{
+		{{Kind: registry.Set, Path: "/n/j/config", Data: []byte(" \n"), Version: registry.AnyVersion}}, // blanks are no text
+		{{Kind: registry.Set, Path: "/n/j/config/shardingTotalCount", Data: []byte("4"), Version: registry.AnyVersion}},
+		{{Kind: registry.Delete, Path: failover, Version: registry.AnyVersion}},
+		{{Kind: registry.Create, Path: failover, Data: []byte("true")}},
+	} {
+		if _, _, err := on.Commit(1, 1, ops); err != nil {
+			t.Fatal(err)
+		}
+		now := view(on, j)
+		if now.ConfigVersion == was.ConfigVersion || now.Config == nil {
+			t.Errorf("after %+v it is %+v, of version %s", ops, now.Config, now.ConfigVersion)
+		}
+		was = now
+	}
+	if was.ConfigSets != 1 || !was.Config.Failover || was.Config.Total != 4 {
+		t.Errorf("it is %+v, set %d times", was.Config, was.ConfigSets)
+	}
+	changed := file()
+	changed.Shards = 5
+	d, err := j.Spell(was.Definition, j.Define(changed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(t, on, j, protocol.PutConfig{Config: d.Config}, was); err != nil || view(on, j).Config.Total != 5 {
+		t.Errorf("it cannot be changed: %v", err)
+	}
+}
+
 // Values that are none of ElasticJob's are told with the node, and what was expected there.
 func TestKeysThatAreRefused(t *testing.T) {
 	t.Parallel()
