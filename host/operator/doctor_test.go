@@ -89,6 +89,10 @@ func TestCheckups(t *testing.T) {
 			name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\nmisfire: true\nmonitorExecution: true\nreconcileIntervalMinutes: 10\nshardingTotalCount: 2\n", jobs: fits,
 			breaks: []string{`a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`},
 		},
+		{
+			name: "a key of layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}},
+			breaks: []string{javatest.Node("config") + ": its keys are nodes, as in layout 1; expected a job of layout 2.1"},
+		},
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
 			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
