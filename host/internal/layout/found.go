@@ -11,21 +11,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The layouts whose members are known by their addresses.
-const (
-	layout1  = job.Layout1
-	layout20 = job.Layout20
-)
-
 // Of is the layout of a job, judged by its own node, config and the nodes of its
 // servers. It is empty if they do not show a layout.
 func Of(root, config registry.Node, servers []registry.Node) string {
 	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
 	switch {
 	case len(config.Children) > 0 && len(text) == 0 && !slices.Contains(root.Children, jobtree.NodeInstances):
-		return layout1
+		return job.Layout1
 	case slices.ContainsFunc(servers, jobtree.ByAddressIn), jobtree.ByAddressAt(root):
-		return layout20
+		return job.Layout20
 	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
 		return job.Layout3
 	case bytes.HasPrefix(text, []byte("{")):

@@ -80,7 +80,7 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 	if f.Layout == job.Layout3 {
 		f.Class = string(root.Data)
 	}
-	if f.Layout == layout1 || f.Layout == layout20 {
+	if f.Layout == job.Layout1 || f.Layout == job.Layout20 {
 		j, err := servertree.Read(l.Root(), read)
 		if err != nil {
 			return Form{}, err

@@ -19,10 +19,12 @@ import (
 // object with the text of each, and with the name of the job, which no node has.
 type KeyNodes struct{}
 
+// Keys that more than their own layout needs.
 const (
-	keyJobName = "jobName"
-	keyTotal   = "shardingTotalCount"
-	keyCommand = "scriptCommandLine" // its text may have secrets
+	KeyJobName = "jobName"           // of the text; no node has it
+	KeyCommand = "scriptCommandLine" // its text may have secrets
+
+	keyTotal = "shardingTotalCount"
 )
 
 func (j Job) byKeys() bool { return j.added != nil && j.added.Keys != nil }
@@ -52,7 +54,7 @@ func (KeyNodes) Text(in Kept) []byte {
 	if !in.Config.Exists || hasText(in.Config) { // which no job of this layout has
 		return in.Config.Data
 	}
-	texts := map[string]string{keyJobName: in.Name}
+	texts := map[string]string{KeyJobName: in.Name}
 	for key, n := range in.Keys {
 		texts[key] = string(n.Data)
 	}

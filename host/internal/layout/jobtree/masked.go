@@ -15,7 +15,7 @@ func (j Job) Masked(path string, data []byte) string {
 	switch {
 	case j.Private(path), path == j.at(NodeMigration):
 		return fmt.Sprintf("(%d bytes)", len(data))
-	case path == j.at(nodeOfKey(keyCommand)):
+	case path == j.at(nodeOfKey(KeyCommand)):
 		return fmt.Sprintf("(%d bytes)", len(data))
 	case path == j.at(NodeConfig):
 		return j.dialect.Mask(data)

@@ -35,14 +35,14 @@ func (m *moving) config() error {
 
 // read is the configuration in layout 2.1, with its text.
 func (m *moving) read() (c v21.Config, text []byte, err error) {
-	if m.from == layout1 {
+	if m.from == job.Layout1 {
 		if c, err = m.readKeys(); err == nil {
 			text, err = v21.EncodeConfig(c)
 		}
 		return c, text, err
 	}
 	text = m.tree[jobtree.NodeConfig].Data
-	if m.from == layout20 { // whose text members of layout 2.1 read as it is
+	if m.from == job.Layout20 { // whose text members of layout 2.1 read as it is
 		if _, err := v20.DecodeConfig(text); err != nil {
 			return c, nil, err
 		}
@@ -56,9 +56,6 @@ func (m *moving) read() (c v21.Config, text []byte, err error) {
 	}
 	return *read, text, nil
 }
-
-// keyCommand is the key of layout 1 that may have secrets.
-const keyCommand = "scriptCommandLine"
 
 // readKeys reads the configuration of layout 1.
 func (m *moving) readKeys() (v21.Config, error) {

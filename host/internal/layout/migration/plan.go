@@ -64,7 +64,7 @@ func (p *Plan) Writes() []Write {
 
 // Masked is what a node gets, without secrets.
 func (p *Plan) Masked(w Write) string {
-	if strings.HasSuffix(w.Path, "/"+keyCommand) {
+	if strings.HasSuffix(w.Path, "/"+jobtree.KeyCommand) {
 		return "***"
 	}
 	return p.job.Masked(w.Path, w.Data)

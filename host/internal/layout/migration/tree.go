@@ -15,14 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The earliest layouts, whose members are known by their addresses.
-const (
-	layout1  = job.Layout1
-	layout20 = job.Layout20
-)
-
 // order is that in which the layouts came.
-var order = []string{layout1, layout20, job.Layout21, job.Layout3}
+var order = []string{job.Layout1, job.Layout20, job.Layout21, job.Layout3}
 
 // Tree is all nodes of a job, by their paths below the job's own, which has the path "".
 type Tree map[string]registry.Node
@@ -89,7 +83,7 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 }
 
 // byServer reports whether a layout, or one of families, keeps its members below servers.
-func byServer(of string) bool { return of == layout1 || of == layout20 || of == families[true] }
+func byServer(of string) bool { return of == job.Layout1 || of == job.Layout20 || of == families[true] }
 
 // families are the layouts that keep members in the same nodes, by whether that is below servers.
 var families = map[bool]string{true: "1 or 2.0", false: "2.1 or 3"}
@@ -115,7 +109,7 @@ func (t Tree) whole(of string) error {
 	var also string
 	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
 	switch {
-	case of != layout1 && len(t[jobtree.NodeConfig].Children) > 0:
+	case of != job.Layout1 && len(t[jobtree.NodeConfig].Children) > 0:
 		also = "keys of " + jobtree.NodeConfig + " are nodes"
 	case of != job.Layout3 && strings.TrimSpace(string(t[""].Data)) != "":
 		also = "the job's own node names a class"

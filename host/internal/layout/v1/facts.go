@@ -10,8 +10,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-const keyJobName = "jobName" // of a text; no node has it
-
 // defined is the configuration as the definition of a job has it. Disabled and Overwrite are
 // what a file says: the layout has no place for them.
 type defined struct {
@@ -60,7 +58,7 @@ func (c defined) Object() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string]string{keyJobName: c.Name}
+	texts := map[string]string{jobtree.KeyJobName: c.Name}
 	for _, e := range all {
 		texts[e.Key] = e.Text
 	}
@@ -79,7 +77,7 @@ func parse(text []byte) (definition.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expected the keys of layout 1, each in a node: %w", err)
 	}
-	return defined{Config: *c, Name: texts[keyJobName]}, nil
+	return defined{Config: *c, Name: texts[jobtree.KeyJobName]}, nil
 }
 
 func of(texts map[string]string) func(key string) (text string, ok bool) {
