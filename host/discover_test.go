@@ -65,13 +65,17 @@ func (o *tool) read(path string) registry.Node {
 
 func (o *tool) set(path, data string) {
 	o.t.Helper()
+	o.commit(o.write(path, data))
+}
+
+// write is the operation that gives a node its data.
+func (o *tool) write(path, data string) registry.Op {
+	o.t.Helper()
 	kind := registry.Create
 	if o.read(path).Exists {
 		kind = registry.Set
 	}
-	if _, err := o.s.Commit(o.t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
-		o.t.Fatalf("%s: %v", path, err)
-	}
+	return registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}
 }
 
 // remove deletes a node with all that is below it.
@@ -278,8 +282,8 @@ func (o *tool) define(j job.Config) {
 			o.set(path, "")
 		}
 	}
-	o.set(modulePath, spelled.Module.String())
-	o.set(at, spelled.Config.String())
+	// At once: with the one node of before and the other of now, it may run.
+	o.commit(o.write(modulePath, spelled.Module.String()), o.write(at, spelled.Config.String()))
 }
 
 func digestOfKit(t *testing.T, name string) string {
