@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +112,13 @@ func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
 // it was asked with.
 var codes = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
-// failed is an error without the query of an address, which may let anybody read it, and
+// maxError is the limit of what is said of an error, in bytes.
+const maxError = 500
+
+// quoted is a text as %q writes it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// failed is an error with the hosts of addresses alone, whose queries may let anybody read them, and
 // without the text of an answer.
 func failed(what string, ref Reference, err error) error {
 	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
@@ -124,11 +131,37 @@ func failed(what string, ref Reference, err error) error {
 		err = errors.New(strings.Join(said, ", "))
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		if at, parseErr := url.Parse(e.URL); parseErr == nil {
-			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
+		at, parseErr := url.Parse(e.URL)
+		if parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header") {
+			err = errors.New("the registry leads to an address that cannot be read")
 		} else {
-			err = e.Err
+			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
 		}
 	}
+	if text := shown(err.Error()); text != err.Error() {
+		err = errors.New(text)
+	}
 	return fmt.Errorf("%s %s: %w", what, ref, err)
+}
+
+// shown is the text of an error, short, with the hosts of addresses alone.
+func shown(text string) string {
+	text = quoted.ReplaceAllStringFunc(text, func(one string) string {
+		plain, err := strconv.Unquote(one)
+		if err != nil {
+			return `"…"`
+		}
+		at, err := url.Parse(plain)
+		switch {
+		case err != nil || at.Host == "" && strings.Contains(plain, "?"):
+			return `"…"`
+		case at.Host != "":
+			return at.Host
+		}
+		return one
+	})
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "") + "…"
+	}
+	return text
 }

@@ -99,14 +99,17 @@ func asking(file, ca string) Client {
 	return c
 }
 
-// wantHidden fails if an error does not say a text, or says a secret, as it is or in Base64.
+// wantHidden fails if an error does not say a text, is long, or says a secret, as it is or in Base64.
 func wantHidden(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%s: %v, and not %q", what, err, says)
 		return
 	}
-	for _, secret := range []string{password, "wrong password", encoded("ann:" + password), encoded("ann:wrong password"), "identity of ann"} {
+	if len(err.Error()) > 1000 {
+		t.Errorf("%s: the error has %d bytes", what, len(err.Error()))
+	}
+	for _, secret := range []string{"signature=open", password, "wrong password", encoded("ann:" + password), encoded("ann:wrong password"), "identity of ann"} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: the error has %q: %v", what, secret, err)
 		}

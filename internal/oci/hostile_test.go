@@ -140,16 +140,16 @@ func knowing(t *testing.T, s *httptest.Server) Client {
 // has the query that lets anybody read there.
 func TestBytesAtAnotherPlace(t *testing.T) {
 	t.Parallel()
-	status := http.StatusOK
+	status, content := http.StatusOK, "hello"
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.URL.RawQuery != "signature=open" {
 			t.Errorf("%s is asked for with %q", r.URL, r.Header.Get("Authorization"))
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, "hello")
+		_, _ = io.WriteString(w, content)
 	}))
 	defer elsewhere.Close()
-	manifest := manifestOf(layerType, digestOf("hello"), 5, "")
+	manifest, location := manifestOf(layerType, digestOf("hello"), 5, ""), elsewhere.URL+"/blob?signature=open"
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch user, given, _ := r.BasicAuth(); {
 		case user != "ann" || given != password:
@@ -159,7 +159,8 @@ func TestBytesAtAnotherPlace(t *testing.T) {
 			w.Header().Set("Content-Type", manifestType)
 			_, _ = io.WriteString(w, manifest)
 		default:
-			http.Redirect(w, r, elsewhere.URL+"/blob?signature=open", http.StatusTemporaryRedirect)
+			w.Header().Set("Location", location)
+			w.WriteHeader(http.StatusTemporaryRedirect)
 		}
 	}))
 	defer s.Close()
@@ -168,10 +169,42 @@ func TestBytesAtAnotherPlace(t *testing.T) {
 		t.Errorf("%q, %v", m.Wasm, err)
 	}
 	status = http.StatusForbidden
+	at := elsewhere.Listener.Addr().String()
 	_, _, err := c.Pull(t.Context(), ref)
-	wantHidden(t, "forbidden", err, elsewhere.Listener.Addr().String()+" answers 403")
-	if strings.Contains(err.Error(), "signature") {
-		t.Errorf("the error has the query: %v", err)
+	wantHidden(t, "forbidden", err, at+" answers 403")
+	status, content = http.StatusOK, "hello and more"
+	_, _, err = c.Pull(t.Context(), ref)
+	wantHidden(t, "another length", err, "GET "+at+": mismatch Content-Length")
+	location = "https://[" + encoded("ann:"+password) + "?signature=open"
+	_, _, err = c.Pull(t.Context(), ref)
+	wantHidden(t, "no address", err, "leads to an address that cannot be read")
+}
+
+// What a place that gives tokens says, and what a registry says of it, is not repeated either.
+func TestTokensFromAnotherPlace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ realm, says string }{
+		"no JSON":      {"/token?signature=open", ": failed to decode response"},
+		"no HTTP":      {"ftp://" + strings.Repeat("x", 50000), "GET 127.0.0.1:"},
+		"no scheme":    {"token?signature=open", "unsupported scheme"},
+		"no address":   {"https://[x?signature=open", "leads to an address that cannot be read"},
+		"a name in it": {"https://ann:open sesame@[::1]/token?signature=open", "leads to an address that cannot be read"},
+	} {
+		var realm string
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				_, _ = io.WriteString(w, "hello")
+				return
+			}
+			w.Header().Set("Www-Authenticate", `Bearer realm="`+realm+`",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		if realm = tt.realm; realm[0] == '/' {
+			realm = s.URL + realm
+		}
+		_, _, err := knowing(t, s).Pull(t.Context(), Reference{s.Listener.Addr().String(), "report", "1", ""})
+		s.Close()
+		wantHidden(t, name, err, tt.says)
 	}
 }
 
