@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -65,7 +64,7 @@ func (c Client) trusted() (*tls.Config, error) {
 	if c.CA == "" {
 		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
 	}
-	text, err := os.ReadFile(c.CA)
+	text, err := readFile(c.CA)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of registries of artifacts: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// maxCredentials is the limit of a file with credentials, in bytes.
-const maxCredentials = 1 << 20
+// maxFile is the limit of a file with credentials or certificates, in bytes.
+const maxFile = 1 << 20
 
 // Credential is who asks a registry; the zero value is anybody.
 type Credential struct {
@@ -23,17 +23,12 @@ type Credential struct {
 // CredentialIn returns who asks a registry by a file that "docker login" and "oras login" write.
 // Programs that the file names are not started. Without file or entry that is anybody.
 func CredentialIn(path, host string) (Credential, error) {
-	f, err := os.Open(path)
+	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Credential{}, nil
 	}
 	if err != nil {
 		return Credential{}, fmt.Errorf("read credentials: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxCredentials+1))
-	if err != nil || len(text) > maxCredentials {
-		return Credential{}, errors.Join(fmt.Errorf("read credentials in %s: it has more than %d bytes, or", path, maxCredentials), err)
 	}
 	var all struct {
 		Auths map[string]struct {
@@ -58,4 +53,24 @@ func CredentialIn(path, host string) (Credential, error) {
 		return Credential{}, fmt.Errorf("read credentials in %s: those of %s are not USER:PASSWORD in Base64", path, host)
 	}
 	return Credential{user, password, entry.IdentityToken}, nil
+}
+
+// readFile reads a file with credentials or certificates.
+func readFile(path string) ([]byte, error) {
+	// Opening a pipe would wait for whoever writes to it.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	defer f.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return text, err //nolint:wrapcheck // it names the file
 }

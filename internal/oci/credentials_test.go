@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,6 +173,27 @@ func TestFilesOfCredentials(t *testing.T) {
 		if who, err := CredentialIn(where[0], where[1]); who != (Credential{}) || err != nil {
 			t.Errorf("%s: somebody, %v", name, err)
 		}
+	}
+}
+
+// Neither a pipe nor a device is waited for, or read without end.
+func TestFilesThatAreNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe, long := filepath.Join(dir, "pipe"), filepath.Join(dir, "long")
+	if out, err := exec.CommandContext(t.Context(), "mkfifo", pipe).CombinedOutput(); err != nil {
+		t.Skipf("left out: mkfifo: %s, %v", out, err)
+	}
+	if err := os.WriteFile(long, make([]byte, maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{pipe: "is not a regular file", "/dev/zero": "is not a regular file", dir: "is not a regular file", long: "has more than 1048576 bytes"} {
+		_, err := CredentialIn(path, "registry.example")
+		wantHidden(t, "credentials", err, path+" "+says)
+		c := client
+		c.CA = path
+		_, _, err = c.Pull(t.Context(), Reference{"registry.example", "report", "1", ""})
+		wantHidden(t, "certificates", err, path+" "+says)
 	}
 }
 
