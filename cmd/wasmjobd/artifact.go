@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,19 +16,17 @@ import (
 // artifactPatience is how long a registry of artifacts may take.
 const artifactPatience = 3 * time.Minute
 
-// Variables of the environment: a file with certificates that registries of artifacts may have,
-// and who asks one of them, instead of the file that docker login writes.
+// Variables of the environment: who asks one registry of artifacts, instead of the file that docker
+// login writes.
 const (
-	envOCICA       = "OCI_CA"
 	envOCIRegistry = "OCI_REGISTRY"
 	envOCIUser     = "OCI_USER"
 	envOCIPassword = "OCI_PASSWORD"
-	envDocker      = "DOCKER_CONFIG"
 )
 
 // artifacts asks registries of artifacts.
 func artifacts(term *terminal) oci.Client {
-	ca, _ := variable(term.env, envOCICA)
+	credentials, ca := oci.FilesOf(func(name string) (string, bool) { return variable(term.env, name) })
 	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, CA: ca, Credential: func(host string) (oci.Credential, error) {
 		at, _ := variable(term.env, envOCIRegistry)
 		user, found := variable(term.env, envOCIUser)
@@ -40,11 +37,7 @@ func artifacts(term *terminal) oci.Client {
 			password, _ := variable(term.env, envOCIPassword)
 			return oci.Credential{User: user, Password: password}, nil
 		}
-		dir, found := variable(term.env, envDocker)
-		if home, _ := variable(term.env, "HOME"); !found {
-			dir = filepath.Join(home, ".docker")
-		}
-		return oci.CredentialIn(filepath.Join(dir, "config.json"), host)
+		return oci.CredentialIn(credentials, host)
 	}}
 }
 

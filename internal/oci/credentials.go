@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -20,9 +21,25 @@ type Credential struct {
 	IdentityToken  string // which the registry has given for them, and exchanges for others
 }
 
+// FilesOf returns the paths of the files that variables of the environment name: with who asks registries,
+// as docker login writes it, and with certificates. "" is no file.
+func FilesOf(variable func(name string) (string, bool)) (credentials, ca string) {
+	ca, _ = variable("OCI_CA")
+	if dir, _ := variable("DOCKER_CONFIG"); dir != "" {
+		return filepath.Join(dir, "config.json"), ca
+	}
+	if home, _ := variable("HOME"); home != "" {
+		return filepath.Join(home, ".docker", "config.json"), ca
+	}
+	return "", ca
+}
+
 // CredentialIn returns who asks a registry by a file that "docker login" and "oras login" write.
 // Programs that the file names are not started. Without file or entry that is anybody.
 func CredentialIn(path, host string) (Credential, error) {
+	if path == "" {
+		return Credential{}, nil
+	}
 	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Credential{}, nil

@@ -176,6 +176,28 @@ func TestFilesOfCredentials(t *testing.T) {
 	}
 }
 
+// An empty variable is as none, and nobody looks into the working directory.
+func TestFilesOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		variables       map[string]string
+		credentials, ca string
+	}{
+		{map[string]string{"DOCKER_CONFIG": "/d", "HOME": "/h", "OCI_CA": "/ca"}, "/d/config.json", "/ca"},
+		{map[string]string{"DOCKER_CONFIG": "", "HOME": "/h"}, "/h/.docker/config.json", ""},
+		{map[string]string{"DOCKER_CONFIG": "", "HOME": ""}, "", ""},
+		{nil, "", ""},
+	} {
+		credentials, ca := FilesOf(func(name string) (string, bool) { value, found := tt.variables[name]; return value, found })
+		if credentials != filepath.FromSlash(tt.credentials) || ca != tt.ca {
+			t.Errorf("%v: %q, %q", tt.variables, credentials, ca)
+		}
+	}
+	if who, err := CredentialIn("", "registry.example"); who != (Credential{}) || err != nil {
+		t.Errorf("no file: somebody, %v", err)
+	}
+}
+
 // Neither a pipe nor a device is waited for, or read without end.
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
