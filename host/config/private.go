@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
 // Private returns the paths that no job is granted: the server's data, the files of
@@ -37,6 +38,11 @@ func (b *builder) private() []job.Private {
 	add(f.Admin.TLS.Key, "the key of this server", false)
 	add(f.Admin.TLS.Cert, "the certificate of this server", true)
 	add(f.Admin.TLS.ClientCA, "who signs the certificates of operators", true)
+	if slices.ContainsFunc(f.Modules, func(m Module) bool { return m.Artifact != "" }) {
+		credentials, ca := oci.FilesOf(b.env.lookup)
+		add(credentials, "who asks registries of artifacts", false)
+		add(ca, "who signs the certificates of registries of artifacts", true)
+	}
 	for _, path := range sortedNames(b.dirs) {
 		if path != stdin {
 			add(path, "the configuration", true)
