@@ -6,11 +6,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote"
@@ -78,8 +80,8 @@ func (c Client) trusted() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
 }
 
-// withoutTLS reports whether a registry answers a first word of TLS in plain HTTP. Nothing
-// secret is sent.
+// withoutTLS reports whether a registry answers a first word of TLS with what is none, be it an
+// answer of HTTP or the text of an error alone. Nothing secret is sent.
 func withoutTLS(ctx context.Context, transport http.RoundTripper, host string) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+host+"/v2/", http.NoBody)
 	if err != nil {
@@ -90,7 +92,8 @@ func withoutTLS(ctx context.Context, transport http.RoundTripper, host string) b
 	if err == nil {
 		_ = answer.Body.Close()
 	}
-	return errors.Is(err, http.ErrSchemeMismatch)
+	_, other := errors.AsType[tls.RecordHeaderError](err)
+	return other || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // secured sends requests over TLS, or to the one registry that has none.
@@ -131,9 +134,12 @@ func failed(what string, ref Reference, err error) error {
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		at, parseErr := url.Parse(e.URL)
-		if parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header") {
+		switch {
+		case parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header"):
 			err = errors.New("the registry leads to an address that cannot be read")
-		} else {
+		case at.Host == ref.Host && ref.local() && (errors.Is(e.Err, io.EOF) || errors.Is(e.Err, syscall.ECONNRESET)):
+			err = fmt.Errorf("%s %s: %w; it would be asked without TLS if it answered TLS with something else", e.Op, at.Host, e.Err)
+		default:
 			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
 		}
 	}

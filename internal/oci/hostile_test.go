@@ -1,11 +1,13 @@
 package oci
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -121,6 +123,61 @@ func TestRegistriesThatLeadElsewhere(t *testing.T) {
 		t.Errorf("without TLS: %v", err)
 	}
 }
+
+// A registry on this machine that does not know TLS may say so with anything, and is asked without.
+// One that says nothing is not.
+func TestRegistriesWithoutTLS(t *testing.T) {
+	t.Parallel()
+	for answer, says := range map[string]string{
+		"HTTP/1.1 400 Bad Request\r\n\r\n": "answers 403",
+		"<html>400 Bad Request</html>\n":   "answers 403",
+		"":                                 "EOF; it would be asked without TLS if it answered TLS with something else",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+		s.Listener.Close()
+		s.Listener = plainListener{l, answer}
+		s.Start()
+		_, _, err = client.Pull(t.Context(), Reference{l.Addr().String(), "report", "1", ""})
+		s.Close()
+		wantHidden(t, fmt.Sprintf("%q", answer), err, says)
+	}
+}
+
+// plainListener gives connections on which TLS is answered with a text.
+type plainListener struct {
+	net.Listener
+	answer string
+}
+
+// Accept implements net.Listener.
+func (l plainListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		var first [1]byte
+		if _, err := io.ReadFull(c, first[:]); err == nil && first[0] != 0x16 { // of a handshake of TLS
+			return plainConn{c, io.MultiReader(bytes.NewReader(first[:]), c)}, nil
+		}
+		_, _ = io.WriteString(c, l.answer)
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
+		_ = c.Close()
+	}
+}
+
+type plainConn struct {
+	net.Conn
+	from io.Reader
+}
+
+// Read implements net.Conn.
+func (c plainConn) Read(b []byte) (int, error) { return c.from.Read(b) }
 
 // knowing is a client with ann's credentials for whatever is asked, and with the certificate of a server.
 func knowing(t *testing.T, s *httptest.Server) Client {
