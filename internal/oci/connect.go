@@ -54,7 +54,13 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 				return auth.EmptyCredential, nil
 			}
 			who, err := c.Credential(ref.Host)
-			return auth.Credential{Username: who.User, Password: who.Password, RefreshToken: who.IdentityToken}, err
+			if repo.PlainHTTP && c.CA != "" && who != (Credential{}) {
+				err = errors.New("with OCI_CA no credentials go to a registry without TLS")
+			}
+			if err != nil {
+				return auth.EmptyCredential, err
+			}
+			return auth.Credential{Username: who.User, Password: who.Password, RefreshToken: who.IdentityToken}, nil
 		},
 		Cache: auth.NewCache(),
 	}

@@ -147,6 +147,27 @@ func TestRegistriesWithoutTLS(t *testing.T) {
 	}
 }
 
+// Who names the authority of registries has theirs with TLS: whoever answers without it at such an
+// address may be another program of this machine, and gets no credentials.
+func TestCertificatesWithoutTLS(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("it gets credentials")
+		}
+		w.Header().Set("Www-Authenticate", `Basic realm="modules"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	c := knowing(t, s)
+	c.CA = certificate(t).certPath
+	_, _, err := c.Pull(t.Context(), Reference{s.Listener.Addr().String(), "report", "1", ""})
+	wantHidden(t, "without TLS", err, "with OCI_CA no credentials go to a registry without TLS")
+	c.Credential = nil
+	_, _, err = c.Pull(t.Context(), Reference{s.Listener.Addr().String(), "report", "1", ""})
+	wantHidden(t, "nobody", err, "credential not found")
+}
+
 // plainListener gives connections on which TLS is answered with a text.
 type plainListener struct {
 	net.Listener
