@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func artifacts(term *terminal) oci.Client {
 	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, CA: ca, Credential: func(host string) (oci.Credential, error) {
 		at, _ := variable(term.env, envOCIRegistry)
 		user, found := variable(term.env, envOCIUser)
-		if found && at == "" {
+		if found && (at == "" || strings.Contains(at, "/")) {
 			return oci.Credential{}, errors.New("write into OCI_REGISTRY of which registry OCI_USER and OCI_PASSWORD are, as registry.example:5000; others do not get them")
 		}
 		if found && at == host {
