@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -176,7 +177,9 @@ func (b *builder) module(path, name string) {
 	case b.values[path+".source"].refused:
 	case oci.Is(source):
 		m.Artifact = source
-		if _, err := oci.Parse(source); err != nil {
+		if _, err := oci.Parse(source); errors.Is(err, oci.ErrCredentials) {
+			b.fault(path, "source", "", reason.Of(reason.SourceSecret))
+		} else if err != nil {
 			b.fault(path, "source", "", reason.Of(reason.SourceReference, fmt.Sprintf("%.100q", source)))
 		}
 	default:

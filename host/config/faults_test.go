@@ -205,11 +205,12 @@ func TestFaults(t *testing.T) {
 		{"later_tables", "[server]\ntls = { cert = 'x' }\n", []string{
 			"t.toml:2:1: server.tls: not in this release (write [admin.tls])",
 		}},
-		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n", []string{
+		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n[modules.e]\nsource = 'oci://ann:secret@x/y:1'\n", []string{
 			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,
 			`t.toml:4:10: modules.b.source: "oci://x/y" is no reference of an artifact (write "oci://registry.example/report:1.4.0", with @sha256:… behind it or not)`,
 			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm", or "oci://registry.example/report:1.4.0")`,
 			`t.toml:8:10: modules.d.source: the path is empty (write "file:path/to/module.wasm")`,
+			`t.toml:10:10: modules.e.source: the reference has credentials, and is not repeated (remove them; docker login or OCI_USER and OCI_PASSWORD have them)`,
 		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{
 			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",

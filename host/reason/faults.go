@@ -151,6 +151,7 @@ const (
 	SourceNotServed  Code = "source_not_served"
 	SourceUnknown    Code = "source_unknown"
 	SourceReference  Code = "source_reference"
+	SourceSecret     Code = "source_secret"
 	DigestUnreadable Code = "digest_unreadable"
 	DigestInvalid    Code = "digest_invalid"
 	KeyUnreadable    Code = "key_unreadable"

@@ -150,6 +150,7 @@ var faults = map[Code]advice{
 	SourceNotServed:  {words: "{scheme} is not in this release", hint: `write "file:path/to/module.wasm"`, params: []string{"scheme"}},
 	SourceUnknown:    {words: "{scheme} is not a source of modules", hint: `write "file:path/to/module.wasm", or "oci://registry.example/report:1.4.0"`, params: []string{"scheme"}},
 	SourceReference:  {words: "{value} is no reference of an artifact", hint: `write "oci://registry.example/report:1.4.0", with @sha256:… behind it or not`, params: []string{"value"}},
+	SourceSecret:     {words: "the reference has credentials, and is not repeated", hint: "remove them; docker login or OCI_USER and OCI_PASSWORD have them"},
 	DigestUnreadable: {words: "not a SHA-256 digest", hint: "write the 64 digits that sha256sum prints"},
 	KeyUnreadable:    {words: "{value} is not a public key of minisign", hint: "write the line of 56 characters that minisign -G prints, which begins with RW", params: []string{"value"}},
 	KeyNotAccepted:   {words: "{value} may sign no module of this server", hint: "add it to [host] module_keys", params: []string{"value"}},

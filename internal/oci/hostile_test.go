@@ -304,6 +304,10 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%q is a reference: %+v", text, r)
 		}
 	}
+	for _, text := range []string{"oci://ann:open sesame@registry.example/report:1", "oci://ann:open sesame@registry.example/report" + pin, "oci://ann:open sesame@", "oci://ann:open sesame/x@registry.example/report:1", "oci://open sesame@registry.example"} {
+		_, err := Parse(text)
+		wantHidden(t, "credentials", err, "has credentials before its host")
+	}
 	for text, want := range map[string]bool{"localhost": true, "localhost:5000": true, "127.0.0.2:1": true, "[::1]:1": true, "registry.example": false, "10.0.0.1:5000": false, "localhost.example": false, "127.0.0.1.example:80": false} {
 		if got := (Reference{Host: text}).local(); got != want {
 			t.Errorf("%s is on this machine: %v", text, got)

@@ -36,11 +36,17 @@ type Reference struct {
 // Is reports whether a text is meant to be a reference.
 func Is(text string) bool { return strings.HasPrefix(text, Scheme) }
 
+// ErrCredentials is of a text that is not repeated.
+var ErrCredentials = errors.New("a reference of an artifact has credentials before its host, where they do not belong; docker login or OCI_USER and OCI_PASSWORD have them")
+
 // Parse reads a reference, as oci://registry.example/report:1.4.0@sha256:….
 func Parse(text string) (Reference, error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	if !ok || len(text) > maxReference {
 		return Reference{}, invalid(text, errors.New("it is too long, or begins otherwise"))
+	}
+	if user, after, found := strings.Cut(rest, "@"); found && (!strings.Contains(user, "/") || strings.Contains(after, "/")) {
+		return Reference{}, ErrCredentials
 	}
 	rest, digest, pinned := strings.Cut(rest, "@")
 	host, path, _ := strings.Cut(rest, "/")
@@ -51,7 +57,7 @@ func Parse(text string) (Reference, error) {
 	r := Reference{host, repository, tag, digest}
 	for _, reference := range []string{tag, digest} {
 		one := registry.Reference{Registry: host, Repository: repository, Reference: reference}
-		if err := one.Validate(); err != nil || strings.Contains(host, "@") {
+		if err := one.Validate(); err != nil {
 			return Reference{}, invalid(text, err)
 		}
 	}
