@@ -49,15 +49,15 @@ func (c Client) Pull(ctx context.Context, ref Reference) (m Module, at Reference
 	defer done()
 	manifest, pinned, err := c.manifest(ctx, repo, ref)
 	if err != nil {
-		return m, ref, failed("pull", ref, err)
+		return m, ref, c.failed("pull", ref, err)
 	}
 	layer, err := c.layer(manifest)
 	if err != nil {
-		return m, ref, failed("pull", ref, err)
+		return m, ref, c.failed("pull", ref, err)
 	}
 	m.Signature = []byte(layer.Annotations[signedBy])
 	if m.Wasm, err = content.FetchAll(ctx, repo.Blobs(), layer); err != nil {
-		return Module{}, ref, failed("pull", ref, err)
+		return Module{}, ref, c.failed("pull", ref, err)
 	}
 	at = ref
 	at.Digest = pinned
@@ -156,17 +156,17 @@ func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, e
 		data []byte
 	}{{layer, m.Wasm}, {config, about}} {
 		if has, err := repo.Blobs().Exists(ctx, blob.desc); err != nil {
-			return ref, failed("push to", ref, err)
+			return ref, c.failed("push to", ref, err)
 		} else if has {
 			continue
 		}
 		if err := repo.Blobs().Push(ctx, blob.desc, bytes.NewReader(blob.data)); err != nil {
-			return ref, failed("push to", ref, err)
+			return ref, c.failed("push to", ref, err)
 		}
 	}
 	desc := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, manifest)
 	if err := repo.Manifests().PushReference(ctx, desc, bytes.NewReader(manifest), ref.Tag); err != nil {
-		return ref, failed("push to", ref, err)
+		return ref, c.failed("push to", ref, err)
 	}
 	ref.Digest = desc.Digest.String()
 	return ref, nil

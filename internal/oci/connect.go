@@ -54,7 +54,7 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 				return auth.EmptyCredential, nil
 			}
 			who, err := c.Credential(ref.Host)
-			if repo.PlainHTTP && c.CA != "" && who != (Credential{}) {
+			if repo.PlainHTTP && c.CA != "" && (who.Password != "" || who.IdentityToken != "") {
 				err = errors.New("with OCI_CA no credentials go to a registry without TLS")
 			}
 			if err != nil {
@@ -120,6 +120,16 @@ func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
 // it was asked with.
 var codes = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
+// elsewhere reports whether a registry wants credentials that a program has.
+func (c Client) elsewhere(ref Reference, err error) bool {
+	said, answered := errors.AsType[*errcode.ErrorResponse](err)
+	if c.Credential == nil || !errors.Is(err, auth.ErrBasicCredentialNotFound) && !(answered && (said.StatusCode == http.StatusUnauthorized || said.StatusCode == http.StatusForbidden)) {
+		return false
+	}
+	who, _ := c.Credential(ref.Host) // an error is the one that is shown
+	return who.Elsewhere
+}
+
 // maxError is the limit of what is said of an error, in bytes.
 const maxError = 500
 
@@ -128,7 +138,8 @@ var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // failed is an error with the hosts of addresses alone, whose queries may let anybody read them, and
 // without the text of an answer.
-func failed(what string, ref Reference, err error) error {
+func (c Client) failed(what string, ref Reference, err error) error {
+	elsewhere := c.elsewhere(ref, err)
 	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		said := []string{fmt.Sprintf("%s answers %d %s", e.URL.Host, e.StatusCode, http.StatusText(e.StatusCode))}
 		for _, one := range e.Errors {
@@ -151,6 +162,9 @@ func failed(what string, ref Reference, err error) error {
 	}
 	if text := shown(err.Error()); text != err.Error() {
 		err = errors.New(text)
+	}
+	if elsewhere {
+		err = fmt.Errorf("%w; a program that docker login names has the credentials, and is not started", err)
 	}
 	return fmt.Errorf("%s %s: %w", what, ref, err)
 }

@@ -19,6 +19,7 @@ const maxFile = 1 << 20
 type Credential struct {
 	User, Password string
 	IdentityToken  string // which the registry has given for them, and exchanges for others
+	Elsewhere      bool   // a program has them, which is not started
 }
 
 // FilesOf returns the paths of the files that variables of the environment name: with who asks registries,
@@ -52,6 +53,8 @@ func CredentialIn(path, host string) (Credential, error) {
 			Auth          string `json:"auth"`
 			IdentityToken string `json:"identitytoken"`
 		} `json:"auths"`
+		Store   string            `json:"credsStore"`
+		Helpers map[string]string `json:"credHelpers"`
 	}
 	// What is wrong is not said: it may be a secret.
 	if json.Unmarshal(text, &all) != nil {
@@ -60,16 +63,17 @@ func CredentialIn(path, host string) (Credential, error) {
 	if host == "docker.io" {
 		host = "https://index.docker.io/v1/" // as docker login calls it
 	}
-	entry := all.Auths[host]
+	entry, found := all.Auths[host]
 	if entry.Auth == "" {
-		return Credential{IdentityToken: entry.IdentityToken}, nil
+		elsewhere := entry.IdentityToken == "" && (found && all.Store != "" || all.Helpers[host] != "")
+		return Credential{IdentityToken: entry.IdentityToken, Elsewhere: elsewhere}, nil
 	}
 	plain, err := base64.StdEncoding.DecodeString(entry.Auth)
 	user, password, ok := strings.Cut(string(plain), ":")
 	if err != nil || !ok {
 		return Credential{}, fmt.Errorf("read credentials in %s: those of %s are not USER:PASSWORD in Base64", path, host)
 	}
-	return Credential{user, password, entry.IdentityToken}, nil
+	return Credential{User: user, Password: password, IdentityToken: entry.IdentityToken}, nil
 }
 
 // readFile reads a file with credentials or certificates.

@@ -198,6 +198,29 @@ func TestFilesOf(t *testing.T) {
 	}
 }
 
+// A program that has the credentials is not started, which the error says once nobody gets in. What
+// anybody may have is pulled all the same.
+func TestCredentialsInAProgram(t *testing.T) {
+	t.Parallel()
+	at := registryOf(t, "", accounts(t))
+	file := filepath.Join(t.TempDir(), "config.json")
+	for text, elsewhere := range map[string]bool{
+		`{"auths":{"` + at + `":{}},"credsStore":"desktop"}`:    true,
+		`{"credHelpers":{"` + at + `":"gcloud"}}`:               true,
+		`{"auths":{"other.example":{}},"credsStore":"desktop"}`: false,
+		`{"auths":{"` + at + `":{}}}`:                           false,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := asking(file, "").Pull(t.Context(), parsed(t, "oci://"+at+"/report:1"))
+		wantHidden(t, text, err, "credential not found")
+		if err != nil && strings.Contains(err.Error(), "a program that docker login names has the credentials, and is not started") != elsewhere {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // Neither a pipe nor a device is waited for, or read without end.
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
