@@ -34,7 +34,8 @@ type assignment struct {
 func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 	c := job.ShardCall{Config: call.Config, Total: f.total, Log: call.Log}
 	c.Config.Kind = ""
-	return c, f.members(&c)
+	err := f.members(&c)
+	return c, err
 }
 
 // assign calls a strategy, and prints its assignment.

@@ -86,7 +86,8 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true}); err != nil {
 			return t, exitf(exitInvalid, "the job cannot be read:\n%w", f.blame(err))
 		}
-		return t, digestOf(c.Context(), term, &t, module)
+		err := digestOf(c.Context(), term, &t, module)
+		return t, err
 	}
 	for _, flag := range []string{"cron", "shards", "set"} {
 		if c.Flags().Changed(flag) {
@@ -111,7 +112,8 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 			module = cmp.Or(m.SHA256, m.Artifact, m.Path)
 		}
 	}
-	return t, digestOf(c.Context(), term, &t, module)
+	err = digestOf(c.Context(), term, &t, module)
+	return t, err
 }
 
 // table writes a configuration with one job, in which blame knows each line. A string of

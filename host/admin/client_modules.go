@@ -52,7 +52,8 @@ func (c *Client) PushModule(ctx context.Context, wasm operator.Wasm, p operator.
 		return d, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return d, c.decode(answer.Body, http.MethodPost, &d)
+	err = c.decode(answer.Body, http.MethodPost, &d)
+	return d, err
 }
 
 // NextModule is operator.Operator.NextModule, without the name of next: the server keeps

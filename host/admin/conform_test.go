@@ -38,7 +38,8 @@ var contents = sync.OnceValues(func() (d struct {
 		Responses map[string]struct{ Content map[string]any }
 	}
 }, err error) {
-	return d, json.Unmarshal(openAPI(routes()), &d)
+	err = json.Unmarshal(openAPI(routes()), &d)
+	return d, err
 })
 
 // nonconforming says what is wrong with an answer by the OpenAPI document; "": nothing.

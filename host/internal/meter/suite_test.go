@@ -245,7 +245,8 @@ func (v scriptValue) lanes() (parts []string, width int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		return parts, width, json.Unmarshal(v.Value, &parts)
+		err = json.Unmarshal(v.Value, &parts)
+		return parts, width, err
 	}
 	var one string
 	if len(v.Value) > 0 {
