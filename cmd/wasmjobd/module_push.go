@@ -30,9 +30,9 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			"answer says how many have it on their disk. No job runs it yet: see module set.\n\n" +
 			"With --name and --version it is called NAME@VERSION from then on, and no other module ever is,\n" +
 			"unless module rm takes the name away. A server keeps what has a name.\n\n" +
-			"Instead of a file the module can be an artifact of OCI, as oci://registry.example/report:1.4.0, with\n" +
-			"@sha256:… behind it if no other will do, here as in module set and inspect. Its registry is asked as\n" +
-			"docker login has written, that of OCI_REGISTRY with OCI_USER and OCI_PASSWORD of the environment.\n\n" +
+			"Instead of a file the module can be an artifact of OCI, as oci://registry.example/report:1.4.0, with @sha256:…\n" +
+			"behind it if no other will do, here as in module set and inspect. Who asks is in config.json, as docker login writes it,\n" +
+			"of DOCKER_CONFIG; for OCI_REGISTRY in OCI_USER and OCI_PASSWORD. OCI_CA names a file with certificates to trust.\n\n" +
 			"A server examines it in a subprocess of its own. On ZooKeeper without --address the module is\n" +
 			"examined here, and the limits of servers are not known.",
 		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680\n  wasmjobd module push report.wasm --name report --version 1.4.0",

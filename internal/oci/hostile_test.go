@@ -262,11 +262,13 @@ func TestBytesAtAnotherPlace(t *testing.T) {
 func TestTokensFromAnotherPlace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ realm, says string }{
-		"no JSON":      {"/token?signature=open", ": failed to decode response"},
-		"no HTTP":      {"ftp://" + strings.Repeat("x", 50000), "GET 127.0.0.1:"},
-		"no scheme":    {"token?signature=open", "unsupported scheme"},
-		"no address":   {"https://[x?signature=open", "leads to an address that cannot be read"},
-		"a name in it": {"https://ann:open sesame@[::1]/token?signature=open", "leads to an address that cannot be read"},
+		"no JSON":    {"/token?signature=open", ": failed to decode response"},
+		"no HTTP":    {"ftp://" + strings.Repeat("x", 50000), "GET 127.0.0.1:"},
+		"no scheme":  {"token?signature=open", "unsupported scheme"},
+		"no address": {"https://[x?signature=open", "leads to an address that cannot be read"},
+		// As that of a self-managed server in a private network, under another name than the registry.
+		"a private one": {"https://127.0.0.2:1/token?signature=open", `bearer realm host "127.0.0.2" is a loopback, link-local, private`},
+		"a name in it":  {"https://ann:open sesame@[::1]/token?signature=open", "leads to an address that cannot be read"},
 	} {
 		var realm string
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
