@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,5 +130,22 @@ func TestHistoryCheckGoesByTheRowsOfOthers(t *testing.T) {
 	}
 	if all, err = checkJobs(t.Context(), histories{others: others}, f, want, 1000); err != nil || len(all[0].Findings) != 0 || all[0].Rows != 3 {
 		t.Errorf("with others: %+v, %v", all, err)
+	}
+}
+
+// The tables of a large history take long to be brought up to date. A signal ends that, and is no
+// fault of the history.
+func TestASignalEndsTheUpdateOfAHistory(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	called := false
+	err := withHistory(ctx, &config.File{History: config.History{Path: path}}, sqltrace.File(path), func(*sqltrace.Store) error { called = true; return nil })
+	if !called || err != nil {
+		t.Errorf("goes on: %v, %v", called, err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		t.Errorf("%d bytes of tables were made", info.Size())
 	}
 }

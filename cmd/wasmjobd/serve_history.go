@@ -26,11 +26,10 @@ func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do f
 	if err != nil {
 		return err
 	}
-	// Opening a file is short, and a signal during it is no fault of the history.
 	if f.History.Path != "" {
-		err = rows.Ready(context.WithoutCancel(ctx))
+		err = rows.Ready(ctx)
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // a signal is no fault of the history, and whoever goes on ends soon
 		return errors.Join(err, rows.Close())
 	}
 	return errors.Join(do(rows), rows.Close())
