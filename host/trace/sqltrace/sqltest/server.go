@@ -275,7 +275,12 @@ func (s *Server) Exec(t testing.TB, statements ...string) {
 	defer db.Close() //nolint:errcheck // the statements are done
 	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
+			select {
+			case <-s.process.ended: // by itself, or by somebody who mistook it
+				t.Fatalf("%s: %v; the server has ended:\n%s", statement, err, s.log())
+			default:
+				t.Fatalf("%s: %v", statement, err)
+			}
 		}
 	}
 }
