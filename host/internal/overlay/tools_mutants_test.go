@@ -34,6 +34,7 @@ func toolMutants() []mutant {
 		{"layout: leads first", "not even beside one that only leads yet", in("protocol.View.Shared", "v.ByAddress && _", "false"), script("foreign_leader_address")},
 		{"layout: adopted by address", "nothing is adopted where addresses name members", in("protocol.View.unadopted", "v.ByAddress", "false"), script("adopt_address")},
 		{"layout: items not there listed", "a list names only items whose nodes are there", in("jobtree.transaction.lists", "slices.Contains(moved, i)", "true"), script("parts_address")},
+		{"layout: an item in two lists", "nor items that another list still names", in("jobtree.transaction.listed", "t.v.Items[i].Owner.IP() == ip", "true"), script("parts_address_once")},
 		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "slices.ContainsFunc(t.v.Instances, _)", "true"), script("removed_address")},
 		{"layout: 2.0 over 2.1", "a job of layout 2.1 is none of 2.0", in("jobtree.Job.rootFault", "j.byAddress() && _", "false"), script("damaged_layout_instances")},
 		{"layout: 2.1 over 2.0", "a job of layout 2.0 is none of 2.1", in("jobtree.Job.rootFault", "!j.byAddress() && _", "false"), script("damaged_layout_execution")},

@@ -89,6 +89,13 @@ func TestSeedsInLayout1(t *testing.T) {
 	if defined == 0 {
 		t.Error("no definition was written")
 	}
+	for _, seed := range []uint64{
+		8003664, // a part of a reshard moves an item, and leaves the list that names another
+	} {
+		if r := RunIn(job.Layout1, seed, nil); r.Breach != nil {
+			t.Errorf("seed %d: %s", seed, r.Breach)
+		}
+	}
 }
 
 // The same in layout 2.0, where an address has one member.

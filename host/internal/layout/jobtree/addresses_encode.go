@@ -121,9 +121,14 @@ func (t *transaction) deleteParts(s protocol.Server) {
 	}
 }
 
+// listed reports whether an item, whose node is there, is in the list of an address.
+func (t *transaction) listed(i int, ip string) bool {
+	return i < len(t.v.Items) && t.v.Items[i].Exists && t.v.Items[i].Owner.IP() == ip
+}
+
 // lists writes the lists of items of the servers that some of them move to or from, or of
-// all servers. A list names only items whose nodes are there: a later one may move before it
-// is.
+// all servers. A list names only items that move to it or are in it already: any other may
+// still be in a list that is not written now, and would then be in two.
 func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	if !t.byAddress() {
 		return
@@ -133,7 +138,7 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 		lists[s.IP] = nil
 	}
 	for i, owner := range owners {
-		if all || i < len(t.v.Items) && t.v.Items[i].Exists || slices.Contains(moved, i) {
+		if all || slices.Contains(moved, i) || t.listed(i, owner.IP()) {
 			lists[owner.IP()] = append(lists[owner.IP()], i)
 		}
 	}
