@@ -62,8 +62,7 @@ func TestNoGuestWritesToTheCache(t *testing.T) {
 
 // Compiled code of recently used modules is stored for the next call. One process at a
 // time uses it.
-func TestTheCacheOfCompiledCode(t *testing.T) {
-	t.Parallel()
+func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a process that another test starts has its locks until it runs its program
 	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
 	o := Options{CacheDir: top, Note: func(err error) { t.Error(err) }}
 	call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
