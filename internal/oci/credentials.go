@@ -80,18 +80,18 @@ func CredentialIn(path, host string) (Credential, error) {
 func readFile(path string) ([]byte, error) {
 	// Opening a pipe would wait for whoever writes to it.
 	if info, err := os.Stat(path); err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	}
-	return text, err //nolint:wrapcheck // it names the file
+	return text, err
 }
