@@ -246,7 +246,7 @@ func TestARunIsEndedWhileItWaitsForAWorker(t *testing.T) {
 // A guest that should stop may ask for sleep a million times in a second. What that
 // leaves to the collector would hold up all others.
 func TestASleepThatDoesNotLastCostsNothing(t *testing.T) { // not parallel: it counts what the process allocates
-	r := newRun(job.Call{Worker: working(), Why: func() job.StopReason { return job.StopShutdown }}, &compilation{}, time.Now())
+	r := newRun(&job.Call{Worker: working(), Why: func() job.StopReason { return job.StopShutdown }}, &compilation{}, time.Now())
 	r.ctx = t.Context()
 	if n := testing.AllocsPerRun(100, func() { r.sleep(time.Hour) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -17,7 +17,7 @@ import (
 // fixed clock begins at the scheduled instant and moves only when the guest reads it
 // or sleeps, so that a run without the clock grant always sees the same time. An
 // instance may serve several runs, each with its own clock.
-func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.ModuleConfig {
+func withClock(config wazero.ModuleConfig, in *instance, c *job.Call) wazero.ModuleConfig {
 	if realClock(c) {
 		wall := func() (int64, int32) {
 			t := in.run.clock()

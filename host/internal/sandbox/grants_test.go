@@ -30,7 +30,7 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
-	o := newHostState(job.Call{})
+	o := newHostState(&job.Call{})
 	for i := range maxMetrics - 1 {
 		if o.addMetric(strings.Repeat("m", i+1), 1) != 0 {
 			t.Fatalf("name %d is refused", i)
@@ -143,7 +143,7 @@ func TestStopCode(t *testing.T) {
 	t.Parallel()
 	for reason := job.Continue; reason <= job.StopSessionLost; reason++ {
 		for _, streaming := range []bool{false, true} {
-			r := newRun(job.Call{
+			r := newRun(&job.Call{
 				Config: job.Config{Kind: job.Dataflow, Streaming: streaming}, Why: func() job.StopReason { return reason },
 			}, &compilation{}, time.Now())
 			r.ctx = t.Context()

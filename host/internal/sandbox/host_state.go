@@ -29,8 +29,8 @@ type shared struct {
 	store     store
 }
 
-func newHostState(c job.Call) *hostState {
-	return &hostState{call: &c, shared: &shared{}}
+func newHostState(c *job.Call) *hostState {
+	return &hostState{call: c, shared: &shared{}}
 }
 
 // fork returns a state for a call of process, or for a subtask. It reads through to

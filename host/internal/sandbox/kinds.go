@@ -156,7 +156,7 @@ func (r *run) runScript() callResult {
 
 // withScript sets the arguments and variables of a command, and keeps its output.
 func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
-	c := &r.facts.call
+	c := r.facts.call
 	args := slices.Concat([]string{cmp.Or(c.Config.Module, c.Config.Name)}, c.Config.Args, []string{string(r.facts.contextJSON())})
 	for _, v := range c.Variables() {
 		config = config.WithEnv(v[0], v[1])

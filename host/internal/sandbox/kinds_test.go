@@ -184,7 +184,7 @@ func TestScript(t *testing.T) {
 	c.Config.Param = "p"
 	exit := func(code int64) func(uint32) []byte { return func(f uint32) []byte { return invokes(f, code) } }
 	plain := func(uint32) []byte { return nil }
-	args := "tidy\x00-v\x00\x00" + string(newFacts(c, "", time.Time{}, time.Time{}).contextJSON()) + "\x00"
+	args := "tidy\x00-v\x00\x00" + string(newFacts(&c, "", time.Time{}, time.Time{}).contextJSON()) + "\x00"
 
 	for _, end := range []func(uint32) []byte{plain, exit(0)} {
 		out := runOnce(t, echo("args_sizes_get", "args_get", end), c)

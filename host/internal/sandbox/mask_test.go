@@ -322,7 +322,7 @@ func TestSecretsStayInResults(t *testing.T) {
 func TestNamesOfSecretsAreNotCopied(t *testing.T) { //nolint:paralleltest // counts allocations
 	c := job.Call{Secrets: map[string]string{"token": "x"}}
 	c.Config.Allow.Secrets = []string{"token"}
-	r := newRun(c, &compilation{}, time.Now())
+	r := newRun(&c, &compilation{}, time.Now())
 	name := bytes.Repeat([]byte("n"), 1<<20)
 	if n := testing.AllocsPerRun(10, func() { r.secret(name) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -70,7 +70,7 @@ func (c *compilation) keepIdle(r *run, in *instance) bool {
 // fire and gain nothing; a command ends its own instance; a strategy must not have
 // memory.
 func (r *run) pooled() bool {
-	c := &r.facts.call
+	c := r.facts.call
 	return c.Config.Limits.Pool.Size > 0 && c.Event == "" && !r.script && r.assignment == nil
 }
 

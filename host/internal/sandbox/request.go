@@ -124,7 +124,7 @@ func (r *run) fillSecrets(req *job.HTTPRequest) (inserted int, err error) {
 // secret returns a granted secret. The name is not copied, because it may be as long
 // as the guest's memory.
 func (r *run) secret(name []byte) (string, bool) {
-	c := &r.facts.call
+	c := r.facts.call
 	if !slices.ContainsFunc(c.Config.Allow.Secrets, func(s string) bool { return s == string(name) }) {
 		return "", false
 	}

@@ -96,10 +96,10 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	if err != nil {
 		return refuse("%v", err)
 	}
-	r := newRun(c, m.compiled, began)
+	r := newRun(&c, m.compiled, began)
 	end := r.open(ctx)
 	defer end()
-	r.hostState = newHostState(c)
+	r.hostState = newHostState(&c)
 	res := call(r)
 	r.detach()
 	r.log.logDroppedAtEnd(ctx)
@@ -108,7 +108,7 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	return out
 }
 
-func newRun(c job.Call, compiled *compilation, began time.Time) *run {
+func newRun(c *job.Call, compiled *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
 	r := &run{compiled: compiled, job: c.Config.Name, resultLimit: orDefault(limits.Result, DefaultResult), fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
 	if c.Config.Timeout > 0 {
@@ -116,7 +116,7 @@ func newRun(c job.Call, compiled *compilation, began time.Time) *run {
 		r.fuelGauge.end = r.deadline.Add(graceOf(limits))
 	}
 	r.facts = newFacts(c, compiled.digest, began, r.deadline)
-	r.log = newGuestLog(&c, compiled)
+	r.log = newGuestLog(c, compiled)
 	return r
 }
 

@@ -12,7 +12,7 @@ import (
 
 // runFacts are the facts that a guest can query about its run.
 type runFacts struct {
-	call        job.Call
+	call        *job.Call
 	digest      string
 	seed        [32]byte // created on first use
 	seedMade    bool
@@ -49,7 +49,7 @@ func (f *runFacts) clockStart() time.Time {
 	return f.call.Scheduled
 }
 
-func newFacts(c job.Call, digest string, fired, deadline time.Time) *runFacts {
+func newFacts(c *job.Call, digest string, fired, deadline time.Time) *runFacts {
 	f := &runFacts{call: c, digest: digest, firedAt: fired, deadline: deadline}
 	if !realClock(c) {
 		// A guest without the clock grant must not learn the time indirectly.
@@ -65,18 +65,18 @@ func newFacts(c job.Call, digest string, fired, deadline time.Time) *runFacts {
 // that a guest without real random numbers can be repeated exactly.
 func (f *runFacts) seedBytes() [32]byte {
 	if !f.seedMade {
-		c := &f.call
+		c := f.call
 		f.seed = sha256.Sum256([]byte(c.Config.Name + "\x00" + c.RunID + "\x00" + strconv.Itoa(c.Item)))
 		f.seedMade = true
 	}
 	return f.seed
 }
 
-func realClock(c job.Call) bool { return c.Config.Allow.Clock == "real" }
+func realClock(c *job.Call) bool { return c.Config.Allow.Clock == "real" }
 
 // textField returns the value of a text field, or an error code of the ABI.
 func (f *runFacts) textField(field uint32) (string, int32) {
-	c := &f.call
+	c := f.call
 	if f.pure && (field == abi.FieldTaskID || field == abi.FieldInstanceID || field == abi.FieldRunID) {
 		return "", abi.ErrNotFound
 	}
@@ -113,7 +113,7 @@ func (f *runFacts) textField(field uint32) (string, int32) {
 }
 
 func (f *runFacts) numberField(field uint32) int64 {
-	c := &f.call
+	c := f.call
 	switch field {
 	case abi.FieldShardingTotal:
 		return int64(c.Total)

@@ -320,7 +320,7 @@ func TestRunNumbers(t *testing.T) {
 	if out := runOnce(t, wasm, call1); out.Code != 10 {
 		t.Errorf("total + item = %d", out.Code)
 	}
-	f := newFacts(call1, "", time.UnixMilli(5), time.UnixMilli(5005))
+	f := newFacts(&call1, "", time.UnixMilli(5), time.UnixMilli(5005))
 	for field, want := range map[uint32]int64{
 		abi.FieldShardingTotal: 7, abi.FieldShardingItem: 3, abi.FieldAttempt: 2, abi.FieldFence: 1 << 40,
 		abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
@@ -332,7 +332,7 @@ func TestRunNumbers(t *testing.T) {
 		}
 	}
 	call1.Config.Allow.Clock = "real"
-	f = newFacts(call1, "", time.UnixMilli(5), time.UnixMilli(5005))
+	f = newFacts(&call1, "", time.UnixMilli(5), time.UnixMilli(5005))
 	if f.numberField(abi.FieldFireTime) != 5 || f.numberField(abi.FieldDeadline) != 5005 {
 		t.Errorf("real clock: %d, %d", f.numberField(abi.FieldFireTime), f.numberField(abi.FieldDeadline))
 	}

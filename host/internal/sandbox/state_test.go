@@ -158,7 +158,7 @@ func TestStateOfForks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := &fakeState{values: map[string][]byte{"a": []byte("0"), "b": []byte("0")}}
-	o := newHostState(job.Call{State: s})
+	o := newHostState(&job.Call{State: s})
 	see := func(o *hostState, key string) string {
 		v, err := o.values(ctx)
 		if err != nil {

@@ -137,9 +137,9 @@ func newShardRun(compiled *compilation, sc *job.ShardCall) *run {
 	call.Config.Allow = job.Allow{}
 	call.Config.FetchCount = 0
 	now := time.Now()
-	r := &run{compiled: compiled, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(call), deadline: now.Add(strategyTime)}
+	r := &run{compiled: compiled, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(&call), deadline: now.Add(strategyTime)}
 	r.fuelGauge = fuelGauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.deadline}
-	r.facts = newFacts(call, compiled.digest, time.Time{}, time.Time{})
+	r.facts = newFacts(&call, compiled.digest, time.Time{}, time.Time{})
 	r.facts.pure = true
 	r.facts.seed, r.facts.seedMade = shardSeed(sc), true
 	r.log = newGuestLog(&call, compiled)

@@ -67,7 +67,7 @@ func TestWASISleepEndsWithTheRun(t *testing.T) {
 func TestRandomEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newRun(job.Call{}, &compilation{}, time.Now())
+	r := newRun(&job.Call{}, &compilation{}, time.Now())
 	r.ctx = ctx
 	d := randomSource{&instance{run: r}}
 	buf := make([]byte, 3*maxRandomRead)
