@@ -72,7 +72,7 @@ type Artifact struct {
 // failed, and a module that this server refuses because compiling it ended a process.
 // The latter has a digest in its Outcome and no job.
 type Event struct {
-	Kind      string // EventStart, EventEnd, EventStrategy or EventModule
+	Kind      string // one of the constants below
 	At        time.Time
 	Config    job.Config
 	Item      int

@@ -68,7 +68,7 @@ var table = []metric{
 	{name: lagSeconds, kind: histogram, buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30}, help: "How long after their instants scheduled runs began, retries and late runs left out."},
 	{name: missed, kind: counter, labels: []string{jobLabel, reasonLabel}, help: "Instants at which an item did not begin, by the code of the reason."},
 	{name: skipped, kind: counter, labels: []string{jobLabel, reasonLabel}, help: "Runs that were skipped, by the code of the reason; none where the guest had nothing to do."},
-	{name: failovers, kind: counter, labels: []string{jobLabel}, help: "Runs that began here because another server was gone."},
+	{name: failovers, kind: counter, labels: []string{jobLabel}, help: "Attempts that began here of runs whose server was gone; a retry of such a run counts again."},
 	{name: reshards, kind: counter, labels: []string{jobLabel}, help: "Assignments of all items that this server made as leader."},
 	{name: strategyFailures, kind: counter, labels: []string{jobLabel}, help: "Calls of a sharding strategy that failed."},
 	{name: compileSeconds, kind: histogram, buckets: []float64{.01, .05, .1, .5, 1, 5, 30, 120}, help: "How long modules were compiled that were not in the cache."},
