@@ -40,7 +40,7 @@ func TestCaseKeysPage(t *testing.T) {
 func caseKeysPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Keys of cases\n\nGenerated from host/config/cases.go by `make generate`; do not edit. [CASES](CASES.md) says what a case is. " +
-		"`http` and `instances` are tables, below a `METHOD URL` and an id, for which the star stands; `want` is what the run has to show.\n\n" +
+		"In a key, the star stands for a name: for `METHOD URL` below `http`, and for an id below `instances`. The keys below `want` are what the run has to show.\n\n" +
 		"A *flag* is true or false, *texts* are a table of texts, and *sums* one of numbers.\n\n" +
 		"| key | value | meaning | if left out |\n|---|---|---|---|\n")
 	for _, k := range caseKeys() {
