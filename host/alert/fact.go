@@ -33,8 +33,9 @@ type fact struct {
 	notify []string
 }
 
-// apply changes the alerts by a fact, and reports whether it did. A new alert waits so
-// long for others like it before it is sent. While a job is silenced nothing is wrong with it.
+// apply changes the alerts by a fact, and reports whether it did. A new alert is sent
+// after gather, so that one message has all facts that are alike. While a job is silenced,
+// only the ends of its alerts count.
 func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) {
 	if f.over {
 		for i := range a.All {
@@ -56,14 +57,17 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 	}
 	one.Items = append(slices.Clone(one.Items), f.items...)
 	one.Count, one.Last, one.Text, one.Notify = one.Count+f.count, f.at, f.text, f.notify
-	if reopened := one.Over != 0 && one.Sent != 0; reopened || len(one.Left) == 0 && f.at-one.Sent >= again.Milliseconds() {
+	reopened := one.Over != 0 && one.Sent != 0
+	goesOn := len(one.Left) == 0 && f.at-one.Sent >= again.Milliseconds()
+	if reopened || goesOn {
 		one.Left, one.After, one.Tries = f.notify, send, 0
 	}
 	one.Over = 0
 	return true
 }
 
-// ends reports whether an end of some kind may end an alert.
+// ends reports whether a fact that is over, of kind end, may end an alert of a kind. Only an
+// item that has ended is not late any more, and that says nothing of other alerts.
 func ends(end, kind string) bool {
 	if kind == Late || end == Late {
 		return end == kind
@@ -71,8 +75,8 @@ func ends(end, kind string) bool {
 	return true
 }
 
-// endItems ends an alert for items, and is how it ends: with the last of them. An alert
-// that nobody has got yet is sent all the same.
+// endItems takes the items of a fact out of an alert, and reports whether that changed it.
+// The alert is over with the last of them. If it was not sent yet, it still will be.
 func endItems(one *clustertree.Alert, f *fact) bool {
 	left := slices.DeleteFunc(slices.Clone(one.Items), func(i int) bool { return slices.Contains(f.items, i) })
 	if f.kind == Late {

@@ -152,12 +152,12 @@ func (f *Finder) step(in discovery.Input) {
 	}
 }
 
-// do begins an effect and does not wait for it. Call it with mu held.
+// do carries out an effect. What may take long goes on by itself, in Options.Go. The caller
+// holds mu.
 func (f *Finder) do(e discovery.Effect) {
-	begin := f.o.Go
 	switch e := e.(type) {
 	case discovery.List:
-		begin(f.list)
+		f.o.Go(f.list)
 	case discovery.RetryList:
 		stopTimer(f.retry)
 		f.retry = time.AfterFunc(backoff.Spread(e.After), func() { f.step(discovery.ListChanged{}) })
@@ -169,16 +169,16 @@ func (f *Finder) do(e discovery.Effect) {
 			c = newCandidate(f, e.Name)
 			f.candidates[e.Name] = c
 		}
-		begin(func() { c.look(e.Anew) })
+		f.o.Go(func() { c.look(e.Anew) })
 	case discovery.Try:
-		begin(f.candidates[e.Name].try)
+		f.o.Go(f.candidates[e.Name].try)
 	case discovery.Start:
 		c := f.candidates[e.Name]
 		stopTimer(c.retry)
 		var ctx context.Context
 		ctx, c.withdraw = context.WithCancel(f.ctx)
 		withdraw := c.withdraw
-		begin(func() { c.start(ctx, withdraw) })
+		f.o.Go(func() { c.start(ctx, withdraw) })
 	case discovery.Withdraw:
 		f.candidates[e.Name].end(e)
 	case discovery.Prefetch:
@@ -186,10 +186,10 @@ func (f *Finder) do(e discovery.Effect) {
 		c.job.Prefetch(c.config)
 	case discovery.KeepShut:
 		c := f.candidates[e.Name]
-		begin(func() { c.refuse(ErrShut, false) })
+		f.o.Go(func() { c.refuse(ErrShut, false) })
 	case discovery.Hide:
 		c := f.candidates[e.Name]
-		begin(func() { c.leave(e.Forget) })
+		f.o.Go(func() { c.leave(e.Forget) })
 	case discovery.Settled:
 		f.candidates[e.Name].settle()
 	case discovery.Gone:
