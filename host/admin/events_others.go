@@ -186,8 +186,8 @@ func (s *feed) warn(reason string) {
 	}
 }
 
-// followServer passes on what a server sends, until the stream ends. id is that of the last event that the client
-// has.
+// followServer passes on the events of another server until ctx ends, in one stream of that server after the
+// other. id is that of the last event that the client has.
 func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 	pass := func(h received) {
 		h.from = from
@@ -196,10 +196,10 @@ func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 		case <-ctx.Done():
 		}
 	}
-	last := ""
+	lastNotice := ""
 	notify := func(kind, reason string) {
-		if last != kind {
-			last = kind
+		if lastNotice != kind {
+			lastNotice = kind
 			pass(received{from: from}.notice(kind, reason))
 		}
 	}
@@ -218,9 +218,9 @@ func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 		if came {
 			pauses = backoff.Backoff{Last: followAgain}
 		}
-		if err != nil || !came { // else it is over, as each stream is in time
+		if err != nil || !came { // else the server has ended the stream after streamTime
 			notify(silentEvent, fmt.Sprintf("%.300v", cmp.Or(err, errNoEvents)))
-			id = cmp.Or(id, unknownPlace)
+			id = cmp.Or(id, unknownPlace) // "" would leave out what happens until the next stream
 		}
 		select {
 		case <-time.After(pauses.Next()):

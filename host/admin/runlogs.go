@@ -165,7 +165,8 @@ func (c *Client) FollowRunLog(ctx context.Context, name operator.RunName, after 
 	}
 }
 
-// followOnce reports the parts in one stream.
+// followOnce reports the parts of a log that come after one, until the server ends the
+// stream or it is cut off.
 func (c *Client) followOnce(ctx context.Context, path string, after operator.LogPart, report func(operator.LogPart) error) error {
 	r, err := c.newRequest(ctx, http.MethodGet, path, "", http.NoBody)
 	if err != nil {

@@ -97,9 +97,11 @@ func (b *builder) zookeeper(r *Registry) {
 	r.TLS = b.registryTLS()
 }
 
+// servers checks the addresses in registry.servers. What was refused when the file was read
+// is not reported again.
 func (b *builder) servers(servers []string) {
 	if !b.isSet("registry.servers") || len(servers) == 0 && !b.values["registry.servers"].refused {
-		at := b.values["registry.kind"].at
+		at := b.values["registry.kind"].at // that kind needs the missing key
 		if b.isSet("registry.servers") {
 			at = b.values["registry.servers"].at
 		}
@@ -111,7 +113,7 @@ func (b *builder) servers(servers []string) {
 		sub := "[" + strconv.Itoa(i) + "]"
 		refuse := func(why reason.Reason) { b.fault("registry", "servers", sub, why) }
 		switch {
-		case b.faulty["registry.servers"+sub]:
+		case b.faulty["registry.servers"+sub]: // is reported already
 		case strings.Contains(s, ","):
 			refuse(reason.Of(reason.ServersInOne))
 		case strings.Contains(s, "/"):

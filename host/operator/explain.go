@@ -126,7 +126,8 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	return e, nil
 }
 
-// recall adds what the history and the audit have.
+// recall adds the rows of the history and, where an operator keeps items from beginning, what
+// the audit says of who did that.
 func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
 	if o.history != nil && !e.At.IsZero() {
 		rows, unread, err := o.history(ctx, q.Job, q.Item, e.At)

@@ -59,23 +59,23 @@ func (b *beginning) whyNotFits() reason.Code {
 	return reason.TooManyDue
 }
 
-// nodes is the number of nodes that a run of the item writes.
+// nodes is how many nodes a Begin writes, deletes or checks for the item, at most.
 func (b *beginning) nodes(i int) int {
 	n := 0
 	if b.m.Monitor {
-		n++
+		n++ // the running mark is created
 	}
 	if b.m.Shared {
-		n++
+		n++ // the owner's node is checked
 	}
 	if b.s.view.item(i).Misfire {
-		n++
+		n++ // the misfire mark is deleted
 	}
 	if b.s.view.pending(i) != nil {
-		n++
+		n++ // the pending run is deleted
 	}
 	if b.s.view.backfill(i) != nil {
-		n++
+		n++ // the instant is taken out of the backfill
 	}
 	return n
 }

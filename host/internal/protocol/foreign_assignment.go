@@ -7,9 +7,10 @@ import "slices"
 // adopted it.
 
 // unadopted: the owners' nodes differ from the assignment, or no member of ours has
-// checked them since a foreign leader wrote them. An item that is open on one of ours
-// keeps its owner until the run ends. Where addresses name members, none of ours takes part
-// beside a foreign one.
+// checked them since a foreign leader wrote them. While that leader still writes them,
+// nothing is adopted. An item with an open run on one of our members does not count: it
+// keeps its owner until the run ends. Where addresses name members, there is nothing to
+// adopt, since none of ours takes part beside a foreign one.
 func (v *View) unadopted() bool {
 	if v.ByAddress || !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false

@@ -43,11 +43,12 @@ func (w *costWalk) holdVariable(v *variable) {
 // partsSeen returns the number of parts without targets of br_table.
 func (w *costWalk) partsSeen() int { return w.part - w.targets }
 
-// keepLive records that a variable is live in all parts since its last use.
+// keepLive records that a variable is live in all parts after its last use, up to this one.
+// Only the two parts at which the number of live variables changes are noted.
 func (w *costWalk) keepLive(v *variable) {
 	if w.part > v.lastUse {
-		if short := w.part + 2 - len(w.liveChanges); short > 0 {
-			w.liveChanges = append(w.liveChanges, make([]int, short)...)
+		if missing := w.part + 2 - len(w.liveChanges); missing > 0 {
+			w.liveChanges = append(w.liveChanges, make([]int, missing)...)
 		}
 		w.liveChanges[v.lastUse+1]++
 		w.liveChanges[w.part+1]--

@@ -17,24 +17,24 @@ type profile struct {
 	layout   string   // "": 2.1
 	members  [2]int64 // ranges, the upper end excluded
 	items    [2]int64
-	timeout  [2]int64 // of sessions, ms
-	period   [2]int64 // of the schedule, s
-	trouble  [2]int64 // time with faults, s
-	every    [2]int64 // mean time between two faults, ms
-	restart  int64    // longest absence of a crashed process, ms
-	slow     []float64
-	slowJobs []float64
-	long     [2]int64 // duration of a slow run, ms
-	late     float64  // share of lost requests that are applied after all
-	beyond   float64  // share of those that are applied later than ZooKeeper would
-	untimely float64  // share of the sessions that end just before an instant
-	wait     [2]int64 // for a reshard, ms
-	holds    float64  // share of the reclaims after which a pause delays the takes
-	monitor  float64
-	skew     int64   // largest error of a clock, ms
-	deaths   float64 // share of the runs whose server crashes
-	spite    float64 // share of rare transactions that spite strikes
-	plots    float64 // share of transactions about pending runs that plot works against
+	timeout  [2]int64  // of sessions, ms
+	period   [2]int64  // of the schedule, s
+	trouble  [2]int64  // time with faults, s
+	every    [2]int64  // mean time between two faults, ms
+	restart  int64     // longest absence of a crashed process, ms
+	slow     []float64 // shares, of which one is drawn: of transactions that replicas see late
+	slowJobs []float64 // the same, of slow runs
+	long     [2]int64  // duration of a slow run, ms
+	late     float64   // share of lost requests that are applied after all
+	beyond   float64   // share of those that are applied later than ZooKeeper would
+	untimely float64   // share of the sessions that end just before an instant
+	wait     [2]int64  // for a reshard, ms
+	holds    float64   // share of the reclaims after which a pause delays the takes
+	monitor  float64   // share of the jobs with monitorExecution
+	skew     int64     // largest error of a clock, ms
+	deaths   float64   // share of the runs whose server crashes
+	spite    float64   // share of rare transactions that spite strikes
+	plots    float64   // share of transactions about pending runs that plot works against
 	slots    []int
 	java     [2]int64 // members of ElasticJob
 	late21   int64    // s by which members of ours come later
@@ -47,6 +47,9 @@ type profile struct {
 // byAddress reports whether an address has one member at most.
 func (p *profile) byAddress() bool { return p.layout == job.Layout20 || p.layout == job.Layout1 }
 
+// profiles are the distributions of which a seed draws one. Each of them makes often what is
+// rare in the others: pending runs (orphans), old views (stale), requests of operators
+// (commands), or takers that meet the owner of the item (duel).
 func profiles() []profile {
 	return []profile{
 		{

@@ -60,6 +60,7 @@ func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox
 		if !m.cancelled {
 			return m.module, m.err
 		}
+		// The caller that loaded it did not wait for the end; this one tries again.
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
 		}
