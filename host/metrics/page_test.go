@@ -30,15 +30,15 @@ func metricsPage() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Metrics
 
-Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do not edit. Each is of one server, and begins anew with it.
-Beside them are those of Go (`+"`go_…`"+`) and of the process (`+"`process_…`"+`).
+Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do not edit. Each metric is about one server, and begins
+anew when the server starts. A server also has the metrics of Go (`+"`go_…`"+`) and of its process (`+"`process_…`"+`).
 
-- The first %d jobs that a server meets have their name as `+"`job`"+`; the others share the value `+"`%s`"+`.
-- `+"`result`"+` is a state of the history, `+"`cause`"+` why a run began. `+"`reason`"+` is a code of
-  [REASONS](REASONS.md).
-- Rows count when they come, also while the history is away. Those that wait when a session of the registry ends may count twice.
+- The label `+"`job`"+` has the name of the job, for the first %d jobs that a server meets; all others share the value `+"`%s`"+`.
+- `+"`result`"+` is a state of the history. `+"`cause`"+` says why a run began. `+"`reason`"+` is a code of [REASONS](REASONS.md).
+- A row is counted when the server makes it, even while the history is away. If it still waits when the server's registry
+  session ends, it may be counted twice.
 - Prometheus calls the label `+"`job`"+` of these metrics `+"`exported_job`"+`, unless the target has `+"`honor_labels: true`"+`.
-- [Rules for alerts](monitoring/alerts.yml) and a [dashboard for Grafana](monitoring/dashboard.json) go by these names.
+- [Rules for alerts](monitoring/alerts.yml) and a [dashboard for Grafana](monitoring/dashboard.json) use these names.
 
 | metric | type | labels | what |
 |---|---|---|---|
