@@ -18,7 +18,7 @@ func alertRoutes() []route {
 			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: callsJob(silenceJob), fails: []string{codeInvalid, codeRefused},
 			says: `does what ` + "`alert silence`" + ` does. "for" is a time such as 1h, "reason" says why`,
 		},
-		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "as `alert unsilence`", fails: []string{codeInvalid, codeRefused}},
+		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "does what `alert unsilence` does", fails: []string{codeInvalid, codeRefused}},
 	}
 }
 

@@ -33,8 +33,8 @@ func backfillRoutes(job string) []route {
 		{
 			method: http.MethodPost, path: job + ":backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
 			does: action{takes: reflect.TypeFor[backfillBody](), gives: reflect.TypeFor[backfillDocument](), status: http.StatusOK, reports: true, do: backfillJob},
-			says: "lets instants begin late that lie in [\"from\", \"to\") and were missed, as `backfill`: of all items, or of \"items\"; without \"to\", until now. It goes by the histories of all servers, and is refused if one cannot be read, unless \"force\" is true. " +
-				"With \"dry_run\" the answer tells what would begin, and nothing does. With the same header `" + keyHeader + "` within a day nothing is asked for again, and the answer has \"again\"",
+			says: "does what `backfill` does: missed instants from \"from\" until right before \"to\" begin late, of all items or of \"items\"; without \"to\", until now. It reads the histories of all servers, and is refused if one cannot be read, unless \"force\" is true. " +
+				"With \"dry_run\" nothing begins, and the answer tells what would. A second request with the same header `" + keyHeader + "` within a day asks for nothing, and its answer has \"again\"",
 			header: []parameter{keyParameter},
 		},
 		{
@@ -42,7 +42,7 @@ func backfillRoutes(job string) []route {
 			does: onJob(func(r *request, name string, b *itemsBody) error {
 				return r.op.CancelBackfill(r.Context(), name, b.Items)
 			}),
-			says: "gives up what waits of a backfill: of \"items\" or, without, of all",
+			says: "gives up instants of a backfill that still wait: of \"items\", or without that of all items",
 		},
 	}
 }

@@ -133,12 +133,12 @@ func sessionRoutes() []route {
 	return []route{
 		{
 			method: http.MethodPost, path: sessionPath, right: operator.View, does: signInAction(), fails: []string{codeRefused}, served: served,
-			says: "signs a browser in: it sends its token once, and gets a cookie for 12 h, which every server of the cluster takes in the place of the token until that ends, " +
-				"and the value \"csrf\" for the header `" + csrfHeader + "` of each write, which no other request answers",
+			says: "signs a browser in. The browser sends its token once and gets a cookie, which every server of the cluster takes in place of the token, for 12 h or until the token ends. " +
+				"The answer alone has the value \"csrf\" for the header `" + csrfHeader + "` that each write needs",
 		},
 		{
 			method: http.MethodGet, path: sessionPath, right: operator.View, does: shows(showSession), alone: true, served: served,
-			says: "answers who the caller is, and to a browser that is signed in until when",
+			says: "answers who the caller is; to a browser that is signed in, also until when",
 		},
 		{method: http.MethodDelete, path: sessionPath, right: operator.View, does: does(signOut), fails: []string{codeRefused}, served: served, says: "signs the browser out, on all servers"},
 	}

@@ -67,8 +67,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Runs != nil },
-			says: "answers with a page of rows of the histories of all servers, of all jobs, as `history list -o json`; with \"logs\" as `history export` has them, " +
-				"and then at most " + strconv.Itoa(MaxLogged) + ". \"unread\" names servers that may have more, and did not answer",
+			says: "answers with a page of rows of all jobs, from the histories of all servers, as `history list -o json`. With \"logs\" the rows are as `history export` has them, " +
+				"at most " + strconv.Itoa(MaxLogged) + ". \"unread\" names servers that did not answer and may have more rows",
 			query: append(pageParameters("rows"),
 				parameter{name: "job", says: "the name of a job"},
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},
@@ -82,8 +82,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodGet, path: checkPath, right: operator.View, does: shows(checkHistory), fails: []string{codeInvalid, codeNotFound},
 			served: func(o *Options) bool { return o.Check != nil },
-			says: "answers as `history check`, with the files of this server and the histories of all; a time of more than some million instants is refused. " +
-				"What servers in \"unread\" ran may be missing: those that were silent, and those that have too much of a job, of which all others give at most " + strconv.Itoa(maxElsewhere) + " rows",
+			says: "answers as `history check`, with the files of this server and the histories of all servers. A time with more than some million instants is refused. " +
+				"What servers in \"unread\" ran may be missing: they were silent, or have too many rows of a job; all other servers together give at most " + strconv.Itoa(maxElsewhere) + " of them",
 			query: []parameter{
 				{name: "job", says: "the name of a job"},
 				{name: "from", says: "instants after then, in Unix milliseconds", takes: moment},
@@ -93,8 +93,8 @@ func historyRoutes() []route {
 		{
 			method: http.MethodPost, path: purgePath, right: operator.Administer, does: purgeAction(), fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Purge != nil },
-			says: "does what `history purge` does with the histories of all servers, or with \"here\" of this one: \"older_than\" is a time such as 720h, \"per_job\" how many rows of each job stay, \"bytes\" how much; " +
-				"without any, what the server's file says. With \"dry_run\" it counts. \"unread\" names servers that did not answer",
+			says: "does what `history purge` does, in the histories of all servers or with \"here\" of this one. \"older_than\" is a time such as 720h, \"per_job\" how many rows of each job stay, \"bytes\" how many bytes; " +
+				"without these, what the server's file says. With \"dry_run\" it only counts. \"unread\" names servers that did not answer",
 		},
 	}
 }

@@ -15,7 +15,7 @@ func maintenanceRoutes() []route {
 		{method: http.MethodGet, path: maintenancePath, right: operator.View, does: shows(showMaintenance), says: "answers as `maintenance list`", fails: []string{codeRefused}},
 		{
 			method: http.MethodPost, path: maintenancePath, right: operator.Operate, does: calls(startMaintenance), fails: []string{codeInvalid, codeRefused, codeNotFound},
-			says: "does what `maintenance start` does: \"for\" is a time such as 1h, \"reason\" says why, and it pauses \"jobs\", or with \"all\" all",
+			says: "does what `maintenance start` does: \"for\" is a time such as 1h, and \"reason\" says why. It pauses the \"jobs\", or with \"all\" all jobs",
 		},
 		{method: http.MethodDelete, path: maintenancePath, right: operator.Operate, does: calls(endMaintenance), says: "does what `maintenance end` does", fails: []string{codeInvalid, codeRefused, codeNotFound}},
 	}

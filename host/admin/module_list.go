@@ -18,8 +18,8 @@ import (
 func listModulesRoute() route {
 	return route{
 		method: http.MethodGet, path: modulesPath, right: operator.View, does: shows(listModules), fails: []string{codeNotFound},
-		says: "answers as `module list`, with a page of modules by digest, each with the first 100 jobs that use it and the number of all. " +
-			`What nothing uses has "uses" 0. "bytes_here" and "here_since" are of the disk of this server`,
+		says: "answers as `module list`, with a page of modules by digest. Each has the first 100 jobs that use it, and in \"uses\" the number of all uses. " +
+			`"bytes_here" and "here_since" are about the disk of this server`,
 		query: pageParameters("modules"),
 	}
 }
@@ -77,8 +77,8 @@ func pruneRoute() route {
 	return route{
 		method: http.MethodPost, path: modulesPath + ":prune", right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takes: reflect.TypeFor[pruneBody](), gives: reflect.TypeFor[operator.PruneReport](), status: http.StatusOK, reports: true, do: pruneModules},
-		says: `does what ` + "`module prune`" + ` does on the disks of all servers or, with "here", of this one; with "dry_run" the answer tells what would be removed. ` +
-			`While a server that can be asked is silent, nothing is removed anywhere. "unread" names those that keep what they have`,
+		says: `does what ` + "`module prune`" + ` does, on the disks of all servers or with "here" of this one. With "dry_run" the answer tells what would be removed. ` +
+			`While a server that can be asked is silent, nothing is removed on any server. "unread" names the servers that remove nothing`,
 		served: func(o *Options) bool { return o.Prune != nil },
 	}
 }

@@ -52,7 +52,7 @@ func TestOpenAPI(t *testing.T) {
 func page() []byte {
 	var b bytes.Buffer
 	b.WriteString("# API for operators\n\nGenerated from the routes of host/admin by `make generate`; do not edit. [OPERATIONS](OPERATIONS.md#the-registry-inside) says " +
-		"who may use it, and how answers look. As in `curl --unix-socket data/admin/socket http://localhost/api/v1/jobs`. The user of the socket has every role; [at an address](OPERATIONS.md#at-an-address) the token says which.\n\n" +
+		"who may use it, and how answers look. A request is sent as in `curl --unix-socket data/admin/socket http://localhost/api/v1/jobs`. A user of the socket has every role; [at an address](OPERATIONS.md#at-an-address) the token decides the role.\n\n" +
 		"| request | role | query | body | what it does |\n|---|---|---|---|---|\n")
 	for _, r := range sortedRoutes() {
 		var query []string

@@ -35,7 +35,7 @@ func tokenRoutes() []route {
 		{method: http.MethodGet, path: tokensPath, right: operator.Administer, does: shows(listTokens), says: "answers as `token list`", fails: []string{codeRefused}},
 		{
 			method: http.MethodPost, path: tokensPath, right: operator.Administer, does: calls(createToken), fails: []string{codeInvalid, codeRefused},
-			says: `does what ` + "`token create`" + ` does. "valid_for" is a time such as 2160h; left out, the token is valid for ever. The answer has the secret, which cannot be read again`,
+			says: `does what ` + "`token create`" + ` does. "valid_for" is a time such as 2160h; without it the token is valid for ever. The answer has the token's secret, which no other request shows`,
 		},
 		{method: http.MethodDelete, path: tokensPath + "/{token}", right: operator.Administer, does: does(revokeToken), says: "does what `token revoke` does", fails: []string{codeRefused}},
 		{

@@ -24,8 +24,8 @@ func uploadRoute() route {
 	return route{
 		method: http.MethodPost, path: modulesPath, right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takesType: wasmType, gives: reflect.TypeFor[operator.PushReport](), status: http.StatusOK, reports: true, do: uploadModule},
-		says: "does what `module push` does with a module, uploaded as " + wasmType + `: examines it, with a test run, and keeps it on this server and the others that take modules. ` +
-			`A module that could not be run, or not by the "job", is not saved; with "dry_run" none is, and the answer tells what would be refused`,
+		says: "does what `module push` does with a module, uploaded as " + wasmType + `. It examines the module, with a test run, and stores it on this server and the others that take modules. ` +
+			`It does not store a module that cannot run, or cannot run in the "job". With "dry_run" it stores none, and tells what it would refuse`,
 		query: []parameter{
 			{name: "job", says: "a job that is to run it"},
 			{name: "name", says: "a name for it, as orders@1.4.0, which stays its name"},

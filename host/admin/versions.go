@@ -39,7 +39,7 @@ func resolveRoute() route {
 			digest, err := r.op.Resolve(r.Context(), r.PathValue("version"))
 			return resolvedDocument{1, digest}, err
 		}),
-		says: "answers with the digest of a module that is written as orders@1.4.0",
+		says: "answers with the digest of the module of a version, as orders@1.4.0",
 	}
 }
 
