@@ -8,6 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/migration"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -63,7 +64,7 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 			return report, nil
 		case errors.Is(err, registry.ErrTooLarge):
 			return nil, failf(host.Refused, err, "migrate job %s: its configuration and servers do not fit into one transaction; delete the nodes of servers that are long gone", name)
-		case try == askTries || !mayPass(err):
+		case try == askTries || !removal.MayPass(err):
 			return nil, askError("migrate", name, err)
 		}
 		turned = turned || errors.Is(err, registry.ErrUnknown) && len(p.Turn) > 0
@@ -166,7 +167,7 @@ const partBytes = 128 << 10
 func (o *Operator) inParts(ctx context.Context, ops []registry.Op) error {
 	for len(ops) > 0 {
 		n, size := 0, 0
-		for n < len(ops) && n < removeAtOnce && (n == 0 || size+len(ops[n].Data) < partBytes) {
+		for n < len(ops) && n < removal.AtOnce && (n == 0 || size+len(ops[n].Data) < partBytes) {
 			size += len(ops[n].Path) + len(ops[n].Data)
 			n++
 		}

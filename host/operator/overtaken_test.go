@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -75,7 +76,7 @@ func TestRemoveIsOvertakenByARun(t *testing.T) {
 		})
 		<-h.Ready()
 		o := operate(t, reg)
-		for i := range 3 * removeAtOnce {
+		for i := range 3 * removal.AtOnce {
 			put(t, o, registry.Create, fmt.Sprintf("/jobs/j/a%d", i), "")
 		}
 		o.session = &beforeDelete{o.session, "/j/config", func() {
@@ -113,7 +114,7 @@ func TestRemoveIsOvertakenByAMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := operate(t, reg)
-		for i := range 3 * removeAtOnce {
+		for i := range 3 * removal.AtOnce {
 			put(t, o, registry.Create, fmt.Sprintf("/jobs/j/a%d", i), "")
 		}
 		o.session = &beforeDelete{o.session, "/j/config", func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/missed"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -116,7 +117,7 @@ func (o *Operator) removeJob(ctx context.Context, name string) error {
 
 // removeNow is one try of Remove.
 func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) error {
-	nodes, err := o.nodes(ctx, layout.NewJob(o.namespace, name).Root()) // those that come later refuse the transaction
+	nodes, err := removal.Nodes(ctx, o.session, layout.NewJob(o.namespace, name).Root()) // those that come later refuse the transaction
 	if err != nil {
 		return readError(err, "look at job %s", name)
 	}
@@ -143,29 +144,12 @@ func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (
 	return v, l, f, err
 }
 
-// nodes lists a node and all nodes below it, children first.
-func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
-	n, err := o.session.Read(ctx, path)
-	if err != nil || !n.Exists {
-		return nil, err
-	}
-	var all []string
-	for _, c := range n.Children {
-		below, err := o.nodes(ctx, path+"/"+c)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, below...)
-	}
-	return append(all, path), nil
-}
-
 // removeNodes deletes all nodes in one transaction, so that no server sees half a job. If
 // they are too many, or change all the time and it is to be in parts, the definition goes first, and
 // a mark comes in its place.
 func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string, parts bool) error {
 	if !parts {
-		if err := o.commit(ctx, d, append(f, deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {
+		if err := o.commit(ctx, d, append(f, removal.Deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {
 			return err
 		}
 	}
@@ -179,16 +163,8 @@ func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f f
 	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool {
 		return path != config && !strings.HasPrefix(path, config+"/") && path != module
 	})
-	if err := o.commit(ctx, d, append(f, deletions(first)...)...); err != nil || o.dry {
+	if err := o.commit(ctx, d, append(f, removal.Deletions(first)...)...); err != nil || o.dry {
 		return err
 	}
 	return o.sweep(ctx, l)
-}
-
-func deletions(nodes []string) []registry.Op {
-	ops := make([]registry.Op, 0, len(nodes))
-	for _, path := range nodes {
-		ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
-	}
-	return ops
 }

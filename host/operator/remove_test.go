@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -142,7 +143,7 @@ func putLarge(t *testing.T, o *Operator) {
 	}
 	put(t, o, registry.Create, l.Root(), "")
 	put(t, o, registry.Create, config, string(text))
-	for i := range 3 * removeAtOnce {
+	for i := range 3 * removal.AtOnce {
 		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
 	}
 }

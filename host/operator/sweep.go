@@ -3,20 +3,16 @@ package operator
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-const (
-	// removeAtOnce is the number of nodes per transaction when a job has too many for one.
-	removeAtOnce = 1000
-	// sweepPatience bounds a sweep, which does not end with the request.
-	sweepPatience = 2 * time.Minute
-)
+// sweepPatience bounds a sweep, which does not end with the request.
+const sweepPatience = 2 * time.Minute
 
 // finishRemoval deletes what is left of a job whose removal was not finished, and reports
 // whether it found that. The mark tells it from the nodes of a nested namespace. It leaves
@@ -66,11 +62,11 @@ func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
 	defer cancel()
 	config, _, _ := l.Nodes()
 	for try := 1; ; try++ {
-		err := o.sweepOnce(ctx, l)
+		err := removal.Once(ctx, o.session, l)
 		if err == nil {
 			return nil
 		}
-		if !mayPass(err) {
+		if !removal.MayPass(err) {
 			return unswept(l, err)
 		}
 		n, unread := o.session.Read(ctx, config)
@@ -90,59 +86,4 @@ func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
 // unswept is the error of a sweep that has to be done again.
 func unswept(l layout.Layout, err error) error {
 	return failf(host.CodeOf(err), err, "its definition is gone, and nodes are left below %s; remove it again", l.Root())
-}
-
-// mayPass reports whether the same may succeed when it is tried again.
-func mayPass(err error) bool {
-	return errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrUnknown)
-}
-
-// sweepOnce tries to delete each node once. The mark goes last, with the nodes above it.
-func (o *Operator) sweepOnce(ctx context.Context, l layout.Layout) error {
-	nodes, err := o.nodes(ctx, l.Root())
-	if err != nil {
-		return err
-	}
-	config, _, _ := l.Nodes()
-	above, mark := l.Removal()
-	var rest, last []string
-	for _, path := range nodes {
-		if path == mark || path == above || path == l.Root() {
-			last = append(last, path)
-		} else {
-			rest = append(rest, path)
-		}
-	}
-	unless := registry.Op{Kind: registry.Absent, Path: config}
-	for chunk := range slices.Chunk(rest, removeAtOnce) {
-		swept := o.sweepNodes(ctx, unless, chunk)
-		if swept != nil && !mayPass(swept) {
-			return swept
-		}
-		err = errors.Join(err, swept)
-	}
-	if err != nil || len(last) == 0 {
-		return err
-	}
-	_, err = o.session.Commit(ctx, append([]registry.Op{unless}, deletions(last)...)...)
-	return err
-}
-
-// sweepNodes deletes nodes but those that change meanwhile, about which it returns an error.
-func (o *Operator) sweepNodes(ctx context.Context, unless registry.Op, nodes []string) error {
-	_, err := o.session.Commit(ctx, append([]registry.Op{unless}, deletions(nodes)...)...)
-	c, ok := errors.AsType[*registry.ConflictError](err)
-	if !ok || c.Op.Path == unless.Path || len(nodes) == 1 {
-		return err
-	}
-	half := len(nodes) / 2
-	err = o.sweepNodes(ctx, unless, nodes[:half])
-	if err != nil && !mayPass(err) {
-		return err
-	}
-	rest := o.sweepNodes(ctx, unless, nodes[half:])
-	if rest != nil && !mayPass(rest) {
-		return rest
-	}
-	return errors.Join(err, rest)
 }
