@@ -33,6 +33,17 @@ func (s *State) unwritable() {
 	s.silenced()
 }
 
+// loseSession ends all guests, since the session is over.
+func (s *State) loseSession(p *Plan) {
+	s.session.lost = true
+	s.listener.cut(p)
+	for _, g := range s.guests.all {
+		if !g.ended {
+			p.add(Cancel{Item: g.Item, Hard: true, Why: reason.Of(reason.SessionOver)})
+		}
+	}
+}
+
 // doubted fences the member itself: long before the registry gives its items away,
 // nothing starts here any more and guests are ended.
 func (s *State) doubted(level Doubt, p *Plan) {

@@ -1,10 +1,6 @@
 package protocol
 
-import (
-	"slices"
-
-	"github.com/wasmjob/wasmjob/host/reason"
-)
+import "slices"
 
 // Step takes one input and returns what to do. now is the member's clock in Unix
 // milliseconds. It may jump: the ends of waits, the times in rows and the instant of a
@@ -85,12 +81,6 @@ func (s *State) receive(in Input, p *Plan) {
 	case Elapsed:
 		s.timers.wake = 0
 	case SessionLost:
-		s.session.lost = true
-		s.listener.cut(p)
-		for _, g := range s.guests.all {
-			if !g.ended {
-				p.add(Cancel{Item: g.Item, Hard: true, Why: reason.Of(reason.SessionOver)})
-			}
-		}
+		s.loseSession(p)
 	}
 }
