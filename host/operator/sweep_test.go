@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -120,6 +121,36 @@ func TestRemovalIsFinished(t *testing.T) {
 	if err := errors.Join(o.Close(), reg.Close()); err != nil {
 		t.Error(err)
 	}
+}
+
+// So it is by a server whose file has the job: it begins as a new one.
+func TestRemovalIsFinishedByAServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
+		o := operate(t, reg)
+		putLarge(t, o)
+		above, _ := layout.NewJob("jobs", "j").Removal()
+		put(t, o, registry.Create, above, "")
+		put(t, o, registry.Create, above+"/paused", "")
+		cut := operate(t, reg)
+		cut.session = &parted{Session: cut.session, fails: registry.ErrEnded, more: 1}
+		if err := cut.Remove(t.Context(), "j", true); !errors.Is(err, registry.ErrEnded) {
+			t.Fatal(err)
+		}
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Shards: 1}}, Runner: host.Func(fine)})
+		<-h.Ready()
+		r, err := o.Job(t.Context(), "j")
+		if err != nil || r.Paused || len(r.Servers) != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if n, err := o.session.Read(t.Context(), "/jobs/j/a0"); err != nil || n.Exists {
+			t.Errorf("a node of the old job is there: %v, %v", n.Exists, err)
+		}
+		if err := errors.Join(o.Close(), cut.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // What has no mark is no rest of a removal: it may be a namespace. What has a mark and is a job

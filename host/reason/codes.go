@@ -98,6 +98,7 @@ const (
 	Mended              Code = "mended"
 	CronReadable        Code = "cron_readable"
 	LedAgain            Code = "led_again"
+	RestDeleted         Code = "rest_deleted"
 )
 
 // What keeps a job from going on as it should, or is wrong with its nodes.
@@ -151,6 +152,8 @@ const (
 	// ForeignByAddress and AddressTaken are of layouts that know members by their addresses.
 	ForeignByAddress Code = "foreign_by_address"
 	AddressTaken     Code = "address_taken"
+	RestStays        Code = "rest_stays"
+	RestHasMember    Code = "rest_has_member"
 	TypeDiffers      Code = "type_differs"
 	TypeHTTP         Code = "type_http"
 	StaticSharding   Code = "static_sharding"

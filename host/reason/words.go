@@ -96,6 +96,7 @@ var table = map[Code]entry{
 	RefusedTwice:        {"refused twice on the same view: {mutation}", []string{"mutation"}},
 	Mended:              {words: "the obstacle is gone, the job goes on"},
 	CronReadable:        {words: "the schedule in the registry can be read again"},
+	RestDeleted:         {words: "a removal of the job was cut off: what it has left is deleted before the job is made anew"},
 	LedAgain:            {"the job has a leader again: {instance}", []string{"instance"}},
 
 	NodeUnreadable:             {"{error}", []string{"error"}},
@@ -148,6 +149,8 @@ var table = map[Code]entry{
 	LayoutDiffers:    {"it is a job of layout {layout}, in this server's file one of layout {file}: write layout = \"{layout}\"", []string{"layout", "file"}},
 	ForeignByAddress: {words: "members of ElasticJob run it, and in its layout no server of ours can beside them: stop them first"},
 	AddressTaken:     {"a member at {address} is there already, and the job's layout has room for one at an address: this one joins when that has gone", []string{"address"}},
+	RestStays:        {"a removal of the job was cut off, and the job is made anew when what it has left is gone, which cannot be deleted: {error}", []string{"error"}},
+	RestHasMember:    {"a removal of the job was cut off, and the job is made anew when its members have left, such as {instance}", []string{"instance"}},
 	ClassDiffers:     {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
 	ClassStays:       {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
 	ServersAway:      {"no member of the job is at {servers} now: if a member of ElasticJob was there and comes back, servers of ours leave the job", []string{"servers"}},

@@ -2,7 +2,6 @@ package layout
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -142,26 +141,30 @@ func TestDefinitionsKeepTheirLayout(t *testing.T) {
 	}
 }
 
-// Members do not see the mark of an unfinished removal: neither do they follow it, nor does it
-// change a view.
-func TestMembersIgnoreAnUnfinishedRemoval(t *testing.T) {
+// The mark of an unfinished removal is followed only where there are nodes of ours and no
+// configuration, so a job costs nothing more.
+func TestTheMarkOfARemovalIsSeenWhereThereIsNoJob(t *testing.T) {
 	t.Parallel()
 	for name := range layouts {
 		l := New(name, "jobs", "j")
-		above, mark := l.Removal()
-		parent := registry.Node{Exists: true, Children: []string{strings.TrimPrefix(mark, above+"/")}}
-		for _, followed := range l.Watched() {
-			if l.At(followed) == mark || slices.ContainsFunc(l.Below(followed, parent), func(b string) bool { return l.At(b) == mark }) {
-				t.Errorf("layout %s: %s leads to %s", name, followed, mark)
+		_, mark := l.Removal()
+		d := l.NewDecoder(nil)
+		d.Apply(mark, registry.Node{Exists: true})
+		for _, tt := range []struct {
+			children []string
+			rest     bool
+		}{{nil, false}, {[]string{"wasm"}, true}, {[]string{"config", "wasm"}, false}, {[]string{"config"}, false}, {[]string{"below", "wasm"}, true}} {
+			root := registry.Node{Exists: true, Children: tt.children}
+			if below := l.Below("", root); len(below) > 0 != tt.rest || tt.rest && l.At(below[0]) != mark {
+				t.Errorf("layout %s: below %v %v is followed", name, tt.children, below)
+			}
+			if d.Apply(l.Root(), root); d.View().Rest != tt.rest {
+				t.Errorf("layout %s: %v is a rest: %v", name, tt.children, !tt.rest)
 			}
 		}
-		d := l.NewDecoder(nil)
 		d.Apply(l.Root(), registry.Node{Exists: true, Children: []string{"wasm"}})
-		before := *d.View()
-		d.Apply(mark, registry.Node{Exists: true})
-		after := *d.View()
-		if after.Rev = before.Rev; !reflect.DeepEqual(before, after) {
-			t.Errorf("layout %s: %+v is now %+v", name, before, after)
+		if d.Apply(mark, registry.Node{}); d.View().Rest {
+			t.Errorf("layout %s: without a mark", name)
 		}
 	}
 }

@@ -46,5 +46,16 @@ func toolMutants() []mutant {
 		{"layout: a key that came", "or one has come", in("jobtree.checkKeys", "ops = append(ops, op)", "if op.Kind == registry.Absent {\nop = ops[0]\n}\nops = append(ops, op)"), notice{"../layout/v1", "^TestAChangeSeesEachKey$"}},
 		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.rootFault(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
+		{"rest: taken over", "a server makes a job only when a removal has left nothing", in("protocol.join", "v.Rest", "false"), script("removed_rest")},
+		{"rest: kept", "and deletes what it has left", without("protocol.State.observe", "s.deleteRest(p)"), script("removed_rest")},
+		{"rest: at any time", "but not while a member is there", in("protocol.State.deleteRest", `s.inRest() == ""`, "true"), script("removed_rest_foreign")},
+		{"rest: at once", "nor right after a failure", in("protocol.State.deleteRest", "s.now >= s.session.rest.retry", "true"), script("removed_rest_refused")},
+		{"rest: never again", "but later", in("protocol.State.alarm", "s.restRetry()", "0"), script("removed_rest_refused")},
+		{"rest: stays", "members leave what a removal has left", in("protocol.State.seeNodesGone", "!s.leavesRest()", "true"), script("removed_rest_members")},
+		{"rest: rows lost", "when their rows are stored", in("protocol.State.leavesRest", "len(s.history.unstored(own))", "0"), script("removed_rest_members")},
+		{"rest: setup", "a removal that begins while a job is set up refuses that", in("jobtree.transaction.setup", `t.noRemoval("setup/removal")`, ""), script("removed_rest_setup")},
+		{"rest: record", "a damaged record does not keep the rest", in("protocol.Step", "s.meetsRest()", "false"), script("removed_rest_record")},
+		{"rest: defined again", "what is deleted for a removal is not deleted from a job that was defined since", in("removal.Ops", "registry.Op{Kind: registry.Absent, Path: config}", `registry.Op{Kind: registry.Absent, Path: config + "x"}`), notice{"../removal", "^TestOps$"}},
+		{"rest: another's", "nor where the removal is over", in("removal.Ops", "registry.Op{Kind: registry.Check, Path: mark, Version: registry.AnyVersion}", `registry.Op{Kind: registry.Absent, Path: mark + "x"}`), notice{"../removal", "^TestOps$"}},
 	}
 }

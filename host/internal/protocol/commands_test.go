@@ -46,6 +46,7 @@ import (
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	                                backfill 0-1 at 110 120 cancel-backfill 0-1
 //	prepared fault of=digest: why   the next module is here, or is not
+//	rest-deleted fault: why         what a removal has left is gone, or why it is not
 //	bar, unbar catchup=2            it must not be in the job; it may
 //	unask                           the operator who asked last waits no longer
 //	readonly                        the registry takes no writes
@@ -62,7 +63,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"measured": measured, "listener-ended": listenerEnded, "tick": tick, "passed": passed, "recalled": recalled, "preceded": preceded, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
-	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
+	"rest-deleted": restDeleted, "prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
 }
 
 func tick(c *cluster, m *member, a *arguments) error {
@@ -273,6 +274,11 @@ func prepared(c *cluster, m *member, a *arguments) error {
 		in.Fault = a.text
 	}
 	return c.step(m, in)
+}
+
+func restDeleted(c *cluster, m *member, a *arguments) error {
+	a.flag("fault")
+	return c.step(m, protocol.RestDeleted{Fault: a.text})
 }
 
 func doubt(c *cluster, m *member, a *arguments) error {

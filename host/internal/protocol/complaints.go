@@ -32,6 +32,9 @@ func (s *State) Troubles() []reason.Reason {
 	if why := s.waitsForAddress(); !why.None() {
 		all = append(all, why)
 	}
+	if why := s.restStays(); !why.None() {
+		all = append(all, why)
+	}
 	if s.self != "" && s.strategyIsForeign() {
 		all = append(all, reason.Of(reason.LeadLeftToForeign, strconv.Quote(s.config().Strategy)))
 	}

@@ -42,6 +42,8 @@ func (s *State) observe(p *Plan) {
 		p.add(Reread{})
 	}
 	switch {
+	case s.meetsRest():
+		s.complain(p, s.restStays())
 	case v.RecordFault != "":
 		s.complain(p, reason.Of(reason.RecordUnreadable, v.RecordFault))
 	case v.ConfigFault != "":
@@ -53,6 +55,7 @@ func (s *State) observe(p *Plan) {
 	default:
 		s.complain(p, s.waitsForAddress())
 	}
+	s.deleteRest(p)
 	s.seeFuture(p)
 	s.seeServers()
 	s.watchForeign()
@@ -89,7 +92,7 @@ func join(s *facts) Mutation {
 		s.note(neverJoins{})
 		return nil
 	}
-	if v.ConfigFault != "" || s.o.Barred || s.removed() || !s.waitsForAddress().None() {
+	if v.ConfigFault != "" || s.o.Barred || s.removed() || v.Rest || !s.waitsForAddress().None() {
 		return nil
 	}
 	if v.Config == nil || !v.complete() || !v.Parents.Latch {

@@ -72,6 +72,8 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		c.say("listener %s of %s, attempt %d, token %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, results)
 	case protocol.EndCall:
 		c.say("end the listener")
+	case protocol.DeleteRest:
+		c.say("delete the rest of the removed job")
 	case protocol.Prepare:
 		c.say("prepare %.3s", e.Digest)
 	case protocol.Reschedule:

@@ -37,9 +37,9 @@ func (s *State) removalOver() int64 {
 func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 
 // seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
-// Leave was applied after all.
+// Leave was applied after all. It also ends one in the rest of a removed job.
 func (s *State) seeNodesGone(p *Plan) bool {
-	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil {
+	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil && !s.leavesRest() {
 		return false
 	}
 	s.session.ended = true

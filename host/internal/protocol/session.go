@@ -13,6 +13,7 @@ type session struct {
 
 	ownersDeleted  int   // items below this have no owner's node that names the member, but for those assigned since
 	nodesGoneSince int64 // when a parent of the job's nodes was first missing; 0: all are there
+	rest           rest
 }
 
 // silenced notes why a due instant may pass while the registry is in doubt or takes no

@@ -26,7 +26,7 @@ func (s *State) sleep(p *Plan) {
 
 // alarm is when the first wait ends that is not held for a rule; 0: there is none.
 func (s *State) alarm() int64 {
-	next := sooner(s.nextRetry(), s.swap.retry)
+	next := sooner(sooner(s.nextRetry(), s.swap.retry), s.restRetry())
 	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())
 	next = sooner(next, s.pauseOver())
 	if s.clock.early.At != 0 {

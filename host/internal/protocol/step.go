@@ -19,7 +19,13 @@ func Step(s *State, now int64, in Input) Plan {
 	}
 	if s.settled() {
 		s.observe(&p)
-		if s.session.ended || s.view.RecordFault != "" {
+		if s.session.ended {
+			return p
+		}
+		if s.view.RecordFault != "" {
+			if s.meetsRest() {
+				s.sleep(&p)
+			}
 			return p
 		}
 		s.act(&p)
@@ -76,6 +82,8 @@ func (s *State) receive(in Input, p *Plan) {
 		s.commits.asks = slices.DeleteFunc(s.commits.asks, func(a Asked) bool { return a.ID == in.ID })
 	case Prepared:
 		s.prepared(in)
+	case RestDeleted:
+		s.restDeleted(in)
 	case Configured:
 		s.configured(in)
 	case Elapsed:

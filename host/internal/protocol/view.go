@@ -17,6 +17,7 @@ type View struct {
 	Rev int64 // counts the views that differ
 
 	Exists  bool // the job's own node is there
+	Rest    bool // there is only what a removal has still to delete, or has left
 	Parents Parents
 	// Nodes are those that exist of which only the layout asks, for its transactions. It
 	// numbers them.

@@ -13,7 +13,7 @@ import (
 // drops nothing. The inbox is bounded because each kind of message is:
 //
 //   - events: one for each change of the job's nodes since the last turn;
-//   - replies, commits, syncs, assignments, stored rows: one for each request or
+//   - replies, commits, syncs, assignments, stored rows, deletions of rests: one for each request or
 //     batch in flight;
 //   - ends of guests: those that come together are one message;
 //   - ReadOnly: one for each attempt to write or to sync, with pauses in between;
@@ -77,7 +77,8 @@ type (
 		by *precedence
 		Precedence
 	}
-	endsMessage struct{ ends protocol.Finished }
+	endsMessage        struct{ ends protocol.Finished }
+	restDeletedMessage struct{ fault string }
 )
 
 func (eventMessage) message()        {}
@@ -97,6 +98,7 @@ func (cancelMessage) message()       {}
 func (inputMessage) message()        {}
 func (precededMessage) message()     {}
 func (*endsMessage) message()        {}
+func (restDeletedMessage) message()  {}
 
 func (b *inbox) put(l message) {
 	b.mu.Lock()

@@ -202,6 +202,8 @@ func (m *member) handle(msg message) {
 			m.report.module(p.Ready)
 		}
 		m.step(msg.Input)
+	case restDeletedMessage:
+		m.restDeleted(msg.fault)
 	}
 }
 
@@ -246,7 +248,7 @@ func (m *member) joinUnlessDefining() {
 // markJoined gives the signal that the job has joined. It does not wait for what is
 // retried for ever, since the server would never be ready.
 func (m *member) markJoined() {
-	if m.self != "" {
+	if m.self != "" || m.loop.State().RestStays() {
 		m.joined.give()
 	}
 }
@@ -312,6 +314,8 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.beginDrain(m.DrainTimeout, e.Why)
 	case protocol.Prepare:
 		m.prepareModule(e)
+	case protocol.DeleteRest:
+		m.deleteRest()
 	case protocol.Listen:
 		m.callListener(e)
 	case protocol.EndCall:

@@ -69,6 +69,7 @@ func (m *member) suspended() {
 	}
 	m.reads = nil
 	m.unanswered()
+	m.restDeleted(m.deletion, "the connection is lost")
 }
 
 // unanswered ends the wait for the answer to a transaction.

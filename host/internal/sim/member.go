@@ -37,6 +37,7 @@ type member struct {
 	opening  int64           // time until a requested session is open
 	acked    int64           // send time of the last acknowledged transaction
 	commit   *sent
+	deletion *deletion // the newest; nil: there was none
 	reads    []mirror.Read
 	guests   []*running
 	call     *listening // the call of a listener of fires
@@ -101,6 +102,7 @@ func (m *member) start() {
 	m.since = w.now
 	life := m.life
 	m.frozen, m.backlog = false, nil
+	m.deletion = nil
 	m.resting, m.commit, m.reads, m.period, m.prev, m.ticked = false, nil, nil, 0, 0, 0
 	m.unseen, m.first, m.before = 0, 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
@@ -366,6 +368,8 @@ func (m *member) effect(e protocol.Effect) {
 			in.Fault = "nobody has it"
 		}
 		m.later(w.between(10*millisecond, 3000*millisecond), func() { m.step(in) })
+	case protocol.DeleteRest:
+		m.deleteRest()
 	case protocol.Listen:
 		m.listen(e)
 	case protocol.EndCall:

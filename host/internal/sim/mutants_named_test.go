@@ -24,6 +24,7 @@ func namedMutants() []mutant {
 // with the name of a script have one in rare_mutants_test.go of overlay.
 func unnoticed() map[string]string {
 	return map[string]string{
+		"setup/removal":        "a job has to be made, and its removal cut off, while another setup is on its way; removed_rest_setup.txt",
 		"clear-processing":     "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
 		"join-round":           "no simulated job has foreign listeners; guarantee.txt",
 		"take/records":         "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",

@@ -21,6 +21,8 @@ type Decoder struct {
 	published bool // v is not ours any more
 	items     bool // v.Items is our own copy, not a published one
 	foreign   bool // the job's own node is one of another layout
+	undefined bool // the job has nodes of ours, and no configuration
+	removal   bool // the mark of its removal is there
 	config    *protocol.Config
 	kept      *kept     // nil: config has the whole configuration
 	names     *names    // nil: no mark or request names a member
@@ -64,7 +66,7 @@ func (d *Decoder) View() *protocol.View {
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
-	v.Parents = parentsOf(v)
+	v.Parents, v.Rest = parentsOf(v), d.undefined && d.removal
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
 	d.faults.stray(NodeAssignment, len(v.Runs) > 0 && !v.Parents.Assignment, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.publish(v, d.j)
@@ -81,6 +83,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	if path == d.j.root {
 		d.v.Exists = n.Exists
 		d.parent(NodeWasm, slices.Contains(n.Children, NodeWasm))
+		d.undefined = undefined(n)
 		err := d.j.rootFault(n)
 		d.foreign = err != nil
 		d.faults.set("", err)
@@ -140,6 +143,8 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		d.assignment(n)
 	case NodeFires:
 		d.fires(n)
+	case NodeRemoval:
+		d.removal = n.Exists
 	default:
 		d.child(rel, n)
 	}

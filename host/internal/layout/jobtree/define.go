@@ -41,6 +41,7 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.create(t.root, "")
 	}
 	if t.v.Config == nil {
+		t.noRemoval("setup/removal")
 		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
 	}
 	t.makeParents(NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns)
@@ -52,6 +53,13 @@ func (t *transaction) setup(m protocol.Setup) {
 	}
 	if !t.v.Parents.Assignment {
 		t.op(registry.Create, t.at(NodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
+	}
+}
+
+// noRemoval: no removal has begun since the view, whose rest would become part of the job.
+func (t *transaction) noRemoval(fence string) {
+	if has(t.v, NodeWasm) { // else it is made
+		t.fenced(fence, registry.Op{Kind: registry.Absent, Path: t.at(NodeRemoval)})
 	}
 }
 

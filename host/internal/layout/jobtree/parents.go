@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // parents are the nodes that exist for what is below them. View.Nodes has them by their
@@ -23,6 +24,11 @@ func (d *Decoder) parent(node string, exists bool) {
 // has reports whether all these parents exist.
 func has(v *protocol.View, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return !v.Nodes.Has(slices.Index(parents, node)) })
+}
+
+// undefined reports whether a job's own node has nodes of ours below it, and no configuration.
+func undefined(root registry.Node) bool {
+	return slices.Contains(root.Children, NodeWasm) && !slices.Contains(root.Children, NodeConfig)
 }
 
 func parentsOf(v *protocol.View) protocol.Parents {

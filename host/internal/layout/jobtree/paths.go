@@ -161,6 +161,10 @@ func (j Job) Below(name string, n registry.Node) []string {
 	}
 	var below []string
 	switch name {
+	case "":
+		if undefined(n) {
+			below = []string{NodeRemoval}
+		}
 	case NodeConfig:
 		return j.keysOf(n)
 	case NodeServers:

@@ -299,7 +299,7 @@ func (m *member) effect(e protocol.Effect) {
 		c.at(c.now+1, func() {
 			m.inbox = append(m.inbox, protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt})
 		})
-	case protocol.Answer, protocol.Note, protocol.EndCall, protocol.Prepare, protocol.Recall:
+	case protocol.Answer, protocol.Note, protocol.EndCall, protocol.Prepare, protocol.Recall, protocol.DeleteRest:
 	}
 }
 

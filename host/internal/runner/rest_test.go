@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
+)
+
+// leaveRest makes what a removal that was cut off has left: a pause, and state of an item.
+func leaveRest(t *testing.T, reg registry.Registry) (state string) {
+	t.Helper()
+	s, err := reg.Open(t.Context(), nil)
+	must(t, err)
+	l := layout.NewJob("test", testJob)
+	wasm, mark := l.Removal()
+	above, state := l.StateOf(0)
+	for _, path := range slices.Concat(l.Namespace(), []string{l.Root(), wasm, mark, wasm + "/paused"}, above, []string{state}) {
+		if n, err := s.Read(t.Context(), path); err == nil && n.Exists {
+			continue
+		}
+		_, err := s.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: path})
+		must(t, err)
+	}
+	must(t, s.Close())
+	return state
+}
+
+// Two servers whose files have a job delete what a removal has left of the one before. Neither
+// its pause nor its state is part of the new job.
+func TestRestOfARemovalIsNoJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		state := leaveRest(t, reg)
+		a, b := serve(t, reg, rows, "10.0.0.1", nil), serve(t, reg, rows, "10.0.0.2", nil)
+		<-a.Joined()
+		<-b.Joined()
+		time.Sleep(15 * time.Second)
+		operator, err := reg.Open(t.Context(), nil)
+		must(t, err)
+		n, err := operator.Read(t.Context(), state)
+		must(t, err)
+		for _, s := range []*server{a, b} {
+			if st := s.Status(); n.Exists || st.Paused || st.Instance == "" || len(st.Troubles) > 0 || len(st.Items) != 4 || st.Items[0].LastBegin.IsZero() {
+				t.Errorf("state %v, %+v", n.Exists, st)
+			}
+			s.stop(t)
+		}
+		must(t, operator.Close())
+		must(t, reg.Close())
+	})
+}
+
+// A rest that cannot be deleted is a trouble of that job, and the server is ready all the same.
+func TestRestThatStaysIsATrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var state string
+		var denied atomic.Bool
+		reg, rows := registrytest.NewFaulty(embedded.Memory(), func(_ int, ops []registry.Op) registrytest.Outcome {
+			if denied.Load() && slices.ContainsFunc(ops, func(op registry.Op) bool { return op.Kind == registry.Delete && op.Path == state }) {
+				return registrytest.Deny
+			}
+			return registrytest.Pass
+		}), &book{}
+		state = leaveRest(t, reg)
+		denied.Store(true)
+		s := serve(t, reg, rows, "10.0.0.1", nil)
+		<-s.Joined()
+		for range 2 {
+			if st := s.Status(); st.Instance != "" || len(st.Troubles) != 1 || st.Troubles[0].Code != reason.RestStays || !strings.Contains(st.Troubles[0].String(), testJob) {
+				t.Errorf("%+v", st)
+			}
+			time.Sleep(5 * time.Minute)
+		}
+		denied.Store(false)
+		time.Sleep(2 * time.Minute)
+		if st := s.Status(); st.Instance == "" || st.Paused || len(st.Troubles) > 0 {
+			t.Errorf("%+v", st)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// partNodes go with one transaction of a deletion.
+const partNodes = 3
+
+// deletion is a member's deletion of what a removal has left. It is over when it was
+// answered, or its connection is lost.
+type deletion struct{ over bool }
+
+// deleteRest deletes what the member's replica shows below the job, part by part.
+func (m *member) deleteRest() {
+	d := &deletion{}
+	m.deletion = d
+	m.later(m.w.between(100, 30*millisecond), func() {
+		m.deleteParts(d, removal.Parts(m.w.job, m.s.below(m.w.job.Root()), partNodes))
+	})
+}
+
+func (m *member) deleteParts(d *deletion, parts [][]string) {
+	switch {
+	case d.over:
+		return
+	case len(parts) == 0:
+		m.restDeleted(d, "")
+		return
+	}
+	by := author{what: m.name() + " deletes a part of what a removal has left"}
+	m.s.commit(removal.Ops(m.w.job, parts[0]), by, func(_ registry.Receipt, err error) {
+		switch {
+		case d.over:
+		case err != nil:
+			m.restDeleted(d, err.Error())
+		default:
+			m.deleteParts(d, parts[1:])
+		}
+	})
+}
+
+func (m *member) restDeleted(d *deletion, fault string) {
+	if d != nil && !d.over && m.deletion == d {
+		d.over = true
+		m.step(protocol.RestDeleted{Fault: fault})
+	}
+}
+
+// below lists a node of the replica and all nodes below it, children first.
+func (s *session) below(path string) []string {
+	n := s.node(path)
+	if !n.Exists {
+		return nil
+	}
+	var all []string
+	for _, c := range n.Children {
+		all = append(all, s.below(path+"/"+c)...)
+	}
+	return append(all, path)
+}
