@@ -31,7 +31,11 @@ func TestOnlyOneOfTwoChangesAJob(t *testing.T) {
 		"trigger": func(ctx context.Context, o *Operator) error { return o.Trigger(ctx, "j") },
 		"reshard": func(ctx context.Context, o *Operator) error { return o.Reshard(ctx, "j") },
 		"all":     func(ctx context.Context, o *Operator) error { return o.SetJob(ctx, "j", true) },
-		"remove":  func(ctx context.Context, o *Operator) error { return o.Remove(ctx, "j", true) },
+		"shut down": func(ctx context.Context, o *Operator) error {
+			_, err := o.Shutdown(ctx, "j", Which{All: true})
+			return err
+		},
+		"remove": func(ctx context.Context, o *Operator) error { return o.Remove(ctx, "j", true) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -174,15 +174,30 @@ func (w Which) names(id job.InstanceID) bool {
 // Shutdown ends the job on the selected members and returns their ids. Their servers go
 // on; a server that restarts runs the job again.
 func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.InstanceID, error) {
+	for try := 1; ; try++ {
+		gone, again, err := o.shutDown(ctx, name, w)
+		if !again || try == askTries {
+			return gone, err
+		}
+	}
+}
+
+// shutDown is one try of Shutdown. again: OnlyIf has to judge the job anew, and nothing was done.
+func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []job.InstanceID, again bool, err error) {
 	const what = "shut down"
-	v, l, _, err := o.editableView(ctx, what, name, o.outlined)
+	by := o.outlined
+	if o.onlyIf != nil {
+		by = o.wholly
+	}
+	v, l, unchanged, err := o.editableView(ctx, what, name, by)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if err := o.holds(l, name, v, false); err != nil {
-		return nil, err
+	if o.onlyIf == nil {
+		unchanged = nil // a member that joins or runs is no reason to keep others
+	} else if err := o.holds(l, name, v, false); err != nil {
+		return nil, false, err
 	}
-	var gone []job.InstanceID
 	all := slices.Clone(v.Ghosts) // removes nodes that no session holds, too
 	for _, in := range v.Instances {
 		all = append(all, in.ID)
@@ -192,18 +207,21 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 			continue
 		}
 		if v.ByAddress && !ours(v, id) && !slices.Contains(v.Ghosts, id) {
-			return gone, failf(host.Refused, nil, "%s job %s: the member at %s is one of ElasticJob, whose own console ends it in this layout", what, name, id.IP())
+			return gone, false, failf(host.Refused, nil, "%s job %s: the member at %s is one of ElasticJob, whose own console ends it in this layout", what, name, id.IP())
 		}
-		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, l.EndInstance(v, id)...)
+		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, append(slices.Clip(unchanged), l.EndInstance(v, id)...)...)
+		c, conflict := errors.AsType[*registry.ConflictError](err)
 		switch {
-		case errors.Is(err, registry.ErrConflict): // the member has left meanwhile
+		case conflict && c.Index < len(unchanged):
+			return nil, true, askError(what, name, err)
+		case conflict: // the member has left meanwhile
 		case err != nil:
-			return gone, askError(what, name, err)
+			return gone, false, askError(what, name, err)
 		default:
-			gone = append(gone, id)
+			gone, unchanged = append(gone, id), nil
 		}
 	}
-	return gone, nil
+	return gone, false, nil
 }
 
 // found returns the layout that the job's tree has.
