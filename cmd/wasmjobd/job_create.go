@@ -83,7 +83,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 			return t, usage("--set is one line, key=value; a job of more is --from a configuration")
 		}
 		t.TOML = f.table(name)
-		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true}); err != nil {
+		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true}); err != nil {
 			return t, exitf(exitInvalid, "the job cannot be read:\n%w", f.blame(err))
 		}
 		err := digestOf(c.Context(), term, &t, module)
@@ -99,7 +99,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 		return t, exitf(exitInvalid, "read the job: %w", err)
 	}
 	t.TOML = string(content)
-	all, err := config.Parse(f.from, content, config.Options{Elsewhere: true})
+	all, err := config.Parse(f.from, content, config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {
 		return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
 	}
@@ -126,6 +126,8 @@ func (f *createFlags) table(name string) string {
 	when := "schedule = \"manual\""
 	if f.cron != "" {
 		when = "cron = " + text(f.cron)
+	} else if slices.ContainsFunc(f.set, func(one string) bool { key, _, _ := strings.Cut(one, "="); return strings.TrimSpace(key) == "after" }) {
+		when = "" // the jobs before it say
 	}
 	lines := []string{"[modules." + text(name) + "]", "source = \"file:module.wasm\"", "[jobs." + text(name) + "]", "module = " + text(name), "shards = " + strconv.Itoa(f.shards), when}
 	return strings.Join(append(lines, f.set...), "\n") + "\n"
@@ -177,7 +179,7 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 // defineJob makes a job of what an operator has written. Nothing of this server's
 // environment gets into it.
 func defineJob(t operator.JobText) (job.Config, error) {
-	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true})
+	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {
 		return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
 	}

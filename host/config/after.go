@@ -59,7 +59,7 @@ func (o *order) fault(before string) reason.Reason {
 	switch c, k := o.jobs[before], o.depth[before]; {
 	case k > 0:
 		return reason.Of(reason.AfterCycle, strings.Join(append(slices.Clone(o.path[k-1:]), before), " after "))
-	case c == nil && o.broken: // it may stand in what could not be read
+	case c == nil && (o.broken || o.afterAny): // it may stand elsewhere, or in what could not be read
 	case c == nil:
 		return meantOr(before, o.names, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
 	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"):

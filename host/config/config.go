@@ -109,6 +109,8 @@ type Options struct {
 	// Elsewhere says that the jobs run on other servers, whose [host.allow] counts in place
 	// of that of the files.
 	Elsewhere bool
+	// AfterAny lets a job run after jobs that the files do not have.
+	AfterAny bool
 }
 
 // Load reads the files at paths as one configuration: later files add to and

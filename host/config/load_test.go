@@ -145,6 +145,21 @@ func TestSeveralFilesAreOneConfiguration(t *testing.T) {
 	}
 }
 
+func TestJobsAfterThoseOfOtherFiles(t *testing.T) {
+	t.Parallel()
+	text := func(after string) []byte {
+		return []byte("[modules.m]\nsource = 'file:m.wasm'\n[jobs.a]\nmodule = 'm'\nafter = [" + after + "]\n[jobs.b]\nmodule = 'm'\nafter = ['a']\n")
+	}
+	for after, want := range map[string]bool{"'load'": true, "'load', 'b'": false, "'a'": false} {
+		if f, err := Parse("t.toml", text(after), Options{AfterAny: true}); (err == nil) != want || want && f.Jobs[0].After[0] != "load" {
+			t.Errorf("after %s: %v", after, err)
+		}
+		if _, err := Parse("t.toml", text(after), Options{}); err == nil {
+			t.Errorf("after %s: taken for any file", after)
+		}
+	}
+}
+
 func TestProblemsAreJSON(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("t.toml", []byte(small+"timout = 1\n"), Options{})

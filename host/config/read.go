@@ -50,6 +50,7 @@ type reader struct {
 	broken   bool            // a file could not be parsed: what it defines is not known
 
 	elsewhere bool // the limits of other servers count
+	afterAny  bool // jobs may run after those of other files
 }
 
 func newReader(o Options) *reader { return newReaderOf(schema(), o) }
@@ -65,7 +66,7 @@ func newReaderOf(keys []key, o Options) *reader {
 		dirs:   map[string]string{},
 		faulty: map[string]bool{},
 
-		elsewhere: o.Elsewhere,
+		elsewhere: o.Elsewhere, afterAny: o.AfterAny,
 	}
 }
 

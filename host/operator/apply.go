@@ -48,7 +48,9 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	}})
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.NotFound && o.onlyIf == nil {
 		p.Action, p.Keys = PlanNew, []PlannedKey{}
-		p.Warning, err = o.CreateJob(ctx, text, func(JobText) (job.Config, error) { return created, nil })
+		if err = o.create(ctx, created, text.Name); err == nil {
+			p.Warning = o.warn(ctx, created, nil)
+		}
 	}
 	return p, err
 }

@@ -3,6 +3,9 @@ package operator
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -10,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -29,7 +33,7 @@ func (o *Operator) WarnOf(unheld Unheld) { o.unheld = unheld }
 
 // CreateJob puts a job into the registry that no file has: servers that find jobs there run
 // it as soon as they have its module. read makes a job of the text. The warning is that of WarnOf,
-// in a dry run that of its deed as well.
+// and of jobs after which it runs, in a dry run that of its deed as well.
 func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (warning string, err error) {
 	if err := o.resolveModule(ctx, &text); err != nil {
 		return "", err
@@ -38,14 +42,41 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 	if err != nil {
 		return "", err
 	}
-	if err = o.create(ctx, c, text.Name); err != nil || o.unheld == nil {
+	if err := o.create(ctx, c, text.Name); err != nil {
 		return "", err
 	}
-	warning = o.unheld(ctx, c.ModuleDigest)
+	missing, err := o.missing(ctx, c.After)
+	if err != nil {
+		return "", failf(host.CodeOf(err), err, "job %s is made; whether the jobs are there after which it runs is not known", c.Name)
+	}
+	return o.warn(ctx, c, missing), nil
+}
+
+// missing says which of these jobs the registry does not have.
+func (o *Operator) missing(ctx context.Context, after []string) (why []string, err error) {
+	for _, name := range after {
+		v, _, err := o.readOutline(ctx, name, readsAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		if v.Config == nil && v.ConfigFault == "" {
+			why = append(why, reason.Of(reason.AfterGone, strconv.Quote(name)).String())
+		}
+	}
+	return why, nil
+}
+
+// warn makes one warning of what keeps a new job from running.
+func (o *Operator) warn(ctx context.Context, c job.Config, why []string) string {
+	if o.unheld != nil {
+		why = append(why, o.unheld(ctx, c.ModuleDigest))
+	}
+	why = slices.DeleteFunc(why, func(one string) bool { return one == "" })
+	warning := strings.Join(why, "; ")
 	if o.dry {
 		o.deeds[len(o.deeds)-1].Warning = warning
 	}
-	return warning, nil
+	return warning
 }
 
 // create makes a job. name is what it is to be called.

@@ -90,7 +90,11 @@ func TestCircleOfJobs(t *testing.T) {
 	}
 	create(o, "a", "b", "x")
 	create(o, "b", "c")
-	_, err := o.CreateJob(t.Context(), text("c"), read("x", "a"))
+	warning, err := o.CreateJob(t.Context(), text("late"), read("a", "x"))
+	if err != nil || warning != `this job runs after the job "x", which is not in the registry; nothing begins until it is there` {
+		t.Errorf("%q, %v", warning, err)
+	}
+	_, err = o.CreateJob(t.Context(), text("c"), read("x", "a"))
 	wantCode(t, "the last of a circle", err, host.Refused)
 	if err != nil && !strings.Contains(err.Error(), "c after a after b after c") {
 		t.Error(err)
