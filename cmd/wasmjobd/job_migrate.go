@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
@@ -25,8 +24,7 @@ func jobMigrate(o *operatorVerb) *cobra.Command {
 			"of ours joins before the last transaction, which also checks that nobody has come. What was\n" +
 			"cut is finished by the same command. With --back the job gets the layout that it had, as long as no\n" +
 			"member has joined and nobody has changed it; after that the same --to deletes what was kept for it.\n" +
-			"The registry of the configuration is written, not through a server. Without --timeout it goes on\n" +
-			"for ten minutes.",
+			"Without --timeout it goes on for ten minutes, and for 30 seconds where a server does it.",
 		Example: "  wasmjobd job migrate orders --to 3 --dry-run\n  wasmjobd job migrate orders --to 3\n  wasmjobd job migrate orders --back",
 	}
 	c.Flags().StringVar(&m.To, "to", "", "the `layout`: 2.1 or 3")
@@ -35,31 +33,15 @@ func jobMigrate(o *operatorVerb) *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("to", "back")
 	c.MarkFlagsOneRequired("to", "back")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		at, err := o.elsewhere.server(o.term.env, *o.files)
-		if err != nil {
-			return err
-		}
-		if at.Address != "" {
-			return usage("a server does not migrate jobs for others; name a configuration that leads to the registry, by --config")
-		}
 		if !c.Flags().Changed("timeout") {
 			o.timeout = migratePatience
 		}
-		migrate := func(ctx context.Context, op *operator.Operator) error {
+		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 			done, err := op.Migrate(ctx, args[0], m)
 			if err != nil {
 				return withNearest(ctx, op, args[0], err)
 			}
 			return printMigration(o.term, done)
-		}
-		return o.within(c.Context(), func(ctx context.Context, f *config.File) error {
-			direct := func(op *operator.Operator) error { return migrate(ctx, op) }
-			if f.Registry.Kind == config.ZooKeeper {
-				return o.onRegistry(ctx, f, direct)
-			}
-			return o.reach(ctx, f, func(*admin.Client) error {
-				return exitf(exitConflict, "the registry is inside a server that runs: end that, and migrate the job then")
-			}, direct)
 		})
 	}
 	return c

@@ -57,6 +57,7 @@ type cluster interface {
 	Reshard(context.Context, string) error
 	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
+	Migrate(context.Context, string, operator.Move) (*operator.Migration, error)
 
 	Modules(context.Context, operator.Held) (operator.ModuleList, error)
 	PruneModules(context.Context, operator.Prune) (operator.PruneReport, error)

@@ -122,6 +122,7 @@ func jobCalls() []route {
 		verb("withdraw-module", operator.Publish, onJob(withdrawModule), "withdraws the next module of a job if it has the \"digest\""),
 		itemVerb("disable", true),
 		itemVerb("enable", false),
+		migrateRoute(jobsPath + "/{job}"),
 	}...)
 }
 

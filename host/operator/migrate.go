@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -55,10 +56,14 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 		if report == nil {
 			report = reportMove(name, p)
 		}
+		unchanged, err := o.unchanged(ctx, name, turned)
+		if err != nil {
+			return nil, err
+		}
 		if report.DryRun = want.DryRun || o.dry; want.DryRun || p.Done != "" {
 			return report, nil
 		}
-		err = o.carryOut(ctx, name, p, want)
+		err = o.carryOut(ctx, name, p, want, unchanged)
 		switch {
 		case err == nil:
 			return report, nil
@@ -69,6 +74,18 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 		}
 		turned = turned || errors.Is(err, registry.ErrUnknown) && len(p.Turn) > 0
 	}
+}
+
+// unchanged is a fence for a job for which OnlyIf holds; none without OnlyIf.
+func (o *Operator) unchanged(ctx context.Context, name string, sent bool) (fence, error) {
+	if o.onlyIf == nil {
+		return nil, nil
+	}
+	v, l, f, err := o.presentView(ctx, "migrate", name, o.wholly)
+	if err == nil {
+		err = o.holds(l, name, v, sent)
+	}
+	return f, err
 }
 
 // planMove reads the job as it is by now, and plans what is left to do.
@@ -139,12 +156,12 @@ func reportMove(name string, p *migration.Plan) *Migration {
 var errReplan = fmt.Errorf("%w: in parts", registry.ErrConflict)
 
 // carryOut writes a plan in one transaction if it fits, else in parts.
-func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move) error {
+func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move, unchanged fence) error {
 	d := deed{verb: "job migrate", job: name, before: "layout " + p.From, after: "layout " + p.To}
 	if want.Back {
 		d.detail = "back"
 	}
-	err := o.commit(ctx, d, p.Ops()...)
+	err := o.commit(ctx, d, append(slices.Clip(unchanged), p.Ops()...)...)
 	if !errors.Is(err, registry.ErrTooLarge) {
 		return err
 	}
@@ -154,7 +171,7 @@ func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan,
 		}
 		return errReplan
 	}
-	if err := o.commit(ctx, d, p.Turn...); err != nil {
+	if err := o.commit(ctx, d, append(slices.Clip(unchanged), p.Turn...)...); err != nil {
 		return err
 	}
 	return o.inParts(ctx, p.Rest)

@@ -162,6 +162,31 @@ func TestMigrationIsFinishedOnZooKeeper(t *testing.T) {
 	}, registrytest.EndAfter)
 }
 
+// A job moves only if OnlyIf holds for it, also in a dry run.
+func TestMigrationDependsOnTheEdition(t *testing.T) {
+	t.Parallel()
+	reg := memory(t)
+	o := operate(t, reg)
+	putTree(t, o, "/jobs/job", left1(t))
+	seen, err := o.Job(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		o.OnlyIf(unless("another"))
+		if _, err := o.Migrate(t.Context(), "job", Move{To: "3", DryRun: dry}); !errors.Is(err, errChanged) {
+			t.Errorf("dry %v: %v", dry, err)
+		}
+		o.OnlyIf(unless(seen.Edition))
+		if done, err := o.Migrate(t.Context(), "job", Move{To: "3", DryRun: dry}); err != nil || done.From != "1" {
+			t.Errorf("dry %v: %+v, %v", dry, done, err)
+		}
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A member of layout 1 that comes between two parts, and leaves again, has run: what it has kept is moved.
 func TestMigrationSeesWhoCameMeanwhile(t *testing.T) {
 	t.Parallel()
