@@ -33,6 +33,8 @@ func toolMutants() []mutant {
 		{"layout: beside foreign members", "no server runs a job beside foreign members where addresses name members", in("admission.Verdict.decideLayout", "f.Foreign && f.Definition.ByAddress", "false"), notice{"../admission", "^TestDecide$"}},
 		{"layout: leads first", "not even beside one that only leads yet", in("protocol.View.Shared", "v.ByAddress && _", "false"), script("foreign_leader_address")},
 		{"layout: adopted by address", "nothing is adopted where addresses name members", in("protocol.View.unadopted", "v.ByAddress", "false"), script("adopt_address")},
+		{"layout: begun unseen", "what members of ElasticJob began last is accounted for, where addresses name members", without("protocol.State.accountFor", "s.beganUnseen(_, _, _)"), script("foreign_began_address")},
+		{"layout: begun by ours", "what ours began is not theirs", in("jobtree.begins.foreign", "x.next != 0 && x.next != x.rev", "true"), script("foreign_began_address")},
 		{"layout: items not there listed", "a list names only items whose nodes are there", in("jobtree.transaction.lists", "slices.Contains(moved, i)", "true"), script("parts_address")},
 		{"layout: an item in two lists", "nor items that another list still names", in("jobtree.transaction.listed", "t.v.Items[i].Owner.IP() == ip", "true"), script("parts_address_once")},
 		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "slices.ContainsFunc(t.v.Instances, _)", "true"), script("removed_address")},

@@ -222,6 +222,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 		next.idle(Span{To: s.dateOf(s.reshard.since)})
 	}
 	for i := range next.Total {
+		s.beganUnseen(i, next, own)
 		last := s.dateOf(at(s.evidence.ran, i))
 		if e := s.evidence.leftOpen(i); e != nil && last != 0 {
 			last = e.Instant - 1
@@ -238,6 +239,25 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 		s.comesBack(i, next, own)
 	}
 }
+
+// beganUnseen accounts for what foreign members ran of an item while none of ours was there,
+// up to when they began it last. Nobody knows which instants before that they ran.
+func (s *State) beganUnseen(i int, next *Assignment, own *RunsData) {
+	began, before := s.view.item(i).ForeignBegan, at(next.Last, i)
+	if s.future(began) { // by its member's clock
+		began = s.registryTime()
+	}
+	if began <= before {
+		return
+	}
+	if hole := began - began%second - 1; before > 0 && hole > before { // the instant it began for is of that second
+		own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
+	}
+	next.Last = set(next.Last, i, began)
+}
+
+// second is in ms. Each instant of a schedule begins one.
+const second = 1_000
 
 // comesBack accounts for an item that did not exist under the assignment before: nobody
 // missed what came due meanwhile. It has a row all the same, since a history without one

@@ -139,6 +139,9 @@ type Item struct {
 	Failover     ID    // the member that took the item; "" if none did
 	TakerSession int64 // session of that mark
 	Marks        int32 // running marks observed so far; a lower bound, since events can coalesce
+	// ForeignBegan is when a foreign member began the item, in ms, where nodes of the item
+	// say so; 0: none does, or one of ours has begun it since.
+	ForeignBegan int64
 	// Nodes are those of the item of which only the layout asks, for its transactions.
 	Nodes NodeSet
 }

@@ -27,6 +27,7 @@ type Decoder struct {
 	kept      *kept     // nil: config has the whole configuration
 	names     *names    // nil: no mark or request names a member
 	addressed addressed // nil: members have ids of their own
+	begins    begins
 	pending   pending
 	faults    faults
 	records   spelling.Records
@@ -38,7 +39,7 @@ type Decoder struct {
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	d := &Decoder{j: j, v: &protocol.View{}, records: records}
 	if j.byAddress() {
-		d.v.ByAddress, d.addressed = true, addressed{}
+		d.v.ByAddress, d.addressed, d.begins = true, addressed{}, begins{}
 	} else if j.added != nil {
 		d.names = newNames()
 	}
@@ -282,6 +283,7 @@ func (d *Decoder) shards(n registry.Node) {
 		}
 	}
 	d.names.forget(d.v.Items)
+	d.begins.forget(d.v.Items)
 }
 
 // grow makes v.Items our own and at least n long.
@@ -308,6 +310,7 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	}
 	d.grow(0)
 	d.names.mark(i, name, n)
+	d.begins.take(i, name, n)
 	it := &d.v.Items[i]
 	switch name {
 	case MarkInstance:
@@ -330,10 +333,12 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 		it.Nodes.Set(completed, n.Exists)
 	case markLastBegin:
 		it.Nodes.Set(lastBegin, n.Exists)
+		it.ForeignBegan = d.begins.foreign(i)
 	case markLastEnd:
 		it.Nodes.Set(lastEnd, n.Exists)
 	case markNextFire:
 		it.Nodes.Set(nextFire, n.Exists)
+		it.ForeignBegan = d.begins.foreign(i)
 	}
 }
 

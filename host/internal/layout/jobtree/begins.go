@@ -1,0 +1,53 @@
+package jobtree
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// begins are the newest begins of items, by nodes of them. A nil one takes nothing.
+type begins map[int]begin
+
+type begin struct {
+	at   int64 // ms; 0: unknown
+	rev  int64 // the revision that wrote it
+	next int64 // the revision that wrote when the item runs next; 0: that node is missing
+}
+
+// take takes a node of an item.
+func (b begins) take(item int, mark string, n registry.Node) {
+	if b == nil || mark != markLastBegin && mark != markNextFire {
+		return
+	}
+	x := b[item]
+	if mark == markNextFire {
+		x.next = n.Stat.Modified
+	} else {
+		at, err := servertree.ParseMillis(string(n.Data))
+		if err != nil {
+			at = 0
+		}
+		x.at, x.rev = at, n.Stat.Modified
+	}
+	b[item] = x
+}
+
+// foreign is when a member of ElasticJob began the item; 0: it is one of ours that began it
+// last. Members of ElasticJob write the two nodes one after the other. Ours write them in one
+// transaction, or delete the second.
+func (b begins) foreign(item int) int64 {
+	if x := b[item]; x.next != 0 && x.next != x.rev {
+		return x.at
+	}
+	return 0
+}
+
+// forget drops the begins of items that are gone.
+func (b begins) forget(items []protocol.Item) {
+	for i := range b {
+		if i >= len(items) || !items[i].Exists {
+			delete(b, i)
+		}
+	}
+}
