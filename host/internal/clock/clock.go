@@ -97,6 +97,19 @@ func (c *Clock) Between(cron string, after, until int64) (first, last, count int
 	return from.UnixMilli(), to.UnixMilli(), int64(n), nil
 }
 
+// After is the first instant after a moment; 0 if there is none.
+func (c *Clock) After(cron string, at int64) int64 {
+	s, err := c.Compile(cron)
+	if err != nil {
+		return 0
+	}
+	next := s.Next(time.UnixMilli(at))
+	if next.IsZero() {
+		return 0
+	}
+	return next.UnixMilli()
+}
+
 // Newest lists the newest instants between after and until, ascending, and most
 // of them at most.
 func (c *Clock) Newest(cron string, after, until int64, most int) ([]int64, error) {

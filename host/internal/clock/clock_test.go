@@ -31,6 +31,12 @@ func TestGapIsCounted(t *testing.T) {
 			t.Errorf("between %s and %s: %d, %v", g.after, g.until, n, err)
 		}
 	}
+	if got := c.After("0 0 * * * ?", at("10:00:00")); got != at("11:00:00") {
+		t.Errorf("after 10:00 comes %d", got)
+	}
+	if once, never := c.After("0 0 0 1 1 ? 2020", at("10:00:00")), c.After("nonsense", 0); once != 0 || never != 0 {
+		t.Errorf("after the last comes %d, and of nonsense %d", once, never)
+	}
 	if _, _, _, err := c.Between("nonsense", 0, 1); err == nil {
 		t.Error("nonsense was counted")
 	}

@@ -35,6 +35,8 @@ func toolMutants() []mutant {
 		{"layout: adopted by address", "nothing is adopted where addresses name members", in("protocol.View.unadopted", "v.ByAddress", "false"), script("adopt_address")},
 		{"layout: begun unseen", "what members of ElasticJob began last is accounted for, where addresses name members", without("protocol.State.accountFor", "s.beganUnseen(_, _, _)"), script("foreign_began_address")},
 		{"layout: begun by ours", "what ours began is not theirs", in("jobtree.begins.foreign", "x.next != 0 && x.next != x.rev", "true"), script("foreign_began_address")},
+		{"layout: fires next", "nodes say when an item fires next, where addresses name members", without("jobtree.transaction.beginsRound", "t.put(t.Item(i, markNextFire), _, _)"), script("begin_address")},
+		{"layout: fires no more", "and do not when it does no more", without("jobtree.transaction.beginsRound", "t.delete(t.Item(i, markNextFire), _)"), script("begin_address")},
 		{"layout: items not there listed", "a list names only items whose nodes are there", in("jobtree.transaction.lists", "slices.Contains(moved, i)", "true"), script("parts_address")},
 		{"layout: an item in two lists", "nor items that another list still names", in("jobtree.transaction.listed", "t.v.Items[i].Owner.IP() == ip", "true"), script("parts_address_once")},
 		{"layout: status of who is ended", "whose status an operator deleted goes on writing", in("jobtree.transaction.status", "slices.ContainsFunc(t.v.Instances, _)", "true"), script("removed_address")},

@@ -20,7 +20,7 @@ type beginning struct {
 
 func newBeginning(s *facts) beginning {
 	own := s.own()
-	return beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
+	return beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours(), Next: s.schedule.next}}
 }
 
 func (b *beginning) mutation() *Begin {

@@ -24,8 +24,8 @@ import (
 //
 //	observe                         it gets a view of the tree as it is now
 //	glance                          its mirror sees the tree as it is now, and gives it no view of that
-//	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
-//	passed 110                      the newest instant that had come when the schedule was set
+//	tick 110 prev=100 next=120      an instant is due; the clock follows. prev is 10 before, if not given, and next none
+//	passed 110 next=120             the newest instant that had come when the schedule was set
 //	preceded 110 120                the jobs before this one have ended well at these instants; "off": there are none
 //	recalled 110 120                the instants that were asked for, ascending
 //	apply                           its commit reaches the registry and is answered, and it observes
@@ -75,8 +75,12 @@ func tick(c *cluster, m *member, a *arguments) error {
 	if err != nil {
 		return err
 	}
+	next, err := msOf(a.key("next", "0"))
+	if err != nil {
+		return err
+	}
 	c.now = max(c.now, at)
-	return c.step(m, protocol.Tick{At: at, Prev: prev})
+	return c.step(m, protocol.Tick{At: at, Prev: prev, Next: next})
 }
 
 func passed(c *cluster, m *member, a *arguments) error {
@@ -84,8 +88,12 @@ func passed(c *cluster, m *member, a *arguments) error {
 	if err != nil {
 		return err
 	}
+	next, err := msOf(a.key("next", "0"))
+	if err != nil {
+		return err
+	}
 	c.now = max(c.now, at)
-	return c.step(m, protocol.Passed{At: at})
+	return c.step(m, protocol.Passed{At: at, Next: next})
 }
 
 func unbar(c *cluster, m *member, a *arguments) error {

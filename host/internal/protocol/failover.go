@@ -165,7 +165,7 @@ func (s *facts) taking() *Take {
 	if !s.works() || !v.Config.Failover || s.paused() || len(v.Pending) == 0 || !v.Assignment.Exists {
 		return nil
 	}
-	m := &Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}
+	m := &Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution, Next: s.schedule.next}
 	nodes := 2 // the pending run goes, the failover mark comes
 	if m.Monitor {
 		nodes++

@@ -166,7 +166,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Owners:
 		c.say("%s%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", without the owners of ", m.DeleteOwners), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
 	case protocol.Begin:
-		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow")+given(m.Shared, ", if the owners are the same"),
+		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow")+given(m.Shared, ", if the owners are the same")+given(m.Next != 0, ", next at "+secondsOf(m.Next)),
 			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.DeletePending)+some(", from the backfill of ", m.Backfilled))
 		c.printRecord(&m.Own)
 	case protocol.Complete:
@@ -197,7 +197,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Reclaim:
 		c.printReclaim(&m, epoch)
 	case protocol.Take:
-		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch"))
+		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch")+given(m.Next != 0, ", next at "+secondsOf(m.Next)))
 		c.printRecord(&m.Own)
 	case protocol.JoinRound:
 		c.say("%s for %s: %s%s%s", name, list(m.Items), m.Event, given(m.Last, ", the last"), given(m.Next != nil, ", then a call of the listener"))

@@ -25,6 +25,7 @@ type schedule struct {
 
 	tick    Tick    // the instant that is being answered; At 0: none
 	latest  Tick    // the newest instant that came due
+	next    int64   // the one after it, as of Tick
 	dated   bool    // the schedule has said which instant is the newest; it may have none
 	paused  int64   // the newest instant that came during a pause
 	ends    int64   // when the pause that this member has seen ends; 0: it has none, or has been told as over

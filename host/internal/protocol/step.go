@@ -43,9 +43,10 @@ func (s *State) receive(in Input, p *Plan) {
 		s.view, s.commits.awaitsView, s.commits.readOnly = in.View, false, false
 		s.seeCompany()
 	case Tick:
-		s.schedule.dated = true
+		s.schedule.dated, s.schedule.next = true, in.Next
 		s.arrive(in)
 	case Passed:
+		s.schedule.next = in.Next
 		s.seePassed(in.At)
 	case Preceded:
 		s.preceded(in)

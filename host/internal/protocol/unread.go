@@ -44,7 +44,7 @@ func (s *State) followSchedule(p *Plan) {
 	if s.schedule.cron == nil || *s.schedule.cron != cron {
 		now := cron // only a change needs memory
 		s.schedule.cron = &now
-		s.schedule.tick = Tick{}
+		s.schedule.tick, s.schedule.next = Tick{}, 0
 		s.clock.early, s.clock.dropped = Tick{}, false // they are of the schedule before
 		p.add(Reschedule{Cron: cron})
 	}

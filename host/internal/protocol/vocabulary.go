@@ -12,11 +12,13 @@ type (
 	// one before, and after every Committed.
 	Observed struct{ View *View }
 	// Tick: the scheduled instant At is due. Prev is the instant right before
-	// it in the schedule, 0 if that is not known.
-	Tick struct{ At, Prev int64 }
-	// Passed: At is the newest instant that had come when the schedule was set. Nothing
-	// begins for it; it shows that older ones are overtaken.
-	Passed struct{ At int64 }
+	// it in the schedule, 0 if that is not known. Next is the one right after it, for
+	// layouts that tell it; 0 if there is none.
+	Tick struct{ At, Prev, Next int64 }
+	// Passed: At is the newest instant that had come when the schedule was set, and Next
+	// the one right after it, as of Tick. Nothing begins for it; it shows that older ones
+	// are overtaken.
+	Passed struct{ At, Next int64 }
 	// Committed answers Plan.ID. The Revision of an applied mutation is known.
 	Committed struct {
 		Plan     int64
@@ -279,6 +281,9 @@ type (
 		More          bool
 		Shared        bool // with foreign members: owners' nodes and the seal must not have changed
 		Check         []ID // beside foreign members, with DeletePending: all other members with a record
+		// Next is the job's next instant, for layouts that tell it; 0: there is none, or it
+		// is not known.
+		Next int64
 	}
 	// Complete closes runs whose guests have ended.
 	Complete struct {
@@ -354,7 +359,8 @@ type (
 		Items   []int
 		Monitor bool
 		Place   string
-		Check   []ID // beside foreign members: all other members with a record
+		Check   []ID  // beside foreign members: all other members with a record
+		Next    int64 // as of Begin
 	}
 	// JoinRound creates the member's nodes of a round. With Last they complete the
 	// round, and the member ends it; with Next it calls its listener before.

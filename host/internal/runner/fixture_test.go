@@ -83,6 +83,14 @@ func (c *metronome) Between(cron string, after, until int64) (first, last, count
 	return first, last, (last-first)/ms + 1, nil
 }
 
+func (c *metronome) After(cron string, at int64) int64 {
+	first, _, _, err := c.Between(cron, at, at+1<<40)
+	if err != nil {
+		return 0
+	}
+	return first
+}
+
 func (c *metronome) Newest(cron string, after, until int64, most int) ([]int64, error) {
 	first, last, n, err := c.Between(cron, after, until)
 	if n == 0 || err != nil {

@@ -115,6 +115,7 @@ func (m *member) turn() {
 			m.handle(msg)
 		}
 		if tick.At != 0 && !m.drain.begun() {
+			tick.Next = m.nextInstant(tick.At)
 			m.step(tick)
 		}
 		clear(messages)

@@ -62,7 +62,9 @@ type Clock interface {
 	// strictly between after and until. The error says that the schedule cannot be
 	// read.
 	Between(cron string, after, until int64) (first, last, count int64, err error)
-	// Newest returns the newest of those instants, ascending; at most the given number.
+	// After returns the first instant of the schedule after a moment; 0 if there is none.
+	After(cron string, at int64) int64
+	// Newest returns the newest of the instants strictly between after and until, ascending; at most the given number.
 	Newest(cron string, after, until int64, most int) ([]int64, error)
 }
 

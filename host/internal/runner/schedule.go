@@ -35,7 +35,7 @@ func (m *member) reschedule(cron string) {
 	default:
 		m.troubles.clear(troubleSchedule)
 	}
-	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now)}})
+	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now), Next: m.nextInstant(now.UnixMilli())}})
 }
 
 // newestInstant returns the last instant of the schedule that is not after now; 0 if
@@ -49,4 +49,13 @@ func (m *member) newestInstant(cron string, now time.Time) int64 {
 		}
 	}
 	return 0
+}
+
+// nextInstant returns the first instant of the schedule after a moment, where nodes of the
+// job's layout tell it; else, and if there is none, 0.
+func (m *member) nextInstant(after int64) int64 {
+	if v := m.loop.State().View(); v == nil || !v.ByAddress {
+		return 0
+	}
+	return m.Clock.After(m.cron, after)
 }

@@ -19,7 +19,7 @@ func (m *member) reschedule(cron string) {
 				m.unseen, m.first = at, m.now()
 			}
 			m.ticked = max(m.ticked, at)
-			m.step(protocol.Passed{At: at})
+			m.step(protocol.Passed{At: at, Next: at + m.period})
 			m.leaveUnseen()
 		})
 		m.nextTick(m.now())
@@ -48,7 +48,7 @@ func (m *member) nextTick(after int64) {
 			if m.prev = at; at > m.ticked {
 				m.ticked, m.before, m.fresh, m.unseen = at, prev, true, 0
 			}
-			m.step(protocol.Tick{At: at, Prev: prev})
+			m.step(protocol.Tick{At: at, Prev: prev, Next: at + m.period})
 		}
 		if m.st != nil && n == m.ticker {
 			m.nextTick(at)

@@ -30,7 +30,7 @@ const (
 	markCompleted = "completed"
 	markLastBegin = "lastBeginTime"
 	markLastEnd   = "lastCompleteTime"
-	markNextFire  = "nextFireTime" // of members of ElasticJob alone
+	markNextFire  = "nextFireTime"
 
 	// nodesOfRun are the nodes that the begin of a run writes, of which the core counts one.
 	nodesOfRun = 4

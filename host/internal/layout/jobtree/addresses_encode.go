@@ -155,8 +155,8 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 }
 
 // beginsRound tells what members of these layouts tell at the begin of items, beside their
-// marks.
-func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, items []int) {
+// marks. next is the job's next instant; 0: what a node says of it is not true any more.
+func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, items []int, next int64) {
 	if !t.byAddress() || len(items) == 0 {
 		return
 	}
@@ -166,13 +166,16 @@ func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, it
 		if it.Nodes.Has(completed) {
 			t.delete(t.Item(i, markCompleted), registry.AnyVersion)
 		}
-		if it.Nodes.Has(nextFire) { // what ElasticJob wrote last is not true any more
-			t.delete(t.Item(i, markNextFire), registry.AnyVersion)
-		}
 		for k := range own.Open {
 			if own.Open[k].Item == i {
 				t.put(t.Item(i, markLastBegin), it.Nodes.Has(lastBegin), millis(own.Open[k].Begun))
 			}
+		}
+		switch there := it.Nodes.Has(nextFire); {
+		case next != 0:
+			t.put(t.Item(i, markNextFire), there, millis(next))
+		case there:
+			t.delete(t.Item(i, markNextFire), registry.AnyVersion)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (t *transaction) begin(m protocol.Begin) {
 		for _, i := range m.Begun {
 			t.running(m.Self, i)
 		}
-		t.beginsRound(m.Self, m.Own, m.Begun)
+		t.beginsRound(m.Self, m.Own, m.Begun, m.Next)
 	}
 	for _, i := range m.Unmark {
 		t.delete(t.Item(i, MarkMisfire), registry.AnyVersion)
@@ -198,7 +198,7 @@ func (t *transaction) takeOver(m protocol.Take) {
 		}
 	}
 	if m.Monitor {
-		t.beginsRound(m.Self, m.Own, m.Items)
+		t.beginsRound(m.Self, m.Own, m.Items, m.Next)
 	}
 	if m.Place != "" {
 		t.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)

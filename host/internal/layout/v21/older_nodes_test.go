@@ -16,7 +16,7 @@ func olderNodes(b *bytes.Buffer) {
 		servertree.Empty: "empty", servertree.Text: "text", servertree.State: "`" + servertree.Ready + "` or `" + servertree.RunsNow + "`",
 		servertree.Items: "items, as in `0,1,2`", servertree.Number: "number", servertree.Millis: "ms since 1970", servertree.Addr: "address",
 	}
-	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is its address there. Servers of ours write them, but for what consoles write, `nextFireTime`, offsets, the counts of a member and `leader/execution`; `job migrate` writes those, too, where it goes back.\n\n" +
+	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is its address there. Servers of ours write them, but for what consoles write, offsets, the counts of a member and `leader/execution`; `job migrate` writes those, too, where it goes back.\n\n" +
 		"| path | layout | kind | value | written by | until |\n|---|---|---|---|---|---|\n")
 	for _, n := range servertree.Nodes {
 		kind := persistent
