@@ -20,8 +20,8 @@ func jobMigrate(o *operatorVerb) *cobra.Command {
 		Long: "A job of layout 1, 2.0 or 2.1 becomes one of 2.1 or 3. Each item keeps its newest instant and what a\n" +
 			"dataflow of layout 1 has kept as its offset, which is state under the key offset; the job keeps its\n" +
 			"pause, disabled items and disabled servers. What the layout cannot hold is named. It is refused while\n" +
-			"a session holds a node of the job: end its members first, ours with job shutdown --all. No server\n" +
-			"of ours joins before the last transaction, which also checks that nobody has come. What was\n" +
+			"a session holds a node of the job: end its members first, ours with job shutdown --all. Until the\n" +
+			"last transaction, which also checks that nobody has come, the job is one of its old layout. What was\n" +
 			"cut is finished by the same command. With --back the job gets the layout that it had, as long as no\n" +
 			"member has joined and nobody has changed it; after that the same --to deletes what was kept for it.\n" +
 			"Without --timeout it goes on for ten minutes, and for 30 seconds where a server does it.",

@@ -125,6 +125,16 @@ func goesOn(t *testing.T, from, to string, nodes map[string]string, wait func(ti
 // former layout says so.
 func TestJobOfOursMigrates(t *testing.T) {
 	t.Parallel()
+	for _, way := range [][2]string{{job.Layout21, job.Layout3}, {job.Layout20, job.Layout21}, {job.Layout1, job.Layout21}, {job.Layout1, job.Layout3}} {
+		t.Run(way[0]+" to "+way[1], func(t *testing.T) {
+			t.Parallel()
+			oursMigrates(t, way[0], way[1])
+		})
+	}
+}
+
+func oursMigrates(t *testing.T, from, to string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &pile{}
 		serve := func(id job.InstanceID, in string) (*host.Host, func() error) {
@@ -134,27 +144,27 @@ func TestJobOfOursMigrates(t *testing.T) {
 			})
 		}
 		o := operate(t, reg)
-		h, stop := serve("10.0.0.1@-@a", job.Layout21)
+		h, stop := serve("10.0.0.1@-@a", from)
 		<-h.Ready()
 		time.Sleep(2*time.Minute + 10*time.Second)
 		if err := errors.Join(o.SetItem(t.Context(), "j", 1, true), o.Pause(t.Context(), "j", PauseTerms{Why: "it moves"})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := o.Migrate(t.Context(), "j", Move{To: job.Layout3})
+		_, err := o.Migrate(t.Context(), "j", Move{To: to})
 		wantCode(t, "with a member", err, host.Refused)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		for _, m := range []Move{{To: job.Layout3}, {Back: true}, {To: job.Layout3}} {
+		for _, m := range []Move{{To: to}, {Back: true}, {To: to}} {
 			if _, err := o.Migrate(t.Context(), "j", m); err != nil {
 				t.Fatal(err)
 			}
 		}
-		before, stopBefore := serve("10.0.0.2@-@a", job.Layout21)
-		h, stop = serve("10.0.0.1@-@b", job.Layout3)
+		before, stopBefore := serve("10.0.0.2@-@a", from)
+		h, stop = serve("10.0.0.1@-@b", to)
 		<-h.Ready()
 		time.Sleep(2 * time.Minute)
-		if is := before.Jobs()[0]; is.Instance != "" || !troubled(is, "as in layout 3") {
+		if is := before.Jobs()[0]; is.Instance != "" || len(is.Troubles) == 0 {
 			t.Errorf("a server of the former layout: %+v", is)
 		}
 		if r, err := o.Job(t.Context(), "j"); err != nil || !r.Paused || r.Pause.Why != "it moves" || !r.Items[1].Disabled {

@@ -32,7 +32,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	switch {
 	case mark == nil && byServer(is):
 		p := &Plan{From: is, To: is, job: job}
-		if p.sweep(root, t, copies...); len(p.Rest) == 0 {
+		if p.sweep(root, t, copies(t.ours())...); len(p.Rest) == 0 {
 			return nil, ErrNone
 		}
 		return p, nil
@@ -54,12 +54,12 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	if byServer(mark.From) {
 		now := maps.Clone(want) // with what goes after the turn
 		for path, n := range t {
-			if path != jobtree.NodeMigration && within(path, copies...) {
+			if path != jobtree.NodeMigration && within(path, copies(mark.Ours)...) {
 				now[path] = n
 			}
 		}
 		p.change(root, t, now)
-		p.sweep(root, t.without(jobtree.NodeMigration), copies...)
+		p.sweep(root, t.without(jobtree.NodeMigration), copies(mark.Ours)...)
 		return p, nil
 	}
 	if len(t[jobtree.NodeWasm].Children) == 1 { // no server of ours has ever run it
@@ -69,14 +69,11 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	return p, nil
 }
 
-// copies are what a migration from layout 1 or 2.0 makes.
-var copies = []string{jobtree.NodeWasm, jobtree.NodeSharding}
-
 // restored is the tree before the migration.
 func (t Tree) restored(m *spelling.Migration) Tree {
-	old := t.without(jobtree.NodeMigration, jobtree.NodeConfig, jobtree.NodeServers)
+	old := t.without(append(slices.Clone(m.Added), jobtree.NodeMigration, jobtree.NodeConfig, jobtree.NodeServers)...)
 	if byServer(m.From) {
-		old = old.without(append(slices.Clone(copies), jobtree.NodeInstances)...)
+		old = old.without(append(copies(m.Ours), jobtree.NodeInstances)...)
 	}
 	for path, data := range m.Nodes {
 		old.put(path, []byte(data))

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,11 +66,11 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	if err := m.move(); err != nil {
 		return nil, nil, err
 	}
-	kept, err := m.tree.kept()
+	kept, err := m.kept()
 	if err != nil {
 		return nil, nil, err
 	}
-	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(spelling.Migration{From: m.from, To: to, Nodes: kept}))
+	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(kept))
 	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job}
 	p.change(m.root, m.tree, m.want)
 	return p, m.want, nil
@@ -85,8 +86,13 @@ func (t Tree) mark() (*spelling.Migration, error) {
 		return nil, nil
 	}
 	for path := range m.Nodes {
-		if !spelledAnew(path) {
+		if !spelledAnew(path) && path != jobtree.NodeAssignment && !within(path, jobtree.NodeItems) {
 			return nil, fmt.Errorf("%s: %.200q is no node that a migration keeps", jobtree.NodeMigration, path)
+		}
+	}
+	for _, path := range m.Added {
+		if path != jobtree.NodePaused && !within(path, jobtree.NodeItems) {
+			return nil, fmt.Errorf("%s: %.200q is no node that a migration adds", jobtree.NodeMigration, path)
 		}
 	}
 	return m, nil
@@ -97,18 +103,26 @@ func spelledAnew(path string) bool {
 	return path == "" || within(path, jobtree.NodeConfig, jobtree.NodeServers)
 }
 
-// kept are the nodes that are spelled anew.
-func (t Tree) kept() (map[string]string, error) {
-	nodes := map[string]string{}
-	for path, n := range t {
-		if !spelledAnew(path) {
+// kept is what is kept to go back: the nodes that are spelled anew and, where servers of ours
+// have run the job, those of ours that change or are added.
+func (m *moving) kept() (spelling.Migration, error) {
+	ours := byServer(m.from) && m.tree.ours()
+	all := spelling.Migration{From: m.from, To: m.to, Nodes: map[string]string{}, Ours: ours}
+	for path, n := range m.tree {
+		changes := ours && within(path, jobtree.NodeWasm) && !bytes.Equal(n.Data, m.want[path].Data)
+		if !spelledAnew(path) && !changes {
 			continue
 		}
-		if nodes[path] = string(n.Data); !utf8.Valid(n.Data) {
-			return nil, fmt.Errorf("%s: expected a text in UTF-8, or it could not be kept to go back", path)
+		if all.Nodes[path] = string(n.Data); !utf8.Valid(n.Data) {
+			return all, fmt.Errorf("%s: expected a text in UTF-8, or it could not be kept to go back", path)
 		}
 	}
-	return nodes, nil
+	for _, path := range m.want.paths() {
+		if !m.tree[path].Exists && ours && within(path, jobtree.NodeWasm) {
+			all.Added = append(all.Added, path)
+		}
+	}
+	return all, nil
 }
 
 // joined reports whether a member has registered itself since the migration, which has made
@@ -133,7 +147,7 @@ func (m *moving) settle(mark *spelling.Migration) *Plan {
 func (m *moving) move() error {
 	m.want = m.tree.without(jobtree.NodeServers, jobtree.NodeInstances)
 	if byServer(m.from) {
-		m.want = m.want.without(jobtree.NodeWasm, jobtree.NodeSharding) // what a cut has left
+		m.want = m.want.without(copies(m.tree.ours())...) // what a cut has left
 	}
 	maps.DeleteFunc(m.want, func(path string, _ registry.Node) bool {
 		return path != jobtree.NodeConfig && within(path, jobtree.NodeConfig)

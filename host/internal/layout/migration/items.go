@@ -1,12 +1,14 @@
 package migration
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/servertree"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
@@ -31,7 +33,7 @@ func (m *moving) servers() error {
 	}
 	running := func(s servertree.Member) bool { return !s.Paused && !s.Disabled }
 	all := slices.ContainsFunc(was.Servers, func(s servertree.Member) bool { return s.Paused }) && !slices.ContainsFunc(was.Servers, running)
-	if all {
+	if all && !m.want[jobtree.NodePaused].Exists {
 		m.want.put(jobtree.NodePaused, spelling.EncodePause(protocol.Pause{Why: "its servers were paused in layout " + m.from}))
 	}
 	for _, s := range was.Servers {
@@ -50,7 +52,7 @@ func (m *moving) servers() error {
 
 // items moves what is known of items.
 func (m *moving) items() error {
-	var a protocol.Assignment
+	var begun, ended []int64
 	var failed error
 	moment := func(path string, n registry.Node) int64 {
 		ms, err := servertree.ParseMillis(string(n.Data))
@@ -71,28 +73,88 @@ func (m *moving) items() error {
 		}
 		switch row.Name {
 		case servertree.LastBegin:
-			a.Last = set(a.Last, i, moment(path, n))
+			begun = set(begun, i, moment(path, n))
 		case servertree.LastEnd:
-			a.Ended = set(a.Ended, i, moment(path, n))
+			ended = set(ended, i, moment(path, n))
 		case servertree.Misfire:
 			m.below(jobtree.NodeSharding, strconv.Itoa(i), jobtree.MarkMisfire, []byte{})
+		case servertree.ItemDisabled:
+			m.below(jobtree.NodeSharding, strconv.Itoa(i), jobtree.MarkDisabled, []byte{})
 		case servertree.Offset:
-			if len(n.Data) == 0 { // members make it so, and then set it
-				continue
-			}
-			state, err := spelling.EncodeState(map[string][]byte{keyOffset: n.Data})
-			if err != nil {
+			if err := m.offset(i, n); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			m.below(jobtree.NodeItems, strconv.Itoa(i), jobtree.MarkState, state)
 		}
 	}
-	if a.Begun = a.Last; len(a.Last) > 0 {
-		m.want.put(jobtree.NodeAssignment, spelling.EncodeAssignment(&a))
+	if failed != nil {
+		return failed
+	}
+	if m.tree.ours() {
+		return m.foreignBegins()
+	}
+	if len(begun) > 0 {
+		m.want.put(jobtree.NodeAssignment, spelling.EncodeAssignment(&protocol.Assignment{Last: begun, Past: protocol.Past{Begun: begun, Ended: ended}}))
 	} else {
 		m.note("execution: it has no last instants, so what came until a server joins has no row")
 	}
-	return failed
+	return nil
+}
+
+// offset moves what a dataflow has kept into the state of its item.
+func (m *moving) offset(item int, n registry.Node) error {
+	dir := strconv.Itoa(item)
+	values, err := spelling.DecodeState(m.want[jobtree.NodeItems+"/"+dir+"/"+jobtree.MarkState])
+	if err != nil {
+		return err
+	}
+	if len(n.Data) == 0 || bytes.Equal(values[keyOffset], n.Data) { // members make it empty, and then set it
+		return nil
+	}
+	values[keyOffset] = n.Data
+	state, err := spelling.EncodeState(values)
+	if err != nil {
+		return err
+	}
+	m.below(jobtree.NodeItems, dir, jobtree.MarkState, state)
+	return nil
+}
+
+// foreignBegins accounts for what members of ElasticJob began after servers of ours had run the
+// job.
+func (m *moving) foreignBegins() error {
+	v := m.seen()
+	if v.RecordFault != "" {
+		return fmt.Errorf("what servers of ours have left cannot be read: %s", v.RecordFault)
+	}
+	a, later := v.Assignment, 0
+	for i, it := range v.Items {
+		if it.ForeignBegan == 0 || i < len(a.Last) && it.ForeignBegan <= a.Last[i] {
+			continue
+		}
+		later++
+		a.Last = set(a.Last, i, it.ForeignBegan)
+		a.Begun = set(a.Begun, i, it.ForeignBegan)
+	}
+	if later > 0 {
+		m.want.put(jobtree.NodeAssignment, spelling.EncodeAssignment(&a))
+		m.note("execution: members of ElasticJob began items after servers of ours had; what they ran has no row")
+	}
+	return nil
+}
+
+// seen is the job as servers of ours see it in the layout that it has.
+func (m *moving) seen() *protocol.View {
+	l := layout.New(m.from, "", m.name)
+	d := l.NewDecoder(nil)
+	for names := l.Watched(); len(names) > 0; {
+		var below []string
+		for _, name := range names {
+			d.Apply(l.At(name), m.tree[name])
+			below = append(below, l.Below(name, m.tree[name])...)
+		}
+		names = below
+	}
+	return d.View()
 }
 
 // maxAhead is how far the clock of a member may be ahead of the registry's.

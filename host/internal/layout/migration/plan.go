@@ -79,7 +79,7 @@ func (p *Plan) change(root string, t, want Tree) {
 	again := func(path string) bool { return within(path, anew...) }
 	add := func(path string, op registry.Op) {
 		op.Path = at(root, path)
-		if byServer(p.From) && path != jobtree.NodeMigration && within(path, copies...) {
+		if byServer(p.From) && path != jobtree.NodeMigration && within(path, copies(t.ours())...) {
 			p.Copy = append(p.Copy, op)
 		} else {
 			p.Turn = append(p.Turn, op)

@@ -40,7 +40,8 @@ func TestRefused(t *testing.T) {
 		"keys and an instance":       {in1, map[string]string{"instances": ""}, half + ": by config and servers it is of layout 2.0, and instances is of layout 2.1 or 3"},
 		"keys and a class":           {in1, map[string]string{"": "a.B"}, half + ": by its nodes it is of layout 1, and the job's own node names a class"},
 		"layout 1 and owners":        {in1, map[string]string{"sharding": "", "sharding/0": "", "sharding/0/instance": "x"}, half + ": by config and servers it is of layout 1, and sharding/0/instance"},
-		"layout 1 and our members":   {in1, map[string]string{"wasm": "", "wasm/members": ""}, "servers of ours have run it in layout 1, and such a job cannot be moved yet"},
+		"an assignment of ours":      {in1, map[string]string{"wasm": "", "wasm/members": "", "wasm/assignment": "x"}, "what servers of ours have left cannot be read: /job/wasm/assignment"},
+		"a state of ours":            {recording{"ours/flow", "1"}, map[string]string{"wasm/items/1/state": "x"}, "offset/1: read the state"},
 		"2.0 and a server of 2.1":    {in20, map[string]string{"servers/10.0.0.7": "DISABLED"}, half + ": by config and servers it is of layout 2.0, and servers/10.0.0.7"},
 		"2.0 and instances":          {in20, map[string]string{"instances": ""}, half + ": by config and servers it is of layout 2.0, and instances"},
 		"2.1 and executions":         {in21, map[string]string{"execution": ""}, half + ": by config and servers it is of layout 2.1, and execution is of layout 1 or 2.0"},
@@ -60,6 +61,7 @@ func TestRefused(t *testing.T) {
 		"no text":                    {in1, map[string]string{"servers/10.0.0.1/hostName": "\xff"}, "servers/10.0.0.1/hostName: expected a text in UTF-8"},
 		"no migration":               {in21, map[string]string{"wasm": "", "wasm/migration": "{"}, "wasm/migration: expected a migration"},
 		"a migration of elsewhere":   {in21, map[string]string{"wasm": "", "wasm/migration": `{"v":1,"from":"1","to":"2.1","nodes":{"wasm/paused":""}}`}, `wasm/migration: "wasm/paused" is no node that a migration keeps`},
+		"a migration that adds":      {in21, map[string]string{"wasm": "", "wasm/migration": `{"v":1,"from":"1","to":"2.1","nodes":{},"ours":true,"added":["config"]}`}, `wasm/migration: "config" is no node that a migration adds`},
 		"a later migration":          {in21, map[string]string{"wasm": "", "wasm/migration": `{"v":2}`}, "version 2 is not known"},
 		"one that is not over":       {in21, map[string]string{"wasm": "", "wasm/migration": `{"v":1,"from":"1","to":"2.1","nodes":{}}`}, "it came from layout 1, and what is kept to go back is still there"},
 	} {
@@ -114,7 +116,7 @@ func TestBackKeepsChanges(t *testing.T) {
 				op.Kind = registry.Create
 			}
 			s.must(op)
-			if _, err := Back("ns", "job", s.nodes()); path == "wasm/paused" && r.from == "2.1" {
+			if _, err := Back("ns", "job", s.nodes()); path == "wasm/paused" && (r.from == "2.1" || strings.HasPrefix(r.name, "ours")) {
 				if err != nil { // which has pauses of ours, too
 					t.Error(err)
 				}

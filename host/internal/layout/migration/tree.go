@@ -58,6 +58,18 @@ func (t Tree) without(nodes ...string) Tree {
 // migration cannot be taken back any more.
 var left = []string{servertree.Execution, "offset", "leader/execution"}
 
+// ours reports whether servers of ours have run the job.
+func (t Tree) ours() bool { return t[jobtree.NodeMembers].Exists }
+
+// copies are what a migration from layout 1 or 2.0 makes before it turns: what members of that
+// layout do not read. Servers of ours read all below wasm, if they have run the job.
+func copies(ours bool) []string {
+	if ours {
+		return []string{jobtree.NodeSharding}
+	}
+	return []string{jobtree.NodeWasm, jobtree.NodeSharding}
+}
+
 // layout is that of the tree. It refuses one that has nodes of others, too.
 func (t Tree) layout(m *spelling.Migration) (string, error) {
 	var servers []registry.Node
@@ -67,9 +79,6 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 	of := layout.Of(t[""], t[jobtree.NodeConfig], servers)
 	if of == "" {
 		return "", errors.New("its nodes show no layout: config is missing, or damaged")
-	}
-	if byServer(of) && t[jobtree.NodeMembers].Exists {
-		return "", fmt.Errorf("servers of ours have run it in layout %s, and such a job cannot be moved yet: it goes on in that layout", of)
 	}
 	for _, path := range t.paths() {
 		is := familyOf(path, t[path])
@@ -97,8 +106,7 @@ func familyOf(path string, n registry.Node) string {
 		return families[true]
 	case within(path, jobtree.NodeInstances, jobtree.NodeTrigger, jobtree.NodeLeaderInstance),
 		parts[0] == jobtree.NodeServers && len(parts) == 2 && len(n.Data) > 0,
-		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire, // which is also what a cut leaves
-		within(path, jobtree.NodeModule, jobtree.NodeMembers, jobtree.NodeRuns):
+		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire && last != jobtree.MarkDisabled: // which are also what a cut leaves
 		return families[false]
 	}
 	return ""

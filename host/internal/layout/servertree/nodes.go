@@ -110,6 +110,11 @@ var Nodes = []Node{
 	{Contender, true, Empty, "", "who wants to lead or to take over", "the same; its session"},
 }
 
+// ItemDisabled is the node that servers of ours add to those.
+const ItemDisabled = "execution/{i}/disabled"
+
+var itemDisabled = Node{ItemDisabled, false, Empty, "", "`job disable --item`", "`job enable --item`; the item goes"}
+
 // parents only have others below them.
 var parents = []string{"leader", "leader/election", "leader/sharding", "leader/execution", "leader/failover", "leader/failover/items",
 	Servers, Server, Execution, "offset", "guarantee", "guarantee/started", "guarantee/completed", "systemTime"}
@@ -121,6 +126,9 @@ func NodeOf(path string) (n Node, arg string, ok bool) {
 		if arg, ok := match(row.Name, path); ok {
 			return row, arg, true
 		}
+	}
+	if arg, ok := match(ItemDisabled, path); ok {
+		return itemDisabled, arg, true
 	}
 	for _, name := range parents {
 		if arg, ok := match(name, path); ok {

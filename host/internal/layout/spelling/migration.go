@@ -8,10 +8,13 @@ import (
 )
 
 // Migration is the value of wasm/migration: from which layout to which the job was moved,
-// and what the nodes were, by their paths below the job's own, that are spelled anew.
+// and what the nodes were, by their paths below the job's own, that are spelled anew. Added
+// are the nodes below wasm that were not there, if servers of ours had run the job.
 type Migration struct {
 	From, To string
 	Nodes    map[string]string
+	Ours     bool // servers of ours had run it, in layout 1 or 2.0
+	Added    []string
 }
 
 type migrationJSON struct {
@@ -19,6 +22,8 @@ type migrationJSON struct {
 	From  string            `json:"from"`
 	To    string            `json:"to"`
 	Nodes map[string]string `json:"nodes"`
+	Ours  bool              `json:"ours,omitempty"`
+	Added []string          `json:"added,omitempty"`
 }
 
 // maxMigration bounds the value that is read, in bytes; no node of ZooKeeper holds more.
@@ -26,7 +31,7 @@ const maxMigration = 1 << 20
 
 // EncodeMigration is the value of wasm/migration.
 func EncodeMigration(m Migration) []byte {
-	return jsonvalue.Encode(migrationJSON{Version, m.From, m.To, m.Nodes})
+	return jsonvalue.Encode(migrationJSON{Version, m.From, m.To, m.Nodes, m.Ours, m.Added})
 }
 
 // DecodeMigration reads what EncodeMigration wrote. A missing node is no migration.
@@ -44,5 +49,5 @@ func DecodeMigration(n registry.Node) (*Migration, error) {
 	if v.V != Version {
 		return nil, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	return &Migration{v.From, v.To, v.Nodes}, nil
+	return &Migration{v.From, v.To, v.Nodes, v.Ours, v.Added}, nil
 }

@@ -267,6 +267,8 @@ var valueKeys = []struct {
 		{"from", "of `" + jobtree.NodeMigration + "`: the layout that the job had"},
 		{"to", "of `" + jobtree.NodeMigration + "`: the one that it has"},
 		{"nodes", "of `" + jobtree.NodeMigration + "`: by path, what the nodes were that are spelled anew"},
+		{"ours", "of `" + jobtree.NodeMigration + "`: servers of ours had run the job, in layout 1 or 2.0"},
+		{"added", "of `" + jobtree.NodeMigration + "`: the nodes below `" + jobtree.NodeWasm + "` that it has added then"},
 	}},
 }
 
