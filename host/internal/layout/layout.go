@@ -23,6 +23,7 @@ type Layout interface {
 	Reader
 	Inspector
 	Writer
+	Keeper
 	Sizer
 	Definer
 }
@@ -42,9 +43,6 @@ type Paths interface {
 	// Removal is the node that marks a removal as unfinished, and the one above it, which
 	// may be missing.
 	Removal() (above, mark string)
-	// StateOf is the node that keeps an item's state, with those above it that may be
-	// missing, outermost first.
-	StateOf(item int) (above []string, path string)
 }
 
 // Reader makes views of nodes.
@@ -92,9 +90,6 @@ type Writer interface {
 	// Encode spells a mutation, decided on view v, as one transaction. Its last
 	// operation returns the revision.
 	Encode(m protocol.Mutation, v *protocol.View) []registry.Op
-	// SaveState spells the replacement of an item's state, which was n when it was
-	// read.
-	SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op
 	// EndInstance ends a member, or deletes a node that only looks like one.
 	EndInstance(v *protocol.View, id job.InstanceID) []registry.Op
 	// Occupied returns the item whose node could not be deleted because other nodes are
@@ -106,6 +101,20 @@ type Writer interface {
 	// Without is the same spelling without the fence of that name. Only the simulator
 	// uses it, to show what breaks without the fence.
 	Without(fence string) Layout
+}
+
+// Keeper spells what the guests of an item keep.
+type Keeper interface {
+	// StateOf is the node that keeps an item's state, with those above it that may be
+	// missing, outermost first.
+	StateOf(item int) (above []string, path string)
+	// OffsetOf is the node that keeps, as well, the key of it that is KeyOffset, with the
+	// one above it that may be missing. It is empty where the layout has none.
+	OffsetOf(item int) (above, path string)
+	// SaveState spells the replacement of an item's state, which was n when it was
+	// read, and SaveOffset that of its offset, for the same transaction.
+	SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op
+	SaveOffset(item int, n registry.Node, value []byte) []registry.Op
 }
 
 // Sizer tells how large transactions are.

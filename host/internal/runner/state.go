@@ -26,8 +26,9 @@ type itemState struct {
 	self    job.InstanceID
 	item    int
 
-	known bool          // node is set
-	node  registry.Node // as it was read or written last
+	known  bool          // the nodes are set
+	node   registry.Node // as it was read or written last
+	offset registry.Node // that has a key of it, too, in layout 1
 }
 
 func newItemState(m *member, item int) *itemState {
@@ -40,7 +41,12 @@ func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, fmt.Errorf("load the state of item %d: %w", s.item, err)
 	}
-	return spelling.DecodeState(s.node)
+	values, err := spelling.DecodeState(s.node)
+	if err != nil {
+		return nil, err
+	}
+	spelling.PutOffset(values, s.offset)
+	return values, nil
 }
 
 // Save implements job.State.
@@ -67,16 +73,14 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 			return err
 		}
 	}
-	if !s.node.Exists {
-		above, _ := s.layout.StateOf(s.item) // other items share these nodes
-		if err := session.CreateMissing(ctx, s.session, above); err != nil {
-			return err
-		}
+	offset := s.layout.SaveOffset(s.item, s.offset, values[spelling.KeyOffset])
+	if err := session.CreateMissing(ctx, s.session, s.missing(len(offset) > 0)); err != nil {
+		return err
 	}
-	_, err = s.session.Commit(ctx, s.layout.SaveState(s.self, s.item, s.node, data)...)
+	_, err = s.session.Commit(ctx, append(s.layout.SaveState(s.self, s.item, s.node, data), offset...)...)
 	switch {
 	case err == nil:
-		s.recordSave(data)
+		s.recordSave(data, offset)
 		return nil
 	case errors.Is(err, registry.ErrUnknown):
 		return s.settleSave(ctx, data)
@@ -86,22 +90,42 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 	return err
 }
 
+// missing are nodes above those that are to be made, which other items share.
+func (s *itemState) missing(offset bool) (all []string) {
+	if !s.node.Exists {
+		all, _ = s.layout.StateOf(s.item)
+	}
+	if offset && !s.offset.Exists {
+		above, _ := s.layout.OffsetOf(s.item)
+		all = append(all, above)
+	}
+	return all
+}
+
 func (s *itemState) read(ctx context.Context) error {
 	_, path := s.layout.StateOf(s.item)
 	n, err := s.session.Read(ctx, path)
 	if err != nil {
 		return err
 	}
+	if _, path = s.layout.OffsetOf(s.item); path != "" {
+		if s.offset, err = s.session.Read(ctx, path); err != nil {
+			return err
+		}
+	}
 	s.known, s.node = true, n
 	return nil
 }
 
-// recordSave updates node after a save.
-func (s *itemState) recordSave(data []byte) {
+// recordSave updates the nodes after a save.
+func (s *itemState) recordSave(data []byte, offset []registry.Op) {
 	if s.node.Exists {
 		s.node.Stat.Version++
 	}
 	s.node.Exists, s.node.Data = true, data
+	for _, op := range offset {
+		s.offset.Exists, s.offset.Data = true, op.Data
+	}
 }
 
 // settleSave finds out whether a save was applied whose answer was lost.

@@ -215,3 +215,50 @@ func TestSaveOfUnknownOutcome(t *testing.T) {
 	}
 	must(t, errors.Join(session.Close(), reg.Close()))
 }
+
+// In layout 1 a key of the state is what members of ElasticJob keep as their offset.
+func TestOffsetOfLayout1(t *testing.T) {
+	t.Parallel()
+	ctx, reg := t.Context(), embedded.Memory()
+	session, err := reg.Open(ctx, func(registry.Event) {})
+	must(t, err)
+	l := layout.New(job.Layout1, "ns", "job")
+	const self = job.InstanceID("10.0.0.1@-@1")
+	above, offset := l.OffsetOf(3)
+	ops := []registry.Op{{Kind: registry.Create, Path: "/ns"}}
+	ops = append(ops, l.Encode(protocol.Setup{}, l.NewDecoder(nil).View())...)
+	ops = append(ops, l.Encode(protocol.Join{ID: self}, l.NewDecoder(nil).View())...)
+	ops = append(ops, registry.Op{Kind: registry.Create, Path: above}, registry.Op{Kind: registry.Create, Path: offset, Data: []byte("41")})
+	_, err = session.Commit(ctx, ops...)
+	must(t, err)
+	save := func(s *itemState, item int, values map[string]string, want string) {
+		t.Helper()
+		all := map[string][]byte{}
+		for key, value := range values {
+			all[key] = []byte(value)
+		}
+		must(t, s.Save(ctx, all))
+		_, path := l.OffsetOf(item)
+		if n, err := session.Read(ctx, path); err != nil || string(n.Data) != want {
+			t.Errorf("%v: %s has %q, %v", values, path, n.Data, err)
+		}
+		loaded, err := (&itemState{layout: l, session: session, self: self, item: item}).Load(ctx)
+		if _, has := loaded["offset"]; err != nil || string(loaded["offset"]) != want || has != (want != "") || string(loaded["n"]) != values["n"] {
+			t.Errorf("%v: loaded %q, %v", values, loaded, err)
+		}
+	}
+	there := &itemState{layout: l, session: session, self: self, item: 3}
+	if values, err := there.Load(ctx); err != nil || string(values["offset"]) != "41" {
+		t.Errorf("loaded %q, %v", values, err)
+	}
+	save(there, 3, map[string]string{"offset": "42", "n": "1"}, "42")
+	save(there, 3, map[string]string{"n": "2"}, "")
+	save(there, 3, map[string]string{"offset": "43"}, "43")
+	fresh := &itemState{layout: l, session: session, self: self, item: 4}
+	save(fresh, 4, map[string]string{"n": "1"}, "")
+	save(fresh, 4, map[string]string{"offset": "7"}, "7")
+	lucky := &itemState{layout: l, session: fickle{session, true}, self: self, item: 4}
+	save(lucky, 4, map[string]string{"offset": "8"}, "8")
+	save(lucky, 4, map[string]string{"offset": "9"}, "9")
+	must(t, errors.Join(session.Close(), reg.Close()))
+}

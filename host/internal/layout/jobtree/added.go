@@ -17,6 +17,8 @@ type Added struct {
 	// Keys are those of the configuration, in the order in which members write them, where
 	// each is a node below config; nil: config has them all.
 	Keys []string
+	// Offsets: a node has what members of ElasticJob keep from one run of an item to the next.
+	Offsets bool
 
 	watched, marks []string
 }

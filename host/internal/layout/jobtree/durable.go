@@ -38,7 +38,7 @@ func runtimeNode(path string) bool {
 	if slices.Contains(parts, NodeServers) || len(parts) > 1 && parts[len(parts)-2] == NodeConfig {
 		return false
 	}
-	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, nodeExecution, NodeMembers, NodeRuns, NodeItems} {
+	for _, node := range []string{NodeInstances, NodeLeader, NodeSharding, nodeExecution, NodeMembers, NodeRuns, NodeItems, nodeOffset} {
 		if strings.Contains(path, "/"+node+"/") {
 			return true
 		}

@@ -24,5 +24,8 @@ func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMem
 // Private reports whether the value at a path belongs to a guest, and only the guest
 // may see it.
 func (j Job) Private(path string) bool {
+	if dir, _ := j.OffsetOf(0); dir != "" && strings.HasPrefix(path, dir+"/") {
+		return true
+	}
 	return strings.HasPrefix(path, j.at(NodeItems)+"/") && strings.HasSuffix(path, "/"+MarkState)
 }

@@ -1,11 +1,15 @@
 package jobtree
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
+
+// nodeOffset has the offsets of items, in layout 1.
+const nodeOffset = "offset"
 
 // StateOf is the node that keeps an item's state, with those above it that may be
 // missing, outermost first.
@@ -13,6 +17,16 @@ func (j Job) StateOf(item int) (above []string, path string) {
 	dir := j.at(NodeItems)
 	own := dir + "/" + strconv.Itoa(item)
 	return []string{dir, own}, own + "/" + MarkState
+}
+
+// OffsetOf is the node that keeps a key of an item's state in layout 1, with the one above
+// it that may be missing. In other layouts it is empty.
+func (j Job) OffsetOf(item int) (above, path string) {
+	if j.added == nil || !j.added.Offsets {
+		return "", ""
+	}
+	above = j.at(nodeOffset)
+	return above, above + "/" + strconv.Itoa(item)
 }
 
 // SaveState spells the replacement of an item's state, which was n when it was
@@ -26,4 +40,16 @@ func (j Job) SaveState(self job.InstanceID, item int, n registry.Node, data []by
 		write = registry.Op{Kind: registry.Set, Path: path, Data: data, Version: n.Stat.Version}
 	}
 	return []registry.Op{{Kind: registry.Check, Path: j.runsOf(self), Version: registry.AnyVersion}, write}
+}
+
+// SaveOffset spells, for the same transaction, the replacement of an item's offset, which was n.
+func (j Job) SaveOffset(item int, n registry.Node, value []byte) []registry.Op {
+	_, path := j.OffsetOf(item)
+	switch {
+	case path == "" || bytes.Equal(n.Data, value):
+		return nil
+	case n.Exists:
+		return []registry.Op{{Kind: registry.Set, Path: path, Data: value, Version: registry.AnyVersion}}
+	}
+	return []registry.Op{{Kind: registry.Create, Path: path, Data: value}}
 }

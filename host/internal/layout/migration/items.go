@@ -16,9 +16,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// keyOffset is the key of an item's state that has what a dataflow of layout 1 has kept.
-const keyOffset = "offset"
-
 // servers moves what is said of servers. Later layouts know no paused one: if all are, the job
 // is, else those that are become disabled.
 func (m *moving) servers() error {
@@ -107,10 +104,10 @@ func (m *moving) offset(item int, n registry.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(n.Data) == 0 || bytes.Equal(values[keyOffset], n.Data) { // members make it empty, and then set it
+	before := values[spelling.KeyOffset]
+	if spelling.PutOffset(values, n); bytes.Equal(before, values[spelling.KeyOffset]) {
 		return nil
 	}
-	values[keyOffset] = n.Data
 	state, err := spelling.EncodeState(values)
 	if err != nil {
 		return err

@@ -19,6 +19,18 @@ type stateJSON struct {
 	Values map[string][]byte `json:"values"`
 }
 
+// KeyOffset is the key of an item's state that has what a dataflow of layout 1 keeps as its
+// offset.
+const KeyOffset = "offset"
+
+// PutOffset adds to an item's values the one that a node of layout 1 has. A member of
+// ElasticJob makes the node empty, and then sets it.
+func PutOffset(values map[string][]byte, n registry.Node) {
+	if len(n.Data) > 0 {
+		values[KeyOffset] = n.Data
+	}
+}
+
 // maxState bounds the text that is read as a state: job.MaxState with room for escapes.
 const maxState = 1 << 20
 

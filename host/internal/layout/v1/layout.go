@@ -21,7 +21,7 @@ type dialect struct {
 	jobtree.ByAddress
 }
 
-var added = jobtree.Adding(jobtree.Added{ByAddress: true, Keys: allKeys()})
+var added = jobtree.Adding(jobtree.Added{ByAddress: true, Keys: allKeys(), Offsets: true})
 
 func (dialect) Name() string { return job.Layout1 }
 
