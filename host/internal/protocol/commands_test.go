@@ -34,7 +34,7 @@ import (
 //	refuse large                    the registry takes smaller ones only
 //	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
 //	ops                             prints the operations of the commit in flight
-//	finish 0-1 failed: why          guests end, one after the other; "together": at once
+//	finish 0-1 failed: why          guests end, one after the other; "together": at once; flow=3/1: each has handled so many elements, and failed with so many
 //	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
 //	                                "assign oldest …" answers the oldest question, not the newest
 //	measured 1.5                    its clock is so many seconds ahead of the registry's
@@ -192,6 +192,12 @@ func finish(c *cluster, m *member, a *arguments) error {
 	}
 	together := a.flag("together")
 	asked := a.flag("asking")
+	var flow protocol.Flow
+	if text := a.key("flow", ""); text != "" {
+		if _, err := fmt.Sscanf(text, "%d/%d", &flow.Succeeded, &flow.Failed); err != nil {
+			return err
+		}
+	}
 	state := protocol.RowState(a.word())
 	var ends protocol.Finished
 	for k, i := range items {
@@ -199,7 +205,7 @@ func finish(c *cluster, m *member, a *arguments) error {
 		if !ok {
 			return fmt.Errorf("%s has no guest of item %d", m.name, i)
 		}
-		ends = append(ends, protocol.End{Entry: e, State: state, Why: reason.Text(a.text), Asked: asked})
+		ends = append(ends, protocol.End{Entry: e, State: state, Why: reason.Text(a.text), Flow: flow, Asked: asked})
 		if together && k+1 < len(items) {
 			continue
 		}

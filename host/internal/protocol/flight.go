@@ -106,6 +106,8 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		s.start(m.Own.Open, m.Begun, rev, p)
 	case Complete:
 		s.did(FireCompleted, m.Items)
+	case Count:
+		s.timers.counts = counts{s.now, f.view.runs(m.Self).Flow}
 	case RecordTaken:
 		s.evidence.taken = nil
 	case JoinRound:

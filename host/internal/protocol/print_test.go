@@ -217,6 +217,8 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s of %s", name, namesOf(m.To))
 	case protocol.SetPaused:
 		c.say("%s %v%s", name, m.Paused, given(m.Pause.Until != 0, " until "+secondsOf(m.Pause.Until)))
+	case protocol.Count:
+		c.say("%s %d succeeded, %d failed", name, m.Handled.Succeeded, m.Handled.Failed)
 	case protocol.DisableItem:
 		c.say("%s %d %v", name, m.Item, m.Disabled)
 	case protocol.DisableServer:

@@ -41,6 +41,7 @@ var rules = []rule{
 	{"clear-marks", clearMarks},
 	{"forget", forget},
 	{"prune-servers", pruneServers},
+	{"count", count},
 
 	{"publish", publish},
 	{"switch-module", switchModule},

@@ -12,12 +12,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // The setup:
 //
-//	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes) layout;
+//	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes) layout kind;
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    the owners that a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until none has anything to do; options:
@@ -115,7 +116,7 @@ func configure(c *cluster, a *arguments) error {
 		return err
 	}
 	j.ReconcileEvery = time.Duration(minutes) * time.Minute
-	j.Strategy = a.key("strategy", j.Strategy)
+	j.Strategy, j.Kind = a.key("strategy", j.Strategy), job.Kind(a.key("kind", string(j.Kind)))
 	if layouts := a.key("layout", ""); layouts != "" {
 		c.job = layout.New(layouts, "ns", "job")
 		c.watcher = c.newEye()

@@ -5,6 +5,7 @@ type timers struct {
 	wake   int64 // the newest that was asked for
 	held   int64 // the time at which a deferred rule must be asked again; 0: none
 	reread int64 // when all nodes were last read again
+	counts counts
 }
 
 // hold asks to be woken at that moment.

@@ -91,6 +91,7 @@ type Config struct {
 	MonitorExecution bool
 	Disabled         bool
 	ReconcileEvery   int64 // ms, 0 is off
+	CountEvery       int64 // ms, 0 is off: each member reports how many elements of a dataflow it has handled
 	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: any
 }
 

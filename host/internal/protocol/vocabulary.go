@@ -424,6 +424,11 @@ type (
 		Member Join // the rest of the node
 		Ready  Ready
 	}
+	// Count reports how many elements of a dataflow the member has handled in an interval.
+	Count struct {
+		Self    ID
+		Handled Flow
+	}
 	// Switch replaces the module by the next one.
 	Switch struct{ Digest string }
 )
@@ -467,6 +472,7 @@ func (DisableServer) Name() string   { return "disable-server" }
 func (PutConfig) Name() string       { return "put-config" }
 func (Define) Name() string          { return "define" }
 func (Publish) Name() string         { return "publish" }
+func (Count) Name() string           { return "count" }
 func (Switch) Name() string          { return "switch" }
 
 func (Setup) mutation()           {}
@@ -508,4 +514,5 @@ func (DisableServer) mutation()   {}
 func (PutConfig) mutation()       {}
 func (Define) mutation()          {}
 func (Publish) mutation()         {}
+func (Count) mutation()           {}
 func (Switch) mutation()          {}

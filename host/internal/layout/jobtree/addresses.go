@@ -26,6 +26,8 @@ const (
 	partStopped  = "stoped" // in releases before 1.0.8
 	partShutdown = "shutdown"
 	partTrigger  = "trigger"
+	partHandled  = "processSuccessCount" // of a dataflow of layout 1, as is partFailed
+	partFailed   = "processFailureCount"
 
 	markCompleted = "completed"
 	markLastBegin = "lastBeginTime"
@@ -39,7 +41,7 @@ const (
 // parts are the nodes below that of a server, which Server.Nodes numbers. addressedMarks are
 // those of an item. Both are read only.
 var (
-	parts          = []string{partStatus, partHost, partItems, partDisabled, partPaused, partStopped, partShutdown, partTrigger}
+	parts          = []string{partStatus, partHost, partItems, partDisabled, partPaused, partStopped, partShutdown, partTrigger, partHandled, partFailed}
 	addressedMarks = []string{MarkRunning, MarkMisfire, MarkDisabled, MarkFailover, markCompleted, markLastBegin, markLastEnd, markNextFire}
 )
 

@@ -168,12 +168,12 @@ func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, it
 		}
 		for k := range own.Open {
 			if own.Open[k].Item == i {
-				t.put(t.Item(i, markLastBegin), it.Nodes.Has(lastBegin), millis(own.Open[k].Begun))
+				t.put(t.Item(i, markLastBegin), it.Nodes.Has(lastBegin), decimal(own.Open[k].Begun))
 			}
 		}
 		switch there := it.Nodes.Has(nextFire); {
 		case next != 0:
-			t.put(t.Item(i, markNextFire), there, millis(next))
+			t.put(t.Item(i, markNextFire), there, decimal(next))
 		case there:
 			t.delete(t.Item(i, markNextFire), registry.AnyVersion)
 		}
@@ -198,11 +198,18 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 		}
 		for _, r := range slices.Backward(own.Rows) { // rows of runs before may not be stored yet
 			if r.Item == i && r.Ended != 0 {
-				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), millis(r.Ended))
+				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), decimal(r.Ended))
 				break
 			}
 		}
 	}
+}
+
+// count reports how much a member has handled.
+func (t *transaction) count(m protocol.Count) {
+	ip, s := m.Self.IP(), t.serverOf(m.Self.IP())
+	t.put(t.part(ip, partHandled), hasPart(s, partHandled), decimal(m.Handled.Succeeded))
+	t.put(t.part(ip, partFailed), hasPart(s, partFailed), decimal(m.Handled.Failed))
 }
 
 // status says whether a member runs items. An operator may have ended it by deleting the
@@ -222,4 +229,4 @@ func (t *transaction) put(path string, there bool, value string) {
 	t.op(kind, path, []byte(value), registry.AnyVersion)
 }
 
-func millis(at int64) string { return strconv.FormatInt(at, 10) }
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,8 +1,6 @@
 package jobtree
 
 import (
-	"slices"
-
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -22,12 +20,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.SetServer:
 		t.create(j.server(m.IP), j.dialect.Server(false))
 	case protocol.PruneServers:
-		for _, s := range v.Servers {
-			if slices.Contains(m.IPs, s.IP) {
-				t.deleteParts(s)
-				t.delete(j.server(s.IP), t.seen("prune-servers/server", s.Version))
-			}
-		}
+		t.pruneServers(m)
 	case protocol.Contend:
 		t.contend(m)
 	case protocol.Withdraw:
@@ -127,6 +120,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.disableServer(m)
 	case protocol.Define:
 		t.define(m)
+	case protocol.Count:
+		t.count(m)
 	case protocol.Publish:
 		t.op(registry.Set, j.member(m.Member.ID), []byte(spelling.EncodeMember(m.Member, m.Ready)), registry.AnyVersion)
 	case protocol.Switch:

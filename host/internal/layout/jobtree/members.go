@@ -39,6 +39,15 @@ func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	}
 }
 
+func (t *transaction) pruneServers(m protocol.PruneServers) {
+	for _, s := range t.v.Servers {
+		if slices.Contains(m.IPs, s.IP) {
+			t.deleteParts(s)
+			t.delete(t.server(s.IP), t.seen("prune-servers/server", s.Version))
+		}
+	}
+}
+
 // request asks an instance to begin, or takes the request back.
 func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	for _, in := range t.v.Instances {

@@ -64,6 +64,9 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	d := read.(defined)
 	rules := d.Later(d.Name).Rules()
 	rules.ReconcileEvery = 0
+	if d.JobType == Dataflow {
+		rules.CountEvery = 1000 * int64(max(d.ProcessCountIntervalSeconds, 0))
+	}
 	return rules
 }
 

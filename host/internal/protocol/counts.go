@@ -1,0 +1,30 @@
+package protocol
+
+// Members of ElasticJob report in layout 1, each interval, how many elements of a dataflow they
+// have handled since the interval before.
+
+// counts is what this member has reported of that.
+type counts struct {
+	at   int64 // when it reported last, or began to count
+	flow Flow  // of its record then
+}
+
+func (c counts) keep(s *State, _ *Plan) { s.timers.counts = c }
+
+// count reports how many elements the runs of this member have handled in an interval.
+func count(s *facts) Mutation {
+	own, c := s.own(), s.config()
+	if own == nil || c == nil || c.CountEvery == 0 || s.session.leaving || s.session.health != Trusted {
+		return nil
+	}
+	last := s.timers.counts
+	if last.at == 0 {
+		last = counts{s.now, own.Flow}
+		s.note(last)
+	}
+	if until := last.at + c.CountEvery; s.now < until {
+		s.hold(until)
+		return nil
+	}
+	return Count{Self: s.self, Handled: Flow{own.Flow.Succeeded - last.flow.Succeeded, own.Flow.Failed - last.flow.Failed}}
+}
