@@ -52,6 +52,7 @@ func toolMutants() []mutant {
 		{"layout: offset not written", "and what it keeps of that is where they look for it", in("jobtree.Job.SaveOffset", "bytes.Equal(n.Data, value)", "true"), runner("TestOffsetOfLayout1")},
 		{"layout: counted twice", "what a member of a dataflow has reported is not reported again", in("protocol.State.applied", "f.view.runs(m.Self).Flow", "Flow{}"), script("count")},
 		{"layout: counted at once", "nor before its interval is over", in("protocol.count", "s.now < until", "false"), script("count")},
+		{"layout: asked of who is gone", "a trigger of a server that is gone goes with the next one", in("jobtree.Decoder.resolveAddresses", "s.has(partTrigger) && !s.has(partStatus)", "false"), script("trigger_unaccepted_address")},
 		{"layout: class overlooked", "no server joins a job that names its class as in layout 3", in("jobtree.Decoder.Apply", "err := d.j.rootFault(n)", "var err error"), notice{"../..", "^TestWhatKeepsAServerOutOfAJobOfJava$"}},
 		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
 		{"rest: taken over", "a server makes a job only when a removal has left nothing", in("protocol.join", "v.Rest", "false"), script("removed_rest")},

@@ -160,7 +160,7 @@ func (d *Decoder) resolveAddresses() {
 		return
 	}
 	v := d.v
-	v.Servers, v.Instances, v.Ghosts = nil, nil, nil
+	v.Servers, v.Instances, v.Ghosts, v.Unanswered = nil, nil, nil, nil
 	var cut error
 	if has(v, NodeAssignment) && !has(v, NodeMembers) {
 		cut = errors.New("a migration of the job was cut off: end it by job migrate, or take it back with --back")
@@ -185,6 +185,9 @@ func (d *Decoder) resolveAddresses() {
 			list = s.fault.Error() + "; the next reshard writes it anew"
 		}
 		d.faults.stray(NodeServers+"/"+ip+"/"+partItems, s.fault != nil, list)
+		if s.has(partTrigger) && !s.has(partStatus) {
+			v.Unanswered = append(v.Unanswered, nobodyAt(ip))
+		}
 		if s.owner != 0 {
 			v.Instances = append(v.Instances, protocol.Instance{ID: d.memberOf(ip, s.owner), Owner: s.owner, Request: s.requested})
 		}

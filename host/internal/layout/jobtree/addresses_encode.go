@@ -44,7 +44,7 @@ func (ByAddress) Requested(registry.Node) bool { return false }
 
 // Request implements Requester.
 func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
-	path := j.part(in.ID.IP(), partTrigger)
+	path := j.requestTo(in.ID)
 	switch {
 	case asked && in.Request != 0:
 		return b.Unasked(j, in)
@@ -60,7 +60,7 @@ func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
 	if in.Request != 0 {
 		kind = registry.Check
 	}
-	return []registry.Op{there(j, in), {Kind: kind, Path: j.part(in.ID.IP(), partTrigger), Version: registry.AnyVersion}}
+	return []registry.Op{there(j, in), {Kind: kind, Path: j.requestTo(in.ID), Version: registry.AnyVersion}}
 }
 
 // there checks that a member takes part. Its successor at the same address asks for a reshard

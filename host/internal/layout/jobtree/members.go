@@ -20,7 +20,7 @@ func (t *transaction) join(m protocol.Join) {
 		t.create(t.server(ip), t.dialect.Server(m.Disabled))
 	}
 	if slices.Contains(t.v.Unanswered, m.ID) { // by a member that had the id before
-		t.delete(t.at(NodeTrigger)+"/"+string(m.ID), registry.AnyVersion)
+		t.delete(t.requestTo(m.ID), registry.AnyVersion)
 	}
 	t.arrive(m)
 	t.ops = append(t.ops, t.dialect.Register(t.Job, m.ID)...)
@@ -48,6 +48,14 @@ func (t *transaction) pruneServers(m protocol.PruneServers) {
 	}
 }
 
+// requestTo is the node that asks a member to begin, where that is a node of its own.
+func (j Job) requestTo(id job.InstanceID) string {
+	if j.byAddress() {
+		return j.part(id.IP(), partTrigger)
+	}
+	return j.at(NodeTrigger) + "/" + string(id)
+}
+
 // request asks an instance to begin, or takes the request back.
 func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	for _, in := range t.v.Instances {
@@ -68,7 +76,7 @@ func (t *transaction) requestAll(to []job.InstanceID) {
 	}
 	for _, id := range t.v.Unanswered {
 		t.fenced("request-trigger/gone", registry.Op{Kind: registry.Absent, Path: t.Instance(id)}) // or it has come back, and was asked since
-		t.delete(t.at(NodeTrigger)+"/"+string(id), registry.AnyVersion)
+		t.delete(t.requestTo(id), registry.AnyVersion)
 	}
 	if t.added != nil && t.added.Trigger {
 		t.makeParents(NodeTrigger)
