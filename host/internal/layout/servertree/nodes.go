@@ -113,7 +113,7 @@ var Nodes = []Node{
 // ItemDisabled is the node that servers of ours add to those.
 const ItemDisabled = "execution/{i}/disabled"
 
-var itemDisabled = Node{ItemDisabled, false, Empty, "", "`job disable --item`", "`job enable --item`; the item goes"}
+var itemDisabled = Node{ItemDisabled, false, Empty, "", "-", "-"}
 
 // parents only have others below them.
 var parents = []string{"leader", "leader/election", "leader/sharding", "leader/execution", "leader/failover", "leader/failover/items",
