@@ -2,12 +2,13 @@
 // deletes the definition first, and makes a mark that stays until the rest has gone. Whether a job is
 // to be removed is decided elsewhere.
 //
-// Flow: Nodes → Parts → Ops of each; Once does that on a session.
+// Flow: the nodes → Parts → Ops of each; Once does that on a session, while it reads.
 package removal
 
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -17,42 +18,53 @@ import (
 // AtOnce is the number of nodes per transaction when a job has too many for one.
 const AtOnce = 1000
 
-// Once tries once to delete each node of a job without a definition. MayPass tells the errors after
-// which the same may succeed.
+// Once tries once to delete each node of a job without a definition. It deletes what it has read before
+// it reads on, so that what is cut off again and again ends, too. MayPass tells the errors after which
+// the same may succeed.
 func Once(ctx context.Context, s registry.Requests, l layout.Layout) error {
-	nodes, err := Nodes(ctx, s, l.Root())
-	if err != nil {
-		return err
-	}
-	parts := Parts(l, nodes, AtOnce)
-	for k, part := range parts {
-		if k+1 == len(parts) && err != nil {
-			return err // the mark stays
+	t := &tree{ctx: ctx, requests: s}
+	var stays error
+	for part := range Parts(l, t.below(l.Root()), AtOnce) {
+		if stays != nil && slices.Contains(part, l.Root()) {
+			break // the mark stays
 		}
-		deleted := deleteEach(ctx, s, l, part)
-		if deleted != nil && !MayPass(deleted) {
-			return deleted
+		err := deleteEach(ctx, s, l, part)
+		if over(err) {
+			return err
 		}
-		err = errors.Join(err, deleted)
+		stays = errors.Join(stays, err)
 	}
-	return err
+	if t.err != nil {
+		return t.err
+	}
+	return stays
 }
 
-// Parts divides the nodes of a job into transactions. The last has the mark, and the nodes above it.
-func Parts(l layout.Layout, nodes []string, atOnce int) [][]string {
-	if len(nodes) == 0 {
-		return nil
-	}
+// Parts divides the nodes of a job, children first, into transactions. The last, which only comes if the
+// job's own node does, has the mark, and the nodes above it.
+func Parts(l layout.Layout, nodes iter.Seq[string], atOnce int) iter.Seq[[]string] {
 	above, mark := l.Removal()
-	var rest, last []string
-	for _, path := range nodes {
-		if path == mark || path == above || path == l.Root() {
-			last = append(last, path)
-		} else {
-			rest = append(rest, path)
+	return func(yield func([]string) bool) {
+		var part, last []string
+		for path := range nodes {
+			if path == mark || path == above || path == l.Root() {
+				last = append(last, path)
+				continue
+			}
+			if part = append(part, path); len(part) == atOnce {
+				if !yield(part) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 && !yield(part) {
+			return
+		}
+		if slices.Contains(last, l.Root()) {
+			yield(last)
 		}
 	}
-	return append(slices.Collect(slices.Chunk(rest, atOnce)), last)
 }
 
 // Ops deletes nodes. It is refused if the job has a definition again, or the mark has gone.
@@ -64,23 +76,49 @@ func Ops(l layout.Layout, nodes []string) []registry.Op {
 	return append([]registry.Op{undefined, marked}, Deletions(nodes)...)
 }
 
-// deleteEach deletes nodes but those that change meanwhile, about which it returns an error.
+// deleteEach deletes nodes but those that get nodes below them meanwhile, about which it returns an error.
+// What another has deleted is looked for, since it may be most of them.
 func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes []string) error {
-	_, err := s.Commit(ctx, Ops(l, nodes)...)
-	c, ok := errors.AsType[*registry.ConflictError](err)
-	if !ok || c.Op.Kind != registry.Delete || len(nodes) == 1 || slices.Contains(nodes, l.Root()) {
-		return err
+	for len(nodes) > 0 {
+		_, err := s.Commit(ctx, Ops(l, nodes)...)
+		c, refused := errors.AsType[*registry.ConflictError](err)
+		switch {
+		case err == nil, Overtaken(err), slices.Contains(nodes, l.Root()):
+			return err
+		case refused && c.Reason == registry.NoNode:
+			if nodes, err = present(ctx, s, nodes); err != nil {
+				return err
+			}
+		case (refused || errors.Is(err, registry.ErrTooLarge)) && len(nodes) > 1:
+			half := len(nodes) / 2
+			first := deleteEach(ctx, s, l, nodes[:half])
+			if over(first) {
+				return first
+			}
+			second := deleteEach(ctx, s, l, nodes[half:])
+			if over(second) {
+				return second
+			}
+			return errors.Join(first, second)
+		default:
+			return err
+		}
 	}
-	half := len(nodes) / 2
-	err = deleteEach(ctx, s, l, nodes[:half])
-	if err != nil && !MayPass(err) {
-		return err
+	return nil
+}
+
+// present returns those of the nodes that are there.
+func present(ctx context.Context, s registry.Requests, nodes []string) (there []string, err error) {
+	for _, path := range nodes {
+		n, err := s.Read(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if n.Exists {
+			there = append(there, path)
+		}
 	}
-	rest := deleteEach(ctx, s, l, nodes[half:])
-	if rest != nil && !MayPass(rest) {
-		return rest
-	}
-	return errors.Join(err, rest)
+	return there, nil
 }
 
 // MayPass reports whether the same may succeed when it is tried again.
@@ -88,21 +126,45 @@ func MayPass(err error) bool {
 	return errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrUnknown)
 }
 
+// Overtaken reports whether nothing is left to delete: the job has a definition again, or the mark has gone.
+func Overtaken(err error) bool {
+	c, ok := errors.AsType[*registry.ConflictError](err)
+	return ok && c.Op.Kind != registry.Delete
+}
+
+// over reports whether the other nodes cannot be deleted, either.
+func over(err error) bool { return err != nil && (!MayPass(err) || Overtaken(err)) }
+
 // Nodes lists a node and all nodes below it, children first.
 func Nodes(ctx context.Context, s registry.Requests, path string) ([]string, error) {
-	n, err := s.Read(ctx, path)
-	if err != nil || !n.Exists {
-		return nil, err
+	t := &tree{ctx: ctx, requests: s}
+	nodes := slices.Collect(t.below(path))
+	return nodes, t.err
+}
+
+// tree reads nodes.
+type tree struct {
+	ctx      context.Context //nolint:containedctx // that of the call whose tree it is
+	requests registry.Requests
+	err      error // why not all were read
+}
+
+// below lists a node and all nodes below it, children first, until one cannot be read.
+func (t *tree) below(path string) iter.Seq[string] {
+	return func(yield func(string) bool) { t.walk(path, yield) }
+}
+
+func (t *tree) walk(path string, yield func(string) bool) bool {
+	n, err := t.requests.Read(t.ctx, path)
+	if t.err = err; err != nil || !n.Exists {
+		return err == nil
 	}
-	var all []string
 	for _, c := range n.Children {
-		below, err := Nodes(ctx, s, path+"/"+c)
-		if err != nil {
-			return nil, err
+		if !t.walk(path+"/"+c, yield) {
+			return false
 		}
-		all = append(all, below...)
 	}
-	return append(all, path), nil
+	return yield(path)
 }
 
 // Deletions deletes nodes, whatever their version.

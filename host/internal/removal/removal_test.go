@@ -16,7 +16,11 @@ var jobs = layout.NewJob("jobs", "j")
 // open opens a session on a registry in memory.
 func open(t *testing.T) registry.Session {
 	t.Helper()
-	reg := embedded.Memory()
+	return openOn(t, embedded.Memory())
+}
+
+func openOn(t *testing.T, reg registry.Registry) registry.Session {
+	t.Helper()
 	s, err := reg.Open(t.Context(), func(registry.Event) {})
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +143,125 @@ func TestOnceIsDisturbed(t *testing.T) {
 	}
 	if there(t, s, above+"/runs") || there(t, s, above+"/paused") || !there(t, s, above+"/items/7") || !there(t, s, mark) {
 		t.Error("another rest")
+	}
+	if err := Once(t.Context(), s, jobs); err != nil || there(t, s, jobs.Root()) {
+		t.Error(err)
+	}
+}
+
+// exhausted is a session that ends after some requests, as one whose server is ended.
+type exhausted struct {
+	registry.Session
+	left int
+}
+
+func (s *exhausted) over() bool {
+	s.left--
+	return s.left < 0
+}
+
+// Read implements registry.Session.
+func (s *exhausted) Read(ctx context.Context, path string) (registry.Node, error) {
+	if s.over() {
+		return registry.Node{}, registry.ErrEnded
+	}
+	return s.Session.Read(ctx, path)
+}
+
+// Commit implements registry.Session.
+func (s *exhausted) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if s.over() {
+		return registry.Receipt{}, registry.ErrEnded
+	}
+	return s.Session.Commit(ctx, ops...)
+}
+
+// A deletion ends though nobody has the time to read all nodes: each try deletes what it has read. The
+// mark stays until then, wherever the reading ends.
+func TestOnceDeletesWhatItHasRead(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	above, mark := jobs.Removal()
+	create(t, s, "/jobs", jobs.Root(), above, mark, above+"/items", jobs.Root()+"/zone")
+	for i := range 3 * AtOnce {
+		create(t, s, fmt.Sprintf("%s/zone/%d", jobs.Root(), i))
+	}
+	for try := 0; there(t, s, jobs.Root()); try++ {
+		if !there(t, s, mark) {
+			t.Fatal("the mark has gone before the rest")
+		}
+		if err := Once(t.Context(), &exhausted{s, AtOnce + 20}, jobs); try == 4 {
+			t.Fatal("nothing comes of it:", err)
+		}
+	}
+}
+
+// What another deletes at the same time costs no transaction for each node.
+func TestTwoDeletionsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	above, mark := jobs.Removal()
+	create(t, s, "/jobs", jobs.Root(), above, mark, above+"/items")
+	var gone []string
+	for i := range 2 * AtOnce {
+		path := fmt.Sprintf("%s/items/%d", above, i)
+		create(t, s, path)
+		if i%3 > 0 {
+			gone = append(gone, path)
+		}
+	}
+	many := &counted{Session: s, first: func() {
+		if _, err := s.Commit(t.Context(), Deletions(gone)...); err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := Once(t.Context(), many, jobs); err != nil || there(t, s, jobs.Root()) {
+		t.Error(err)
+	}
+	if many.commits > 10 {
+		t.Errorf("%d transactions", many.commits)
+	}
+}
+
+// counted is a session that counts transactions, and calls first before the first.
+type counted struct {
+	registry.Session
+	commits int
+	first   func()
+}
+
+// Commit implements registry.Session.
+func (s *counted) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if s.commits++; s.commits == 1 {
+		s.first()
+	}
+	return s.Session.Commit(ctx, ops...)
+}
+
+// Who is overtaken by the end of the removal, or by a new definition, asks for nothing more.
+func TestOnceIsOvertaken(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	above, mark := jobs.Removal()
+	config, _, _ := jobs.Nodes()
+	create(t, s, "/jobs", jobs.Root(), above, mark, above+"/items")
+	for i := range 3 * AtOnce {
+		create(t, s, fmt.Sprintf("%s/items/%d", above, i))
+	}
+	late := &counted{Session: s, first: func() { create(t, s, config) }}
+	if err := Once(t.Context(), late, jobs); !Overtaken(err) || late.commits != 1 {
+		t.Errorf("%d transactions, %v", late.commits, err)
+	}
+}
+
+// What does not fit into one transaction is deleted by several.
+func TestOnceInSmallTransactions(t *testing.T) {
+	t.Parallel()
+	s := openOn(t, embedded.MemoryWith(embedded.Options{MaxCommit: 4 << 10}))
+	above, mark := jobs.Removal()
+	create(t, s, "/jobs", jobs.Root(), above, mark, above+"/items")
+	for i := range AtOnce {
+		create(t, s, fmt.Sprintf("%s/items/%d", above, i))
 	}
 	if err := Once(t.Context(), s, jobs); err != nil || there(t, s, jobs.Root()) {
 		t.Error(err)

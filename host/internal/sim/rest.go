@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -18,7 +20,7 @@ func (m *member) deleteRest() {
 	d := &deletion{}
 	m.deletion = d
 	m.later(m.w.between(100, 30*millisecond), func() {
-		m.deleteParts(d, removal.Parts(m.w.job, m.s.below(m.w.job.Root()), partNodes))
+		m.deleteParts(d, slices.Collect(removal.Parts(m.w.job, slices.Values(m.s.below(m.w.job.Root())), partNodes)))
 	})
 }
 
