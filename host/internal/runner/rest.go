@@ -5,11 +5,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/removal"
 )
 
-// deleteRest deletes what a removal that was cut off has left of the job.
+// deleteRest deletes what a removal that was cut off has left of the job. Where another has finished
+// that, or defined the job, nothing stays.
 func (m *member) deleteRest() {
 	m.life.start(func() {
 		var answer restDeletedMessage
-		if err := removal.Once(m.life.ctx, m.session, m.Layout); err != nil {
+		if err := removal.Once(m.life.ctx, m.session, m.Layout); err != nil && !removal.Overtaken(err) {
 			answer.fault = err.Error()
 		}
 		m.inbox.put(answer)

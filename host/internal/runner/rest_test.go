@@ -1,14 +1,18 @@
 package runner
 
 import (
+	"bytes"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/removal"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -88,6 +92,36 @@ func TestRestThatStaysIsATrouble(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+// What another server has deleted first is no trouble.
+func TestRestDeletedElsewhereIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := embedded.Memory()
+		state := leaveRest(t, inner)
+		other, err := inner.Open(t.Context(), nil)
+		must(t, err)
+		var first sync.Once
+		reg, rows := registrytest.NewFaulty(inner, func(_ int, ops []registry.Op) registrytest.Outcome {
+			if slices.ContainsFunc(ops, func(op registry.Op) bool { return op.Kind == registry.Delete && op.Path == state }) {
+				first.Do(func() { must(t, removal.Once(t.Context(), other, layout.NewJob("test", testJob))) })
+			}
+			return registrytest.Pass
+		}), &book{}
+		var log bytes.Buffer
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		<-s.Joined()
+		if st := s.Status(); st.Instance == "" {
+			t.Errorf("ready before it has joined: %+v", st)
+		}
+		s.stop(t)
+		if text := log.String(); strings.Contains(text, string(reason.RestStays)) || !strings.Contains(text, string(reason.RestDeleted)) {
+			t.Error(text)
+		}
+		must(t, other.Close())
 		must(t, reg.Close())
 	})
 }
