@@ -61,6 +61,7 @@ func toolMutants() []mutant {
 		{"rest: at once", "nor right after a failure", in("protocol.State.deleteRest", "s.now >= s.session.rest.retry", "true"), script("removed_rest_refused")},
 		{"rest: never again", "but later", in("protocol.State.alarm", "s.restRetry()", "0"), script("removed_rest_refused")},
 		{"rest: stays", "members leave what a removal has left", in("protocol.State.seeNodesGone", "!s.leavesRest()", "true"), script("removed_rest_members")},
+		{"rest: stands still", "also when a record cannot be read", in("protocol.State.seeNodesGone", "!s.view.Rest", "true"), script("removed_rest_record_leave")},
 		{"rest: rows lost", "when their rows are stored", in("protocol.State.leavesRest", "len(s.history.unstored(own))", "0"), script("removed_rest_members")},
 		{"rest: setup", "a removal that begins while a job is set up refuses that", in("jobtree.transaction.setup", `t.noRemoval("setup/removal")`, ""), script("removed_rest_setup")},
 		{"rest: record", "a damaged record does not keep the rest", in("protocol.Step", "s.meetsRest()", "false"), script("removed_rest_record")},

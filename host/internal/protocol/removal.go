@@ -39,7 +39,7 @@ func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 // seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
 // Leave was applied after all. It also ends one in the rest of a removed job.
 func (s *State) seeNodesGone(p *Plan) bool {
-	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil && !s.leavesRest() {
+	if s.self == "" || s.view.RecordFault != "" && !s.view.Rest || s.present() && s.own() != nil && !s.leavesRest() {
 		return false
 	}
 	s.session.ended = true
