@@ -44,7 +44,8 @@ type MigrationWrite struct {
 // deletes what was kept to go back.
 func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migration, error) {
 	var report *Migration
-	turned := false // by a transaction that may have been applied
+	turned, sent := false, false // by a transaction that may have been applied
+	begun := false               // something is written, and so the job has other tags
 	for try := 1; ; try++ {
 		p, err := o.planMove(ctx, name, want)
 		if turned && (errors.Is(err, migration.ErrNone) || err == nil && !want.Back && len(p.Turn) == 0) {
@@ -56,14 +57,16 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 		if report == nil {
 			report = reportMove(name, p)
 		}
-		unchanged, err := o.unchanged(ctx, name, turned)
-		if err != nil {
-			return nil, err
+		var unchanged fence
+		if !begun {
+			if unchanged, err = o.unchanged(ctx, name, sent); err != nil {
+				return nil, err
+			}
 		}
 		if report.DryRun = want.DryRun || o.dry; want.DryRun || p.Done != "" {
 			return report, nil
 		}
-		err = o.carryOut(ctx, name, p, want, unchanged)
+		begun, err = o.carryOut(ctx, name, p, want, unchanged, begun)
 		switch {
 		case err == nil:
 			return report, nil
@@ -72,6 +75,7 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 		case try == askTries || !removal.MayPass(err):
 			return nil, askError("migrate", name, err)
 		}
+		sent = sent || errors.Is(err, registry.ErrUnknown)
 		turned = turned || errors.Is(err, registry.ErrUnknown) && len(p.Turn) > 0
 	}
 }
@@ -155,43 +159,47 @@ func reportMove(name string, p *migration.Plan) *Migration {
 // errReplan: what a plan copies is written, and the rest depends on what has come meanwhile.
 var errReplan = fmt.Errorf("%w: in parts", registry.ErrConflict)
 
-// carryOut writes a plan in one transaction if it fits, else in parts.
-func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move, unchanged fence) error {
+// carryOut writes a plan in one transaction if it fits, else in parts, and reports whether any was
+// written by now. The first depends on unchanged.
+func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move, unchanged fence, begun bool) (bool, error) {
 	d := deed{verb: "job migrate", job: name, before: "layout " + p.From, after: "layout " + p.To}
 	if want.Back {
 		d.detail = "back"
 	}
 	err := o.commit(ctx, d, append(slices.Clip(unchanged), p.Ops()...)...)
 	if !errors.Is(err, registry.ErrTooLarge) {
-		return err
+		return begun, err
 	}
 	if len(p.Copy) > 0 {
-		if err := o.inParts(ctx, p.Copy); err != nil {
-			return err
+		written, err := o.inParts(ctx, unchanged, p.Copy)
+		if err == nil {
+			err = errReplan
 		}
-		return errReplan
+		return begun || written, err
 	}
 	if err := o.commit(ctx, d, append(slices.Clip(unchanged), p.Turn...)...); err != nil {
-		return err
+		return begun, err
 	}
-	return o.inParts(ctx, p.Rest)
+	_, err = o.inParts(ctx, nil, p.Rest)
+	return true, err
 }
 
 // partBytes is about the size of a part of a migration.
 const partBytes = 128 << 10
 
-// inParts applies operations in several transactions. Each part leaves what the next call finishes.
-func (o *Operator) inParts(ctx context.Context, ops []registry.Op) error {
-	for len(ops) > 0 {
+// inParts applies operations in several transactions, and reports whether any was applied. The first
+// depends on a fence. Each part leaves what the next call finishes.
+func (o *Operator) inParts(ctx context.Context, f fence, ops []registry.Op) (written bool, err error) {
+	for ; len(ops) > 0; written = true {
 		n, size := 0, 0
 		for n < len(ops) && n < removal.AtOnce && (n == 0 || size+len(ops[n].Data) < partBytes) {
 			size += len(ops[n].Path) + len(ops[n].Data)
 			n++
 		}
-		if _, err := o.session.Commit(ctx, ops[:n]...); err != nil {
-			return err
+		if _, err := o.session.Commit(ctx, append(slices.Clip(f), ops[:n]...)...); err != nil {
+			return written, err
 		}
-		ops = ops[n:]
+		f, ops = nil, ops[n:]
 	}
-	return nil
+	return written, nil
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -233,6 +234,38 @@ func TestMigrationsThatAreRefused(t *testing.T) {
 		}
 	}
 	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is moved in parts is the same job until the last of them, whichever tag names it.
+func TestMigrationInPartsDependsOnTheTag(t *testing.T) {
+	t.Parallel()
+	reg := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})
+	o := operate(t, reg)
+	putTree(t, o, "/jobs/job", left1(t))
+	all := func(r *JobReport) string {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	var seen string
+	o.OnlyIf(func(r *JobReport) error {
+		if seen == "" {
+			seen = all(r)
+		}
+		if d := cmp.Diff(seen, all(r)); d != "" {
+			t.Log(d)
+			return errChanged
+		}
+		return nil
+	})
+	if done, err := o.Migrate(t.Context(), "job", Move{To: "3"}); err != nil || done.From != "1" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if err := errors.Join(o.Close(), reg.Close()); err != nil {
 		t.Error(err)
 	}
 }
