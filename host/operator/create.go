@@ -45,25 +45,22 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 	if err := o.create(ctx, c, text.Name); err != nil {
 		return "", err
 	}
-	missing, err := o.missing(ctx, c.After)
-	if err != nil {
-		return "", failf(host.CodeOf(err), err, "job %s is made; whether the jobs are there after which it runs is not known", c.Name)
-	}
-	return o.warn(ctx, c, missing), nil
+	return o.warn(ctx, c, o.missing(ctx, c.After)), nil
 }
 
-// missing says which of these jobs the registry does not have.
-func (o *Operator) missing(ctx context.Context, after []string) (why []string, err error) {
+// missing says which of these jobs the registry does not have. The new one is made, so that nobody can
+// tell is no error.
+func (o *Operator) missing(ctx context.Context, after []string) (why []string) {
 	for _, name := range after {
 		v, _, err := o.readOutline(ctx, name, readsAtOnce)
-		if err != nil {
-			return nil, err
-		}
-		if v.Config == nil && v.ConfigFault == "" {
+		switch {
+		case err != nil:
+			return append(why, "whether the jobs are there after which it runs is not known: "+err.Error())
+		case v.Config == nil && v.ConfigFault == "":
 			why = append(why, reason.Of(reason.AfterGone, strconv.Quote(name)).String())
 		}
 	}
-	return why, nil
+	return why
 }
 
 // warn makes one warning of what keeps a new job from running.

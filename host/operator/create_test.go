@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // A job is made once, with its row of the audit, and a dry run makes none.
@@ -118,5 +120,48 @@ func TestCircleOfJobs(t *testing.T) {
 		if slices.ContainsFunc(c.Breaks, func(why reason.Reason) bool { return why.Code == reason.AfterCircle }) != (c.Job == "d") {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// readless is a session that reads nothing more once it has made a job.
+type readless struct {
+	registry.Session
+	made bool
+}
+
+// Commit implements registry.Session.
+func (s *readless) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	s.made = s.made || slices.ContainsFunc(ops, func(op registry.Op) bool { return strings.HasSuffix(op.Path, "/config") })
+	return s.Session.Commit(ctx, ops...)
+}
+
+// Read implements registry.Session.
+func (s *readless) Read(ctx context.Context, path string) (registry.Node, error) {
+	if s.made {
+		return registry.Node{}, registry.ErrUnknown
+	}
+	return s.Session.Read(ctx, path)
+}
+
+// A job that is made is no failure, though what it runs after cannot be looked for.
+func TestMadeThoughNothingMoreIsRead(t *testing.T) {
+	t.Parallel()
+	reg := memory(t)
+	o, other := operate(t, reg), operate(t, reg)
+	o.session = &readless{Session: o.session}
+	warning, err := o.CreateJob(t.Context(), JobText{Name: "late", Digest: strings.Repeat("0a", 32)}, func(text JobText) (job.Config, error) {
+		return job.Config{
+			Name: text.Name, Kind: job.Simple, Shards: 2, Module: "m", ModuleDigest: text.Digest, Layout: job.Layout21, MaxClockSkew: -1,
+			Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, After: []string{"x"}, Overwrite: true,
+		}, nil
+	})
+	if err != nil || !strings.Contains(warning, "is not known") {
+		t.Errorf("%q, %v", warning, err)
+	}
+	if _, err := other.Job(t.Context(), "late"); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(o.Close(), other.Close()); err != nil {
+		t.Error(err)
 	}
 }
