@@ -124,6 +124,9 @@ func (w *World) undo() {
 			w.tool(protocol.DisableItem{Item: i})
 		}
 	}
+	if w.three {
+		w.restoreServers(v)
+	}
 	for _, s := range v.Servers {
 		if (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != (s.IP == w.banned) {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})

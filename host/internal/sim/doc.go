@@ -7,8 +7,8 @@
 // It is not a load test, and does not replace the conformance suite of a real registry.
 //
 // Some seeds have foreign members. They act on the tree as Java processes of ElasticJob
-// 2.1.5 do, step by step. Their actions are checked only where our members are
-// responsible for the result.
+// 2.1.5 do, in layout 3 as those of 3.0.4, step by step. Their actions are checked only
+// where our members are responsible for the result.
 //
 // Flow: New(seed) → Run: faults and operators disturb the cluster until the calm begins;
 // then everything heals and the end state is checked. Busy worlds have load to their end,

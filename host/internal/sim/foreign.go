@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -336,29 +335,6 @@ func (l *ledger) awaited(old *protocol.View) {
 				l.w.breach("prompt", "%s got item %d when %d had come, and did not begin it", m.name(), i, sinceStart(at))
 			}
 		})
-	}
-}
-
-// queues checks that no member is left in a queue.
-func (l *ledger) queues() {
-	for _, p := range []string{l.w.nodes.election, l.w.nodes.failover} {
-		if kids := l.w.tree.Get(p).Children; len(kids) > 0 {
-			l.w.breach("the latch", "in the end %s has %s", strings.TrimPrefix(p, l.w.nodes.root), strings.Join(kids, " "))
-		}
-	}
-}
-
-// alone checks the end of a job that only foreign members had.
-func (l *ledger) alone() {
-	v := l.v
-	l.queues()
-	if v.Necessary || v.Processing || v.Leader == "" || len(v.Items) != v.Config.Total {
-		l.w.breach("calm", "necessary %v processing %v, the leader is %q, %d items of %d", v.Necessary, v.Processing, v.Leader, len(v.Items), v.Config.Total)
-	}
-	for i, it := range v.Items {
-		if it.Running != 0 || it.Failover != "" {
-			l.w.breach("calm", "item %d: %+v", i, it)
-		}
 	}
 }
 

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// jvm is a process with a member of ElasticJob 2.1.5. It does what that version does on
-// the tree, with one request at a time and with the reads in between, so that everything
-// interleaves as in the original, including its faults.
+// jvm is a process with a member of ElasticJob: of 2.1.5, or of 3.0.4 in a world of layout
+// 3. It does what that version does on the tree, with one request at a time and with the
+// reads in between, so that everything interleaves as in the original, including its
+// faults.
 type jvm struct {
 	w       *World
 	label   string // for people
@@ -32,23 +32,27 @@ type jvm struct {
 	copy          treeCache
 	notices       []notice            // notices that the listeners have not handled
 	wakeListeners func()              // wakes them
+	order         []int               // of the listeners of 3.0.4, which differs from process to process
 	gone          map[string][]func() // functions that wait for a node to be removed, by path
 
-	worker  func() // wakes the worker
-	asked   int    // triggers that it has not answered
-	period  int64  // of the schedule, ms
-	due     int64  // the next instant
-	fired   bool   // an instant has been answered
-	total   int32  // as last read from its copy
-	paused  bool   // the connection is lost
-	busy    bool   // an instant or a trigger is being answered
-	running bool   // items run
-	leaving bool   // it was asked to end
-	shut    bool   // an operator ended the job here
-	stuck   bool   // it has a node in a queue that it does not know
-	replace bool   // it overwrites the configuration in the registry
-	config  *v21.Config
-	text    string // of config
+	worker    func() // wakes the worker
+	asked     int    // triggers that it has not answered
+	period    int64  // of the schedule, ms
+	due       int64  // the next instant
+	fired     bool   // an instant has been answered
+	total     int    // as last read from its copy
+	paused    bool   // the connection is lost
+	scheduled bool   // its start came so far
+	returns   int    // new connections that it has not reacted to
+	busy      bool   // an instant or a trigger is being answered
+	running   bool   // items run
+	leaving   bool   // it was asked to end
+	shut      bool   // an operator ended the job here
+	stuck     bool   // it has a node in a queue that it does not know
+	replace   bool   // it overwrites the configuration in the registry
+	config    *protocol.Config
+	text      string // of config
+	read      int    // how many reads it has made
 }
 
 func (j *jvm) name() string { return fmt.Sprintf("java %s/%d", j.label, j.life) }
@@ -77,6 +81,9 @@ func (j *jvm) start() {
 	j.pid++
 	w, was := j.w, *j
 	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && !w.driver.on() && w.chance(0.1)}
+	if w.three {
+		j.order = w.shuffled(listeners3)
+	}
 	w.ledger.foreignIDs[j.id()] = true
 	w.tracef("%s: starts as %s", j.name(), j.id())
 	j.connect()
@@ -94,6 +101,7 @@ func (j *jvm) connect() {
 			j.receive(m)
 		}
 	})
+	j.s.persistent = j.w.three
 	j.w.ledger.sessions[int64(j.s.id)] = true
 	j.w.tracef("%s: opens session %d", j.name(), j.s.id)
 }
@@ -200,7 +208,8 @@ func (j *jvm) reconnect(s *session) {
 	j.resumed()
 }
 
-func (j *jvm) suspended() { j.paused = true }
+// suspended pauses the schedule. One that 3.0.4 makes later is not paused by that.
+func (j *jvm) suspended() { j.paused = j.scheduled || !j.w.three }
 
 // wakeAll wakes the functions that wait for nodes to be removed, in the order of their
 // paths, so that a seed is always the same story.
@@ -225,16 +234,30 @@ func (j *jvm) resumed() {
 	}
 	j.wakeAll()
 	j.reload()
-	j.spawn(func(t *thread) {
-		if j.shut || j.leaving {
-			return
-		}
-		j.register(t, j.enabled(t, j.ip))
-		items := j.mine(t, j.id())
-		for _, i := range items {
-			t.remove(j.w.nodes.item(i, markRunning))
-		}
-		j.paused = false
-		j.wake()
-	})
+	if !j.w.three {
+		j.spawn(j.registerAgain)
+	} else if j.returns++; j.returns == 1 {
+		j.spawn(j.registerInTurn)
+	}
+}
+
+func (j *jvm) registerAgain(t *thread) {
+	if j.shut || j.leaving {
+		return
+	}
+	j.register(t, j.enabled(t, j.ip))
+	items := j.mine(t, j.id())
+	for _, i := range items {
+		t.remove(j.w.nodes.item(i, markRunning))
+	}
+	j.paused = false
+	j.wake()
+}
+
+// registerInTurn is the only thread that reacts to new connections. Where registerAgain
+// fails, the schedule stays paused until the next one.
+func (j *jvm) registerInTurn(t *thread) {
+	for ; j.returns > 0; j.returns-- {
+		t.try(func() { j.registerAgain(t) })
+	}
 }

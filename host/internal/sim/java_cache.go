@@ -51,6 +51,7 @@ func (j *jvm) refresh(p string, d int64) {
 	j.copy.asked[p] = true
 	asked := j.copy.asked
 	j.later(d, func() {
+		j.read++
 		j.s.read(p, func(n registry.Node) {
 			if asked[p] {
 				delete(asked, p)
@@ -62,6 +63,9 @@ func (j *jvm) refresh(p string, d int64) {
 
 func (j *jvm) learn(p string, n registry.Node) {
 	was, had := j.copy.nodes[p]
+	if n.Exists && (!had || was.Stat.ChildVersion != n.Stat.ChildVersion) {
+		j.read++ // of its children
+	}
 	switch {
 	case !n.Exists:
 		j.forget(p)
@@ -69,6 +73,11 @@ func (j *jvm) learn(p string, n registry.Node) {
 	case !had:
 		j.copy.nodes[p] = n
 		j.notify(notice{added, p, string(n.Data)})
+	case j.w.three && was.Stat.Version == n.Stat.Version: // it may be another node by now
+		j.copy.nodes[p] = n
+		if p == j.w.nodes.trigger+"/"+string(j.id()) && was.Stat.Created != n.Stat.Created {
+			j.w.ledger.unnoticed[j.id()] = n.Stat.Created
+		}
 	case was.Stat.Created != n.Stat.Created || was.Stat.Modified != n.Stat.Modified:
 		j.copy.nodes[p] = n
 		j.notify(notice{updated, p, string(n.Data)})
@@ -76,7 +85,7 @@ func (j *jvm) learn(p string, n registry.Node) {
 		j.copy.nodes[p] = n
 	}
 	for _, name := range was.Children { // one that is left was not seen to go
-		if !slices.Contains(n.Children, name) {
+		if !j.w.three && !slices.Contains(n.Children, name) {
 			j.forget(p + "/" + name)
 		}
 	}
@@ -88,10 +97,16 @@ func (j *jvm) learn(p string, n registry.Node) {
 }
 
 func (j *jvm) forget(p string) {
-	if _, had := j.copy.nodes[p]; had {
-		delete(j.copy.nodes, p)
-		j.notify(notice{kind: removed, path: p})
+	was, had := j.copy.nodes[p]
+	if !had {
+		return
 	}
+	delete(j.copy.nodes, p)
+	n := notice{kind: removed, path: p}
+	if j.w.three {
+		n.data = string(was.Data)
+	}
+	j.notify(n)
 }
 
 // changed receives an event of the registry.
@@ -107,9 +122,9 @@ func (j *jvm) changed(e registry.Event) {
 	}
 	switch _, known := j.copy.nodes[e.Path]; {
 	case e.Changes == 0: // children have events of their own
-	case e.Gone && !j.copy.asked[e.Path]:
+	case e.Gone && (j.w.three || !j.copy.asked[e.Path]):
 		j.forget(e.Path)
-	case known:
+	case known || j.w.three:
 		j.refresh(e.Path, j.w.cacheLag())
 	default:
 		// The copy is notified of the parent, and then reads the node.
@@ -142,6 +157,10 @@ func (j *jvm) listen(t *thread) {
 		}
 		n := j.notices[0]
 		j.notices = j.notices[1:]
+		if j.w.three {
+			j.callListeners(t, n)
+			continue
+		}
 		t.try(func() { j.handleMessage(t, n) })
 	}
 }
@@ -162,9 +181,9 @@ func (j *jvm) handleMessage(t *thread, n notice) {
 		t.remove(nodes.leader)
 	}
 	if n.path == nodes.config && j.total != 0 {
-		if c := j.settings(t); c.ShardingTotalCount != j.total {
+		if c := j.settings(t); c.Total != j.total {
 			t.createIfNeeded(nodes.necessary)
-			j.total = c.ShardingTotalCount
+			j.total = c.Total
 		}
 	}
 	instance := strings.HasPrefix(n.path, nodes.instances)

@@ -8,11 +8,14 @@ import (
 )
 
 // takenOver returns the items that the member has taken over.
-func (j *jvm) takenOver(t *thread) []int {
+func (j *jvm) takenOver(t *thread) []int { return j.marked(t, markFailover, string(j.id())) }
+
+// marked returns the items whose mark names the instance.
+func (j *jvm) marked(t *thread, mark, id string) []int {
 	var items []int
 	for _, k := range t.kids(j.w.nodes.items) {
-		p := path.Join(j.w.nodes.items, k, markFailover)
-		if t.exists(p) && string(t.read(p).Data) == string(j.id()) {
+		p := path.Join(j.w.nodes.items, k, mark)
+		if t.exists(p) && string(t.read(p).Data) == id {
 			if i, err := strconv.Atoi(k); err == nil {
 				items = append(items, i)
 			}
@@ -28,15 +31,7 @@ func (j *jvm) crashed(t *thread, id string) {
 	if !j.settings(t).Failover || id == string(j.id()) {
 		return
 	}
-	var items []int
-	for _, k := range t.kids(j.w.nodes.items) {
-		p := path.Join(j.w.nodes.items, k, markFailover)
-		if t.exists(p) && string(t.read(p).Data) == id {
-			if i, err := strconv.Atoi(k); err == nil {
-				items = append(items, i)
-			}
-		}
-	}
+	items := j.marked(t, markFailover, id)
 	if len(items) == 0 {
 		items = j.mine(t, protocol.ID(id))
 	}
@@ -70,6 +65,9 @@ func (j *jvm) failover(t *thread) {
 			t.throw("a pending item has no number")
 		}
 		t.ephemeral(nodes.item(i, markFailover), string(j.id()))
+		if j.w.three {
+			t.persist(nodes.item(i, markFailovering), string(j.id()))
+		}
 		t.remove(nodes.pending + "/" + waiting[0])
 		j.trigger()
 	})

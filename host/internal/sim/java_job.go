@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -14,6 +13,10 @@ const poll = 100 * millisecond
 
 // startUp joins the job.
 func (j *jvm) startUp(t *thread) {
+	if j.w.three {
+		j.startUp3(t)
+		return
+	}
 	nodes := &j.w.nodes
 	switch there := t.exists(nodes.config); {
 	case !there:
@@ -24,7 +27,7 @@ func (j *jvm) startUp(t *thread) {
 	}
 	n := t.read(nodes.config)
 	c := j.parse(t, string(n.Data))
-	j.total = c.ShardingTotalCount
+	j.total = c.Total
 	j.reload()
 	j.spawn(j.listen)
 	j.elect(t)
@@ -36,18 +39,18 @@ func (j *jvm) startUp(t *thread) {
 
 // register registers the server and the instance.
 func (j *jvm) register(t *thread, enabled bool) {
-	value := ""
+	value := j.w.nodes.enabled
 	if !enabled {
-		value = disabled21
+		value = j.w.nodes.disabled
 	}
 	t.persist(j.w.nodes.servers+"/"+j.ip, value)
-	t.ephemeral(j.instance(), "")
+	t.ephemeral(j.instance(), j.registration())
 }
 
-func (j *jvm) parse(t *thread, text string) *v21.Config {
+func (j *jvm) parse(t *thread, text string) *protocol.Config {
 	if text != j.text || j.config == nil {
-		c, err := v21.DecodeConfig([]byte(text))
-		if err != nil || c == nil {
+		c := j.w.configOf(text)
+		if c == nil {
 			t.throw("the configuration cannot be read")
 		}
 		j.config, j.text = c, text
@@ -56,7 +59,7 @@ func (j *jvm) parse(t *thread, text string) *v21.Config {
 }
 
 // settings returns the configuration in the copy.
-func (j *jvm) settings(t *thread) *v21.Config { return j.parse(t, t.get(j.w.nodes.config)) }
+func (j *jvm) settings(t *thread) *protocol.Config { return j.parse(t, t.get(j.w.nodes.config)) }
 
 func (j *jvm) leads(t *thread) bool { return t.get(j.w.nodes.leader) == string(j.id()) }
 
@@ -69,6 +72,9 @@ func (j *jvm) elect(t *thread) {
 }
 
 func (j *jvm) enabled(t *thread, ip string) bool {
+	if j.w.three {
+		return j.enabled3(t, ip)
+	}
 	return t.get(j.w.nodes.servers+"/"+ip) != disabled21
 }
 
@@ -93,12 +99,7 @@ func (j *jvm) leadsUntilBlock(t *thread) bool {
 // until that is done.
 func (j *jvm) shard(t *thread) {
 	nodes := &j.w.nodes
-	var ids []string
-	for _, id := range t.kids(nodes.instances) {
-		if j.enabled(t, protocol.ID(id).IP()) {
-			ids = append(ids, id)
-		}
-	}
+	ids := j.present(t)
 	if !t.exists(nodes.necessary) || len(ids) == 0 {
 		return
 	}
@@ -113,7 +114,7 @@ func (j *jvm) shard(t *thread) {
 	}
 	c := j.parse(t, string(t.read(nodes.config).Data))
 	t.ephemeral(nodes.processing, "")
-	total := int(c.ShardingTotalCount)
+	total := c.Total
 	for i := range total {
 		t.remove(nodes.item(i, markOwner))
 		t.createIfNeeded(nodes.item(i, ""))
@@ -124,9 +125,23 @@ func (j *jvm) shard(t *thread) {
 	j.assignItems(t, c, ids)
 }
 
+// present returns the instances that get items, descending.
+func (j *jvm) present(t *thread) []string {
+	var ids []string
+	for _, id := range t.kids(j.w.nodes.instances) {
+		if j.w.three && t.get(j.w.nodes.instances+"/"+id) == "" {
+			continue // it is gone
+		}
+		if j.enabled(t, protocol.ID(id).IP()) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 func (j *jvm) anyRunning(t *thread) bool {
 	c := j.settings(t)
-	for i := range int(c.ShardingTotalCount) {
+	for i := range c.Total {
 		if c.MonitorExecution && t.exists(j.w.nodes.item(i, markRunning)) {
 			return true
 		}
@@ -136,9 +151,9 @@ func (j *jvm) anyRunning(t *thread) bool {
 
 // assignItems is the transaction in which every item gets its owner. If it is refused,
 // the error is ignored and the mark stays.
-func (j *jvm) assignItems(t *thread, c *v21.Config, ids []string) {
+func (j *jvm) assignItems(t *thread, c *protocol.Config, ids []string) {
 	nodes := &j.w.nodes
-	r := protocol.AssignRequest{Strategy: c.JobShardingStrategyClass, Total: int(c.ShardingTotalCount)}
+	r := protocol.AssignRequest{Strategy: c.Strategy, Total: c.Total}
 	for _, id := range ids {
 		r.Instances = append(r.Instances, protocol.ID(id))
 	}
@@ -156,11 +171,11 @@ func (j *jvm) assignItems(t *thread, c *v21.Config, ids []string) {
 
 // mine returns the items of an instance in the copy.
 func (j *jvm) mine(t *thread, id protocol.ID) []int {
-	if !j.available(t, id.IP()) {
+	if !j.available(t, id.IP()) || j.w.three && !j.stillAvailable(t, id) {
 		return nil
 	}
 	var items []int
-	for i := range int(j.settings(t).ShardingTotalCount) {
+	for i := range j.settings(t).Total {
 		if t.get(j.w.nodes.item(i, markOwner)) == string(id) {
 			items = append(items, i)
 		}
@@ -258,7 +273,7 @@ func (j *jvm) round(t *thread, at int64) {
 		j.shard(t)
 		items = j.mine(t, j.id())
 		if failover {
-			items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markFailover)) })
+			items = j.notTakenOff(t, items)
 		}
 		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markDisabled)) })
 	} else {
@@ -266,6 +281,9 @@ func (j *jvm) round(t *thread, at int64) {
 	}
 	if j.parse(t, string(t.read(nodes.config).Data)).MonitorExecution {
 		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markRunning)) })
+	}
+	if j.w.three {
+		items = hashed(items)
 	}
 	for _, i := range items {
 		if j.settings(t).MonitorExecution && t.exists(nodes.item(i, markRunning)) {
@@ -294,6 +312,21 @@ func (j *jvm) round(t *thread, at int64) {
 	}
 }
 
+// notTakenOff leaves out the items that are taken over.
+func (j *jvm) notTakenOff(t *thread, items []int) []int {
+	own := items
+	if j.w.three { // it asks once more which are its own
+		own = j.mine(t, j.id())
+	}
+	var off []int
+	for _, i := range own {
+		if t.exists(j.w.nodes.item(i, markFailover)) {
+			off = append(off, i)
+		}
+	}
+	return slices.DeleteFunc(items, func(i int) bool { return slices.Contains(off, i) })
+}
+
 // runAll runs items at the same time.
 func (j *jvm) runAll(t *thread, items []int, at int64) {
 	if len(items) == 0 {
@@ -301,10 +334,17 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 	}
 	w := j.w
 	j.running = true
-	monitor := j.settings(t).MonitorExecution
+	c := j.settings(t)
+	monitor := c.MonitorExecution
 	for _, i := range items {
-		if monitor {
-			t.ephemeral(w.nodes.item(i, markRunning), "")
+		switch p := w.nodes.item(i, markRunning); {
+		case !monitor:
+		case w.three && c.Failover: // it outlives the session
+			t.persist(p, string(j.id()))
+		case w.three:
+			t.ephemeral(p, string(j.id()))
+		default:
+			t.ephemeral(p, "")
 		}
 	}
 	var d int64
@@ -319,6 +359,9 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 	t.sleep(d)
 	w.tracef("%s: has run %v", j.name(), items)
 	j.running = false
+	if w.three {
+		monitor = j.settings(t).MonitorExecution
+	}
 	if monitor {
 		for _, i := range items {
 			t.remove(w.nodes.item(i, markRunning))
@@ -328,6 +371,9 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 	if j.settings(t).Failover {
 		for _, i := range items {
 			t.remove(w.nodes.item(i, markFailover))
+			if w.three {
+				t.remove(w.nodes.item(i, markFailovering))
+			}
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 // nodes are the paths of ElasticJob's nodes, as layout spells them.
 type nodes struct {
 	root, config, servers, instances, election, leader, necessary, processing, pending, failover, items string
+	trigger                                                                                             string // in layout 3
+	enabled, disabled                                                                                   string // what a server's node says
 }
 
 const (
@@ -24,6 +26,8 @@ const (
 	markMisfire  = "misfire"
 	markDisabled = "disabled"
 	markFailover = "failover"
+
+	markFailovering = "failovering" // in layout 3
 
 	disabled21  = "DISABLED"
 	triggered21 = "TRIGGER"
@@ -43,6 +47,7 @@ func nodesOf(j layout.Layout) nodes {
 		root: j.Root(), config: at(jobName, "config"), servers: at(jobName, "servers"), instances: at(jobName, "instances"),
 		election: at("election", "latch"), leader: at("election", "instance"), necessary: at("sharding", "necessary"),
 		processing: at("sharding", "processing"), pending: items, failover: path.Join(path.Dir(items), "latch"), items: path.Dir(j.At(j.ItemNode(0))),
+		trigger: at(jobName, "trigger"), enabled: serverValue(j, false), disabled: serverValue(j, true),
 	}
 }
 
@@ -60,6 +65,7 @@ func (j *jvm) instance() string { return j.w.nodes.instances + "/" + string(j.id
 
 func (t *thread) read(p string) registry.Node {
 	var node registry.Node
+	t.j.read++
 	t.call(func(answered func()) {
 		t.j.s.read(p, func(n registry.Node) { node = n; answered() })
 	})
@@ -137,7 +143,11 @@ func (t *thread) ephemeral(p, data string) {
 }
 
 func (t *thread) createIfNeeded(p string) {
-	if t.exists(t.j.w.nodes.root) && !t.exists(p) {
+	switch {
+	case !t.exists(t.j.w.nodes.root) || t.exists(p):
+	case t.j.w.three:
+		t.persist(p, "") // what was made meanwhile is emptied
+	default:
 		t.create(registry.Create, p, "")
 	}
 }
@@ -182,7 +192,7 @@ func (t *thread) inLatch(latch string, do func()) {
 			t.try(do)
 			t.delete(latch + "/" + own)
 			return
-		case t.gone(latch + "/" + queue[k-1]):
+		case t.gone(latch+"/"+queue[k-1]) && !w.three:
 			// It removes its own node if the node before it was gone already, and if the
 			// connection was lost.
 			t.delete(latch + "/" + own)
@@ -226,7 +236,9 @@ func (t *thread) enqueue(latch, name string) string {
 			t.j.doubled(latch, name)
 			return made
 		case conflictOf(err) == registry.NoParent:
-			t.create(registry.Create, latch, "")
+			if t.create(registry.Create, latch, ""); t.j.w.three {
+				t.j.w.container(latch)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -14,22 +15,27 @@ import (
 // members of ours was broken by them.
 func TestJavaAlone(t *testing.T) {
 	t.Parallel()
-	var exact int64
-	for seed := range uint64(100) {
-		p := sharedJob()
-		p.members, p.java = [2]int64{0, 1}, [2]int64{1, 5}
-		r := run(seed, p, nil)
-		exact += r.Exact
-		if r.Breach != nil {
-			var story bytes.Buffer
-			run(seed, p, &story)
-			t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(story.String()))
-		}
+	for name, layout := range map[string]string{"2.1.5": "", "3.0.4": job.Layout3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var exact int64
+			for seed := range uint64(100) {
+				p := sharedJob()
+				p.layout, p.members, p.java = layout, [2]int64{0, 1}, [2]int64{1, 5}
+				r := run(seed, p, nil)
+				exact += r.Exact
+				if r.Breach != nil {
+					var story bytes.Buffer
+					run(seed, p, &story)
+					t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(story.String()))
+				}
+			}
+			if exact < 60 {
+				t.Errorf("%d instants were judged", exact)
+			}
+			t.Logf("%d instants were judged", exact)
+		})
 	}
-	if exact < 60 {
-		t.Errorf("%d instants were judged", exact)
-	}
-	t.Logf("%d instants were judged", exact)
 }
 
 // TestWakesInOrder checks that the order of a map does not change the story of a seed.

@@ -110,6 +110,17 @@ func (w *World) healJava() {
 	}
 }
 
+// restoreServers makes the nodes of servers again that an operator has removed. Members of
+// 3.0.4 take a server without one for disabled.
+func (w *World) restoreServers(v *protocol.View) {
+	for _, in := range v.Instances {
+		ip := in.ID.IP()
+		if v := w.ledger.v; !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
+			w.tool(protocol.SetServer{IP: ip})
+		}
+	}
+}
+
 // revive restarts a process whose job has ended, or which blocks a queue, when
 // disturbances are over, as an operator would. ElasticJob ends the job for good if it
 // learns late, after a reconnect, that its instance went with the session before; then it

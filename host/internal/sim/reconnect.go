@@ -57,9 +57,16 @@ func (s *session) reconnected() {
 	})
 	if s.wrote > s.replica && s.w.chance(0.3) {
 		// The change that matters most to the member is not there yet.
-		s.advance(s.wrote - 1)
+		s.arrive(s.wrote - 1)
 		s.stall(s.w.between(5*millisecond, 300*millisecond))
 		return
 	}
-	s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
+	s.arrive(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
+}
+
+// arrive makes the session see what the server of its new connection shows.
+func (s *session) arrive(rev int64) {
+	s.deaf = s.persistent
+	s.advance(rev)
+	s.deaf = false
 }

@@ -57,6 +57,8 @@ type session struct {
 	requests    *line[request] // of the newest connection; nil before the first
 	messages    *line[message]
 	deliver     func(message) // to the member
+	persistent  bool          // its watches are: it does not learn what changed while it had no connection
+	deaf        bool          // it passes such changes
 }
 
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
@@ -211,7 +213,7 @@ func (s *session) advance(rev int64) {
 	}
 	for ; k < len(w.log) && w.log[k].rev <= rev; k++ {
 		for n, c := range w.log[k].changes {
-			if !strings.HasPrefix(c.Path, w.job.Root()) || again(w.log[k].changes[:n], c) {
+			if s.deaf || !strings.HasPrefix(c.Path, w.job.Root()) || again(w.log[k].changes[:n], c) {
 				continue
 			}
 			times := 1

@@ -28,18 +28,20 @@ type World struct {
 	trace io.Writer // nil: no reader
 
 	server
-	sessions int64
-	live     []*session
-	members  []*member
-	jvms     []*jvm // foreign members
-	nodes    nodes
-	tokens   int
-	job      layout.Layout
-	records  spelling.Records // as decoded by all members and the ledger
-	options  protocol.Options
-	without  string // the rule that no member applies; "": all are applied
-	ledger   *ledger
-	clocks   clocks
+	sessions   int64
+	live       []*session
+	members    []*member
+	jvms       []*jvm // foreign members
+	nodes      nodes
+	tokens     int
+	three      bool // they are of 3.0.4
+	containers []string
+	job        layout.Layout
+	records    spelling.Records // as decoded by all members and the ledger
+	options    protocol.Options
+	without    string // the rule that no member applies; "": all are applied
+	ledger     *ledger
+	clocks     clocks
 
 	profile  profile
 	timeout  int64 // of sessions
@@ -99,12 +101,24 @@ func Run(seed uint64, trace io.Writer) Result {
 	return run(seed, profileOfSeed(seed), trace)
 }
 
-// RunIn is Run for a layout. There are no members of ElasticJob but in layout 2.1.
+// RunIn is Run for a layout. There are members of ElasticJob in layouts 2.1 and 3.
 func RunIn(layout string, seed uint64, trace io.Writer) Result {
+	if layout == job.Layout3 {
+		return run(seed, ofSeed(profiles(), layout, seed), trace)
+	}
+	return runAlone(layout, seed, trace)
+}
+
+// runAlone is RunIn without members of ElasticJob.
+func runAlone(layout string, seed uint64, trace io.Writer) Result {
 	all := slices.DeleteFunc(profiles(), func(p profile) bool { return p.java[1] > 0 })
+	return run(seed, ofSeed(all, layout, seed), trace)
+}
+
+func ofSeed(all []profile, layout string, seed uint64) profile {
 	p := all[seed%uint64(len(all))]
 	p.layout = layout
-	return run(seed, p, trace)
+	return p
 }
 
 func profileOfSeed(seed uint64) profile {
@@ -164,6 +178,7 @@ func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 		now: startTime * second,
 	}
 	w.nodes = nodesOf(w.job)
+	w.three = p.layout == job.Layout3
 	w.ledger = newLedger(w)
 	w.ledger.draws = d.aside(seed+askedSeed, "")
 	w.settle(p)
