@@ -82,6 +82,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 			m.Check = append(m.Check, o)
 		}
 	}
+	m.Unmark = m.closed(d.Open[:min(open, len(d.Open))])
 	if rows < len(d.Rows) || open < len(d.Open)+len(d.Retries) {
 		if rows+open == 0 {
 			return nil // the own record is full of rows that the history has not taken
@@ -100,6 +101,18 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 	}
 	return m
+}
+
+// closed lists the items of open runs that do not become pending.
+func (m *Reclaim) closed(open []Entry) []int {
+	var items []int
+	for _, e := range open {
+		pends := func(p Pending) bool { return p.Item == e.Item }
+		if !slices.ContainsFunc(m.Pend, pends) && !slices.Contains(items, e.Item) {
+			items = append(items, e.Item)
+		}
+	}
+	return items
 }
 
 // unfinished are the open runs, then those that wait for a retry.

@@ -341,7 +341,9 @@ type (
 		Pend []Pending
 		// Check: owners of the pending items, whose runs must not have changed.
 		Check []ID
-		Rest  *RunsData // nil: the record goes
+		// Unmark: items with a run that gets a row, of which marks may be left.
+		Unmark []int
+		Rest   *RunsData // nil: the record goes
 	}
 	// ReclaimForeign makes pending, or gives a row to, what foreign members had open
 	// when they died.

@@ -162,17 +162,20 @@ func TestConfigurationsOfTwoNodes(t *testing.T) {
 }
 
 // Marks that outlive their session go when the run of the member that has left them becomes
-// pending, unless somebody has taken the item over by then.
+// pending or gets a row, unless somebody has taken the item over by then.
 func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
 	apply(d, "sharding/0/running", registry.Node{Data: []byte(alive)})
 	apply(d, "sharding/1/running", registry.Node{Data: []byte(gone)})
 	apply(d, "sharding/1/failovering", registry.Node{Data: []byte(gone)})
-	for _, runs := range [][]protocol.Pending{{{Item: 0}, {Item: 1}}, {{Item: 1}}} {
-		m := protocol.ReclaimForeign{Self: alive, Pend: runs}
+	for _, m := range []protocol.Mutation{
+		protocol.ReclaimForeign{Self: alive, Pend: []protocol.Pending{{Item: 0}, {Item: 1}}},
+		protocol.ReclaimForeign{Self: alive, Pend: []protocol.Pending{{Item: 1}}},
+		protocol.Reclaim{Self: alive, Dead: gone, Rest: &protocol.RunsData{}, Unmark: []int{0, 1}},
+	} {
 		if got, want := deleted(j, m, d.View()), []string{"1/running", "1/failovering"}; !slices.Equal(got, want) {
-			t.Errorf("%+v deletes %q, want %q", runs, got, want)
+			t.Errorf("%+v deletes %q, want %q", m, got, want)
 		}
 		var absent []string
 		for _, op := range j.Encode(m, d.View()) {
@@ -181,7 +184,7 @@ func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
 			}
 		}
 		if want := []string{"/n/j/sharding/1/failover"}; !slices.Equal(absent, want) {
-			t.Errorf("%+v asks that %q be absent, want %q", runs, absent, want)
+			t.Errorf("%+v asks that %q be absent, want %q", m, absent, want)
 		}
 	}
 }

@@ -125,6 +125,9 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 	t.own(m.Self, m.Own)
 	t.checkRuns("reclaim/records", m.Check)
 	t.pend(m.Pend)
+	for _, i := range m.Unmark {
+		t.unmarkDead(i)
+	}
 }
 
 // stillAway adds fences that hold if the foreign members that had the runs have not come
@@ -163,8 +166,8 @@ func (t *transaction) pend(all []protocol.Pending) {
 	}
 }
 
-// unmarkDead deletes what a dead member has left of a run that becomes pending, where marks
-// outlive their sessions: for members of ElasticJob the item would run for ever. A taker
+// unmarkDead deletes what a dead member has left of a run that becomes pending or gets a
+// row, where marks outlive their sessions: for members of ElasticJob the item would run for ever. A taker
 // makes its failover mark before it makes the other anew, so that mark must not be there.
 // If the view shows one, the item was taken before, and what its taker has left is cleared
 // when its own run is decided.
