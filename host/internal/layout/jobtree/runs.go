@@ -18,11 +18,32 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 	if len(m.Check) > 0 {
 		t.noneJoined("clear-marks/joins")
 	}
+	if t.added != nil && t.added.Failovering {
+		t.notBegunElsewhere(m)
+	}
 	for _, i := range m.Running {
 		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 	}
 	for _, i := range m.Failover {
 		t.deleteTaken(i)
+	}
+}
+
+// notBegunElsewhere: since the view no member of ElasticJob has deleted a mark that outlived
+// its member and begun the item, with a mark of its own. It would have taken the item, or a
+// leader would have assigned it anew, as the former owner was gone.
+func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
+	stray := func(i int) bool { return t.v.Items[i].Abandoned }
+	if !slices.ContainsFunc(m.Running, stray) {
+		return
+	}
+	if sealed := t.checkSeal("clear-marks/assigned"); !sealed && t.v.Leader != "" {
+		t.checkLead("clear-marks/assigned")
+	}
+	for _, i := range m.Running {
+		if it := t.v.Items[i]; stray(i) && (it.Failover == "" || it.Nodes.Has(onlyFailovering)) {
+			t.fenced("clear-marks/taken", registry.Op{Kind: registry.Absent, Path: t.Item(i, MarkFailover)})
+		}
 	}
 }
 
