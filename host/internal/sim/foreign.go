@@ -176,7 +176,8 @@ func (l *ledger) noted(old *protocol.View, by author) {
 	}
 	if by.java != nil {
 		for _, p := range old.Pending {
-			if !p.Foreign && !slices.ContainsFunc(l.v.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }) {
+			stays := func(q protocol.Pending) bool { return q.Item == p.Item && !q.Foreign }
+			if !p.Foreign && !slices.ContainsFunc(l.v.Pending, stays) { // or they have emptied it
 				l.took[keyOf(p.Entry)] = true
 			}
 		}
