@@ -119,7 +119,10 @@ func (l *ledger) decided(old *protocol.View, by author) {
 			l.pend(p, old, by)
 		}
 		l.wanted(m)
+		l.strays(old, by)
 		l.w.hold(m)
+	case protocol.ReclaimForeign:
+		l.strays(old, by)
 	case protocol.Account:
 		l.handsOn(m, by)
 	case protocol.Leave:
@@ -290,7 +293,7 @@ func (l *ledger) readable(by author) {
 	}
 }
 
-// strays checks that a member that clears marks leaves those that another session holds.
+// strays checks that a member that deletes marks leaves those that another session holds.
 // The member's own session is the one in which it decided, since a late write may arrive
 // when the process has another.
 func (l *ledger) strays(old *protocol.View, by author) {

@@ -32,10 +32,9 @@ func unnoticed() map[string]string {
 		"begin/records":        "as take/records",
 		"begin/joins":          "a new member has to take the run and end it besides; begin_joined.txt",
 		"adopt/joins":          "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
-		"request-trigger/gone": "requests have nodes of their own in layout 3 alone, which plays no mutants; TestRequestsOfTheirOwn",
-		"pend/taken":           "marks outlive sessions in layout 3 alone; TestRunsOfTheDeadAreUnmarked",
 		"clear-marks/assigned": "marks outlive sessions in layout 3 alone; clear_marks_foreign_assigned.txt",
 		"clear-marks/taken":    "as clear-marks/assigned; clear_marks_foreign_stale.txt",
+		"request-trigger/gone": "requests have nodes of their own in layout 3 alone; TestRequestsOfTheirOwn",
 		"record-taken":         "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",
 
 		"adopt/epoch":             "every other writer of the assignment also sets a record or deletes the seal; both are checked",

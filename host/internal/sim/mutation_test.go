@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/overlay"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 var (
@@ -56,7 +57,7 @@ func in(fn, old, by string) change   { return change{edit: overlay.Edit{Func: fn
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), foreignMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), admissionMutants(), askedMutants(), namedMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), foreignMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), admissionMutants(), askedMutants(), namedMutants(), layout3Mutants())
 }
 
 // edits returns the edits of a mutant, for which the program is compiled again.
@@ -142,10 +143,21 @@ func TestMutants(t *testing.T) {
 
 // profile is the profile in which seeds of the mutant are played.
 func (m mutant) profile(seed uint64) profile {
-	if strings.HasPrefix(m.name, catchUpMutant) {
+	switch {
+	case strings.HasPrefix(m.name, catchUpMutant):
 		return catchUp()
+	case m.inLayout3():
+		return ofSeed([]profile{sharedJob(), migration()}, job.Layout3, seed)
 	}
 	return profileOfSeed(seed)
+}
+
+// scenes are the worlds of the scenarios, without their members.
+func (m mutant) scenes() ([]scenario, func() *World) {
+	if m.inLayout3() {
+		return scenesIn3(), inLayout3
+	}
+	return scenarios(), func() *World { return newWorld(1, drawn(1), fair(), nil) }
 }
 
 func (m mutant) verdict(ctx context.Context, number int, build func() (string, error)) verdict {
@@ -176,9 +188,10 @@ func (v verdict) ofIts(m mutant) verdict {
 func (m mutant) play() verdict {
 	start := time.Now()
 	v := verdict{}
-	for _, sc := range scenarios() {
+	all, anew := m.scenes()
+	for _, sc := range all {
 		if v.invariant = breach(func() Result {
-			r, _ := sc.playIn(m.apply(newWorld(1, drawn(1), fair(), nil)))
+			r, _ := sc.playIn(m.apply(anew()))
 			return r
 		}); v.invariant != "" {
 			v.seed = "scene"
