@@ -14,8 +14,13 @@ import (
 // takes, drops or overtakes a run says so in its record.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
+	var emptied []Pending
 	for _, p := range w.pending {
-		if v.pending(p.Item) != nil || !s.company.reclaims || v.hasOutcome(p.Entry) {
+		now := v.pending(p.Item)
+		if now != nil && now.Foreign && now.Version > p.Version {
+			emptied = append(emptied, p)
+		}
+		if now != nil || !s.company.reclaims || v.hasOutcome(p.Entry) {
 			continue
 		}
 		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead}
@@ -23,8 +28,20 @@ func (s *State) seeTakes() {
 	}
 	w.pending = nil
 	if s.company.shared {
-		w.pending = slices.DeleteFunc(slices.Clone(v.Pending), func(p Pending) bool { return p.Foreign })
+		named := slices.DeleteFunc(slices.Clone(v.Pending), func(p Pending) bool { return p.Foreign })
+		w.pending = append(emptied, named...)
 	}
+}
+
+// emptied returns the run that was pending in a node before a member of ElasticJob wrote
+// it anew, with no value. It does so if it wants the run of a dead member of ours, and
+// finds the node there after it was not.
+func (s *State) emptied(p *Pending) *Pending {
+	k := slices.IndexFunc(s.evidence.pending, func(o Pending) bool { return o.Item == p.Item && o.Version < p.Version })
+	if k < 0 {
+		return nil
+	}
+	return &s.evidence.pending[k]
 }
 
 // hasOutcome: a record of ours says what became of a run, or of a later one of the item.
@@ -180,6 +197,9 @@ func (s *facts) takeDue(p *Pending) bool {
 // wasIdle: a pending run that a foreign member wrote is of an item that was not running.
 // ElasticJob writes one for each item of an instance that is gone.
 func (s *State) wasIdle(p *Pending) bool {
+	if s.emptied(p) != nil {
+		return false
+	}
 	w := &s.evidence
 	seen := at(w.holes, p.Item) < s.schedule.latest.At && at(w.ran, p.Item) >= s.schedule.latest.At
 	return s.unaccountedRun(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
@@ -197,6 +217,9 @@ func (s *State) unaccountedRun(i int) *Entry {
 // identified is a pending run that a foreign member wrote, as far as it is known: what
 // the owner had open when it went, else the newest instant.
 func (s *State) identified(p *Pending) Pending {
+	if was := s.emptied(p); was != nil {
+		return *was
+	}
 	if e := s.unaccountedRun(p.Item); e != nil {
 		return Pending{Item: p.Item, Entry: *e}
 	}
