@@ -50,13 +50,13 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 		{"after", small + "after = ['j']\n[jobs.k]\nmodule = 'm'\nafter = ['i', 'kk', 'one', 'q']\n[jobs.kk]\nmodule = 'm'\nafter = []\n[jobs.p]\nmodule = 'm'\nafter = ['k', 'k', 'far away']\nclass = 'C'\n[jobs.q]\nmodule = 'm'\nschedule = 'manual'\n", []string{
 			"t.toml:5:8: jobs.j.cron: a job with after has no schedule of its own: its instants are those of the jobs before it (remove one of them)",
-			`t.toml:6:10: jobs.j.after[0]: "j" is no name of another job, or is there twice (name each job once, and not the job itself)`,
+			`t.toml:6:10: jobs.j.after[0]: "j" is not the name of another job, or is listed twice (name each job once, and not the job itself)`,
 			`t.toml:9:10: jobs.k.after[0]: the file has no job "i" (did you mean "j"?)`,
 			`t.toml:9:21: jobs.k.after[2]: the file has no job "one" (name a job of this file)`,
 			`t.toml:9:28: jobs.k.after[3]: the job "q" has no instants: only a trigger runs it (give it a cron, or trigger both)`,
 			`t.toml:12:9: jobs.kk.after: names no job (write after = ["a-job"], or schedule = "manual" for a job that only a trigger runs)`,
 			"t.toml:15:9: jobs.p.after: cannot be combined with class: ElasticJob knows nothing of jobs that run after others (leave it out as long as the job is shared with them)",
-			`t.toml:15:15: jobs.p.after[1]: "k" is no name of another job, or is there twice (name each job once, and not the job itself)`,
+			`t.toml:15:15: jobs.p.after[1]: "k" is not the name of another job, or is listed twice (name each job once, and not the job itself)`,
 			`t.toml:15:20: jobs.p.after[2]: the file has no job "far away" (name a job of this file)`,
 		}},
 		{"after_in_a_cycle", small + "[jobs.l]\nmodule = 'm'\nafter = ['n']\n[jobs.n]\nmodule = 'm'\nafter = ['o', 'j']\n[jobs.o]\nmodule = 'm'\nafter = ['j', 'l', 'n']\n", []string{
@@ -173,13 +173,13 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:3:5: host.secrets.b: a string is wanted, not a number (write "env:NAME")`,
 			`t.toml:4:5: host.secrets.c: after env: the name of a variable is wanted (write "env:NAME")`,
 			`t.toml:5:5: host.secrets.d: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
-			`t.toml:6:9: host.secrets."e f": this is no name of a secret (use up to 64 letters, digits, _, . and -)`,
+			`t.toml:6:9: host.secrets."e f": this cannot be the name of a secret (use up to 64 letters, digits, _, . and -)`,
 		}},
 		{"secrets_as_text", "[host]\nsecrets = 'hunter2'\n", []string{
 			`t.toml:2:11: host.secrets: a table of strings is wanted, not a string (write { name = "text" })`,
 		}},
 		{"labels", "[server.labels]\n'a b' = 'x'\nlong = '" + strings.Repeat("x", 257) + "'\nn = 3\n", []string{
-			`t.toml:2:9: server.labels."a b": "a b" is no name of a label (use up to 64 letters, digits, _, . and -)`,
+			`t.toml:2:9: server.labels."a b": "a b" cannot be the name of a label (use up to 64 letters, digits, _, . and -)`,
 			"t.toml:3:8: server.labels.long: the label is too long (use at most 256 bytes)",
 			`t.toml:4:5: server.labels.n: a string is wanted, not a number (write "3")`,
 		}},

@@ -73,7 +73,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:11: jobs.j.timeout: " min" is not a unit of time (units are ms, s, m, h, d, w)`,
 		}},
 		{"no_duration", small + "timeout = '0s'\n", []string{
-			`t.toml:6:11: jobs.j.timeout: a duration of nothing (write "off")`,
+			`t.toml:6:11: jobs.j.timeout: the duration is zero (write "off")`,
 		}},
 		{"bare_number_as_size", small + "limits.memory = 64\n", []string{
 			`t.toml:6:17: jobs.j.limits.memory: a size is a string with a unit (write "64B" for bytes or "64MiB")`,
@@ -207,10 +207,10 @@ func TestFaults(t *testing.T) {
 		}},
 		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n[modules.e]\nsource = 'oci://ann:secret@x/y:1'\n", []string{
 			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,
-			`t.toml:4:10: modules.b.source: "oci://x/y" is no reference of an artifact (write "oci://registry.example/report:1.4.0", with @sha256:… behind it or not)`,
+			`t.toml:4:10: modules.b.source: "oci://x/y" is not a reference to an artifact (write "oci://registry.example/report:1.4.0", and @sha256:… after that to pin it)`,
 			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm", or "oci://registry.example/report:1.4.0")`,
 			`t.toml:8:10: modules.d.source: the path is empty (write "file:path/to/module.wasm")`,
-			`t.toml:10:10: modules.e.source: the reference has credentials, and is not repeated (remove them; docker login or OCI_USER and OCI_PASSWORD have them)`,
+			`t.toml:10:10: modules.e.source: the reference has credentials in it, so it is not shown (remove them, and use docker login, or OCI_USER and OCI_PASSWORD)`,
 		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{
 			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",

@@ -15,7 +15,7 @@ func TestFaultsOfHistory(t *testing.T) {
 		want       []string
 	}{
 		{"passwords_in_addresses", "[history]\ndsn = 'postgres://x:hunter2@h/y'\n", []string{
-			`t.toml:2:7: history.dsn: a password does not stand in an address (write password = "file:path" beside it)`,
+			`t.toml:2:7: history.dsn: the address has a password in it (remove it, and write password = "file:path" beside dsn)`,
 		}},
 		{"password_as_it_is", "[history]\ndsn = 'mysql://x@h/y'\npassword = 'hunter2'\n", []string{
 			`t.toml:3:12: history.password: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
@@ -24,7 +24,7 @@ func TestFaultsOfHistory(t *testing.T) {
 			`t.toml:2:12: history.password: a history in a file has no password (remove it)`,
 		}},
 		{"tables_in_a_file", "[history]\nelasticjob_tables = true\n", []string{
-			`t.toml:2:21: history.elasticjob_tables: the tables of ElasticJob are written into a database on a server alone (write dsn = "mysql://user@host/database")`,
+			`t.toml:2:21: history.elasticjob_tables: the tables of ElasticJob are written only into a database on a server (write dsn = "mysql://user@host/database")`,
 		}},
 		{"half_an_address", "[history]\ndsn = 'mysql://h/y'\n", []string{
 			`t.toml:2:7: history.dsn: mysql:// must be followed by user, host and database (write "mysql://user@host/database")`,
@@ -36,7 +36,7 @@ func TestFaultsOfHistory(t *testing.T) {
 			`t.toml:2:7: history.dsn: postgres:// must be followed by user, host and database (write "postgres://user@host/database")`,
 		}},
 		{"options_of_a_database", "[history]\ndsn = 'mysql://u@h/y?allowAllFiles=true'\n", []string{
-			`t.toml:2:7: history.dsn: "allowAllFiles" is no option of an address, or is there twice (options are tls, sslrootcert)`,
+			`t.toml:2:7: history.dsn: "allowAllFiles" is not an option of such an address, or is listed twice (options are tls, sslrootcert)`,
 		}},
 		{"mode_of_a_database", "[history]\ndsn = 'mysql://u@h/y?tls=custom'\n", []string{
 			`t.toml:2:7: history.dsn: tls cannot be "custom" (write true, preferred, skip-verify, false)`,

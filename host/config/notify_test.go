@@ -30,7 +30,7 @@ func TestNotify(t *testing.T) {
 	if diff := cmp.Diff(map[string]NotifierSecrets{"ops": {URL: "https://example.org/x", Key: "k"}}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	for address, want := range map[string]string{"ftp://secret/": "no address of a webhook", "secret": "no address", "": "HOOK is not set"} {
+	for address, want := range map[string]string{"ftp://secret/": "not the address of a webhook", "secret": "not the address", "": "HOOK is not set"} {
 		if _, err := f.Notifiers([]string{"HOOK=" + address, "KEY=k"}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
@@ -60,13 +60,13 @@ func TestNotifyByMail(t *testing.T) {
 func TestNotifyFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"[notify.ops]\nevents = ['late', 'never']\n": "t.toml:2:19: notify.ops.events[1]: \"never\" is no event (write one of failed, missed, late, too_long, recovered)",
-		"[notify.ops]\n":                                 "notify.ops: where its messages go is missing (write webhook = \"env:NAME\", or server, from and to in its table mail)",
-		"[notify.'o s']\nwebhook = 'env:A'\n":            "this is no name of a notifier",
+		"[notify.ops]\nevents = ['late', 'never']\n": "t.toml:2:19: notify.ops.events[1]: \"never\" is not an event (write one of failed, missed, late, too_long, recovered)",
+		"[notify.ops]\n":                                 "notify.ops: it does not say where its messages go (write webhook = \"env:NAME\", or server, from and to in its table mail)",
+		"[notify.'o s']\nwebhook = 'env:A'\n":            "this cannot be the name of a notifier",
 		"[notify.ops]\nwebhook = 'https://hook/token'\n": "notify.ops.webhook: a secret is named here, not written (write \"env:NAME\" or \"file:path/to/file\")",
-		mailing("server = 'mail.example.org'"):           "\"mail.example.org\" is no address of a mail server", mailing("server = 'smtp://h:0'"): "is no address of a mail server",
-		mailing("server = 'smtp://u:p@h'"): "is no address of a mail server", mailing("server = 'https://h'"): "is no address of a mail server",
-		mailing("from = 'jobs'"): "\"jobs\" is no address of mail", mailing("to = ['a@b.c', 'x y@b.c']"): "notify.ops.mail.to[1]: \"x y@b.c\" is no address of mail",
+		mailing("server = 'mail.example.org'"):           "\"mail.example.org\" is not the address of a mail server", mailing("server = 'smtp://h:0'"): "is not the address of a mail server",
+		mailing("server = 'smtp://u:p@h'"): "is not the address of a mail server", mailing("server = 'https://h'"): "is not the address of a mail server",
+		mailing("from = 'jobs'"): "\"jobs\" is not a mail address", mailing("to = ['a@b.c', 'x y@b.c']"): "notify.ops.mail.to[1]: \"x y@b.c\" is not a mail address",
 		mailing("to = []"): "there are 0 recipients", mailing("to = ['a@b.c" + strings.Repeat("', 'a@b.c", 20) + "']"): "there are 21 recipients (write 1 to 20)",
 		"[notify.ops]\nmail.from = 'a@b.c'\n": "server, from or to is missing", mailing("user = 'u'"): "user and password go together",
 		mailing("password = 'token'"): "a secret is named here", mailing("") + "webhook = 'env:A'\n": "it has a webhook and mail (make two notifiers of it)",

@@ -123,7 +123,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 		}},
 		{"servers_of_all_kinds", "[registry]\nkind = 'zookeeper'\nservers = ['zk1,zk2', 'zk/chroot', 'zk:port', 'zk:0', '', 'a:b:c', 'zk', 'zk', 3]\n", []string{
 			"t.toml:3:12: registry.servers[0]: these are several servers in one string (" + servers + ")",
-			`t.toml:3:23: registry.servers[1]: "zk/chroot" is not a server (write "host:2181"; a path below which all nodes are is chroot)`,
+			`t.toml:3:23: registry.servers[1]: "zk/chroot" is not a server (write "host:2181", and the path below which all nodes are as chroot)`,
 			`t.toml:3:36: registry.servers[2]: "zk:port" is not a server (write "host:2181")`,
 			`t.toml:3:47: registry.servers[3]: "zk:0" is not a server (write "host:2181")`,
 			`t.toml:3:55: registry.servers[4]: "" is not a server (write "host:2181")`,
@@ -195,7 +195,7 @@ func TestPeers(t *testing.T) {
 		t.Errorf("token %q, %v", token, err)
 	}
 	_, err := f.PeerToken(nil)
-	if want := "t.toml:7:14: server.peer_token: the variable PEERS is not set (see to it, or remove it)"; err == nil || err.Error() != want {
+	if want := "t.toml:7:14: server.peer_token: the variable PEERS is not set (correct that, or remove it)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if token, err := parse(t, ensemble+"[server]\npeer_listen = '127.0.0.1:0'\n").PeerToken(nil); token != "" || err != nil {
@@ -265,7 +265,7 @@ func TestAccessThatIsNotThere(t *testing.T) {
 		"none.toml": ensemble + "digest = 'file:nowhere'\ntls = { ca = 'nowhere' }\n",
 		"empty":     "",
 	})
-	const hint = " (see to it, or remove it)"
+	const hint = " (correct that, or remove it)"
 	for name, want := range map[string][]string{
 		"t.toml": {
 			"t.toml:4:10: registry.digest: its value does not have the form user:password" + hint,

@@ -65,7 +65,7 @@ nowhere = "file:nowhere"
 	if !errors.As(err, &ps) || values != nil {
 		t.Fatalf("got %v, %v", values, err)
 	}
-	const hint = " (see to it, or remove the secret)"
+	const hint = " (correct that, or remove the secret)"
 	want := []string{
 		"t.toml:2:10: host.secrets.absent: the variable ABSENT is not set" + hint,
 		"t.toml:3:9: host.secrets.blank: the variable BLANK is not set" + hint,

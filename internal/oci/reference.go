@@ -72,7 +72,7 @@ func Parse(text string) (Reference, error) {
 }
 
 func invalid(text string, why error) error {
-	return fmt.Errorf("%.100q is no reference of an artifact, as oci://registry.example/report:1.4.0, with @sha256:… behind it or not: %w", text, why)
+	return fmt.Errorf("%.100q is not a reference to an artifact, as oci://registry.example/report:1.4.0, with @sha256:… behind it or not: %w", text, why)
 }
 
 // String is the text that Parse reads.
