@@ -32,7 +32,7 @@ func artifacts(term *terminal) oci.Client {
 		at, _ := variable(term.env, envOCIRegistry)
 		user, found := variable(term.env, envOCIUser)
 		if found && (at == "" || strings.Contains(at, "/")) {
-			return oci.Credential{}, errors.New("write into OCI_REGISTRY of which registry OCI_USER and OCI_PASSWORD are, as registry.example:5000; others do not get them")
+			return oci.Credential{}, errors.New("set OCI_REGISTRY to the registry that OCI_USER and OCI_PASSWORD are for, such as registry.example:5000; no other registry gets them")
 		}
 		if found && at == host {
 			password, _ := variable(term.env, envOCIPassword)

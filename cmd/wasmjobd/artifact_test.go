@@ -17,9 +17,9 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	}{
 		{registry: "registry.example:5000", user: "ann"},
 		{registry: "registry.example"},
-		{registry: "", says: "write into OCI_REGISTRY"},
-		{registry: "https://registry.example:5000", says: "write into OCI_REGISTRY"},
-		{registry: "registry.example:5000/team", says: "write into OCI_REGISTRY"},
+		{registry: "", says: "set OCI_REGISTRY"},
+		{registry: "https://registry.example:5000", says: "set OCI_REGISTRY"},
+		{registry: "registry.example:5000/team", says: "set OCI_REGISTRY"},
 	} {
 		c := artifacts(&terminal{env: []string{"OCI_REGISTRY=" + tt.registry, "OCI_USER=ann", "OCI_PASSWORD=open sesame"}})
 		who, err := c.Credential("registry.example:5000")

@@ -79,7 +79,7 @@ func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Refer
 	case desc.Size > maxManifest:
 		return m, "", fmt.Errorf("its manifest has %d bytes, the limit is %d", desc.Size, maxManifest)
 	case desc.MediaType != ocispec.MediaTypeImageManifest:
-		return m, "", fmt.Errorf("it is a %.100q, and no artifact with one manifest", desc.MediaType)
+		return m, "", fmt.Errorf("it is of the type %.100q; only an artifact with one manifest can be pulled", desc.MediaType)
 	}
 	text, err := content.ReadAll(body, desc)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Refer
 	}
 	found = digest.FromBytes(text).String()
 	if ref.Digest != "" && found != ref.Digest {
-		return m, "", fmt.Errorf("its manifest is %s, and not the wanted one", found)
+		return m, "", fmt.Errorf("its manifest has another digest, %s", found)
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, "", fmt.Errorf("read its manifest: %w", err)
@@ -98,13 +98,13 @@ func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Refer
 // layer returns the one layer of an artifact with a module, within bounds.
 func (c Client) layer(m ocispec.Manifest) (ocispec.Descriptor, error) {
 	if len(m.Layers) != 1 {
-		return ocispec.Descriptor{}, fmt.Errorf("it has %d layers, and a module is one", len(m.Layers))
+		return ocispec.Descriptor{}, fmt.Errorf("it has %d layers; an artifact with a module has one", len(m.Layers))
 	}
 	layer := m.Layers[0]
 	switch layer.MediaType {
 	case layerType, layerOfTrivy, layerOfSpin:
 	default:
-		return layer, fmt.Errorf("its layer is a %.100q, and no module", layer.MediaType)
+		return layer, fmt.Errorf("its layer is of the type %.100q, which is not that of a module", layer.MediaType)
 	}
 	if layer.Size < 0 || layer.Size > c.Limit {
 		return layer, fmt.Errorf("the module has %d bytes, the limit is %d", layer.Size, c.Limit)
@@ -129,7 +129,7 @@ type wasmConfig struct {
 // same module is the same artifact.
 func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, error) {
 	if ref.Tag == "" || ref.Digest != "" {
-		return ref, fmt.Errorf("push to %s: write a tag, and no digest: that is known afterwards", ref)
+		return ref, fmt.Errorf("push to %s: write a tag without a digest; the push prints the digest", ref)
 	}
 	repo, done, err := c.repository(ctx, ref)
 	if err != nil {

@@ -55,7 +55,7 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 			}
 			who, err := c.Credential(ref.Host)
 			if repo.PlainHTTP && c.CA != "" && (who.Password != "" || who.IdentityToken != "") {
-				err = errors.New("with OCI_CA no credentials go to a registry without TLS")
+				err = errors.New("while OCI_CA is set, credentials are not sent to a registry without TLS")
 			}
 			if err != nil {
 				return auth.EmptyCredential, err
@@ -111,7 +111,7 @@ type secured struct {
 // RoundTrip implements http.RoundTripper.
 func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Host != s.plain {
-		return nil, fmt.Errorf("the registry leads to %s without TLS, which is for a registry on this machine alone", r.URL.Host)
+		return nil, fmt.Errorf("the registry redirects to %s without TLS, and only a registry on this machine may be without TLS", r.URL.Host)
 	}
 	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like what it wraps
 }
@@ -153,9 +153,9 @@ func (c Client) failed(what string, ref Reference, err error) error {
 		at, parseErr := url.Parse(e.URL)
 		switch {
 		case parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header"):
-			err = errors.New("the registry leads to an address that cannot be read")
+			err = errors.New("the registry names an address that cannot be read")
 		case at.Host == ref.Host && ref.local() && (errors.Is(e.Err, io.EOF) || errors.Is(e.Err, syscall.ECONNRESET)):
-			err = fmt.Errorf("%s %s: %w; it would be asked without TLS if it answered TLS with something else", e.Op, at.Host, e.Err)
+			err = fmt.Errorf("%s %s: %w; a registry on this machine is asked without TLS only if it answers TLS with something else", e.Op, at.Host, e.Err)
 		default:
 			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
 		}
@@ -164,7 +164,7 @@ func (c Client) failed(what string, ref Reference, err error) error {
 		err = errors.New(text)
 	}
 	if elsewhere {
-		err = fmt.Errorf("%w; a program that docker login names has the credentials, and is not started", err)
+		err = fmt.Errorf("%w; a credential helper has the credentials, and none is started here: set OCI_USER and OCI_PASSWORD", err)
 	}
 	return fmt.Errorf("%s %s: %w", what, ref, err)
 }

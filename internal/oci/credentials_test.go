@@ -215,7 +215,7 @@ func TestCredentialsInAProgram(t *testing.T) {
 		}
 		_, _, err := asking(file, "").Pull(t.Context(), parsed(t, "oci://"+at+"/report:1"))
 		wantHidden(t, text, err, "credential not found")
-		if err != nil && strings.Contains(err.Error(), "a program that docker login names has the credentials, and is not started") != elsewhere {
+		if err != nil && strings.Contains(err.Error(), "a credential helper has the credentials, and none is started here: set OCI_USER and OCI_PASSWORD") != elsewhere {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -46,10 +46,10 @@ func TestRegistriesThatLie(t *testing.T) {
 		{"a layer of others", manifestType, manifestOf(layerOfSpin, hello, 5, ""), "hello", "", ""},
 		{"another manifest than the pinned one", manifestType, good, "hello", digestOf("other"), "mismatch"},
 		{"a huge manifest", manifestType, good[:len(good)-1] + strings.Repeat(" ", maxManifest) + "}", "hello", "", "the limit is 65536"},
-		{"an index", "application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[]}`, "hello", "", "no artifact with one manifest"},
+		{"an index", "application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[]}`, "hello", "", "only an artifact with one manifest"},
 		{"no JSON", manifestType, "hello", "hello", "", "read its manifest"},
 		{"two layers", manifestType, strings.Replace(good, `"layers":[`, `"layers":[{"mediaType":"application/wasm","digest":"`+hello+`","size":5},`, 1), "hello", "", "it has 2 layers"},
-		{"no module", manifestType, manifestOf("application/x-tar", hello, 5, ""), "hello", "", "and no module"},
+		{"no module", manifestType, manifestOf("application/x-tar", hello, 5, ""), "hello", "", "not that of a module"},
 		{"a huge module", manifestType, manifestOf(layerType, hello, 1<<40, ""), "hello", "", "the limit is 1000"},
 		{"a negative size", manifestType, manifestOf(layerType, hello, -1, ""), "hello", "", "the limit is 1000"},
 		{"a digest that is a path", manifestType, manifestOf(layerType, "sha256:../../../etc/passwd", 5, ""), "hello", "", "invalid"},
@@ -131,7 +131,7 @@ func TestRegistriesWithoutTLS(t *testing.T) {
 	for answer, says := range map[string]string{
 		"HTTP/1.1 400 Bad Request\r\n\r\n": "answers 403",
 		"<html>400 Bad Request</html>\n":   "answers 403",
-		"":                                 "EOF; it would be asked without TLS if it answered TLS with something else",
+		"":                                 "EOF; a registry on this machine is asked without TLS only if it answers TLS with something else",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -162,7 +162,7 @@ func TestCertificatesWithoutTLS(t *testing.T) {
 	c := knowing(t, s)
 	c.CA = certificate(t).certPath
 	_, _, err := c.Pull(t.Context(), Reference{s.Listener.Addr().String(), "report", "1", ""})
-	wantHidden(t, "without TLS", err, "with OCI_CA no credentials go to a registry without TLS")
+	wantHidden(t, "without TLS", err, "while OCI_CA is set, credentials are not sent to a registry without TLS")
 	c.Credential = nil
 	_, _, err = c.Pull(t.Context(), Reference{s.Listener.Addr().String(), "report", "1", ""})
 	wantHidden(t, "nobody", err, "credential not found")
@@ -255,7 +255,7 @@ func TestBytesAtAnotherPlace(t *testing.T) {
 	wantHidden(t, "another length", err, "GET "+at+": mismatch Content-Length")
 	location = "https://[" + encoded("ann:"+password) + "?signature=open"
 	_, _, err = c.Pull(t.Context(), ref)
-	wantHidden(t, "no address", err, "leads to an address that cannot be read")
+	wantHidden(t, "no address", err, "names an address that cannot be read")
 }
 
 // What a place that gives tokens says, and what a registry says of it, is not repeated either.
@@ -265,10 +265,10 @@ func TestTokensFromAnotherPlace(t *testing.T) {
 		"no JSON":    {"/token?signature=open", ": failed to decode response"},
 		"no HTTP":    {"ftp://" + strings.Repeat("x", 50000), "GET 127.0.0.1:"},
 		"no scheme":  {"token?signature=open", "unsupported scheme"},
-		"no address": {"https://[x?signature=open", "leads to an address that cannot be read"},
+		"no address": {"https://[x?signature=open", "names an address that cannot be read"},
 		// As that of a self-managed server in a private network, under another name than the registry.
 		"a private one": {"https://127.0.0.2:1/token?signature=open", `bearer realm host "127.0.0.2" is a loopback, link-local, private`},
-		"a name in it":  {"https://ann:open sesame@[::1]/token?signature=open", "leads to an address that cannot be read"},
+		"a name in it":  {"https://ann:open sesame@[::1]/token?signature=open", "names an address that cannot be read"},
 	} {
 		var realm string
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

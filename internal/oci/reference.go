@@ -37,13 +37,13 @@ type Reference struct {
 func Is(text string) bool { return strings.HasPrefix(text, Scheme) }
 
 // ErrCredentials is of a text that is not repeated.
-var ErrCredentials = errors.New("a reference of an artifact has credentials before its host, where they do not belong; docker login or OCI_USER and OCI_PASSWORD have them")
+var ErrCredentials = errors.New("a reference to an artifact has credentials before its host, so it is not shown; remove them, and use docker login, or OCI_USER and OCI_PASSWORD")
 
 // Parse reads a reference, as oci://registry.example/report:1.4.0@sha256:….
 func Parse(text string) (Reference, error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	if !ok || len(text) > maxReference {
-		return Reference{}, invalid(text, errors.New("it is too long, or begins otherwise"))
+		return Reference{}, invalid(text, errors.New("it does not begin with oci://, or is too long"))
 	}
 	if user, after, found := strings.Cut(rest, "@"); found && (!strings.Contains(user, "/") || strings.Contains(after, "/")) {
 		return Reference{}, ErrCredentials
@@ -66,13 +66,13 @@ func Parse(text string) (Reference, error) {
 	case strings.Contains(tag, ":") || tag == "" && !pinned:
 		return Reference{}, invalid(text, errors.New("it has no tag"))
 	case pinned && (!sha256 || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != ""):
-		return Reference{}, invalid(text, errors.New("its digest is no sha256"))
+		return Reference{}, invalid(text, errors.New("its digest is not a SHA-256"))
 	}
 	return r, nil
 }
 
 func invalid(text string, why error) error {
-	return fmt.Errorf("%.100q is not a reference to an artifact, as oci://registry.example/report:1.4.0, with @sha256:… behind it or not: %w", text, why)
+	return fmt.Errorf("%.100q is not a reference to an artifact: %w; write oci://registry.example/report:1.4.0, and @sha256:… after that to pin it", text, why)
 }
 
 // String is the text that Parse reads.

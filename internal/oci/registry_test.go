@@ -112,7 +112,7 @@ func TestModuleGoesToARegistryAndBack(t *testing.T) {
 	if _, _, err := client.Pull(t.Context(), parsed(t, "oci://"+at+"/team/report:2")); err == nil {
 		t.Error("there is a tag that nobody has pushed")
 	}
-	if _, err := client.Push(t.Context(), pushed, m); err == nil || !strings.Contains(err.Error(), "no digest") {
+	if _, err := client.Push(t.Context(), pushed, m); err == nil || !strings.Contains(err.Error(), "without a digest") {
 		t.Errorf("pushed to a digest: %v", err)
 	}
 }

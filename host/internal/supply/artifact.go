@@ -37,7 +37,7 @@ func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
 		return digest, nil
 	}
 	if c.pull == nil {
-		return "", fmt.Errorf("this server pulls no artifacts, such as %s", f.Artifact)
+		return "", fmt.Errorf("this server pulls no artifacts, and %s is one", f.Artifact)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
@@ -45,12 +45,12 @@ func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
 	case c.pulling <- struct{}{}:
 		defer func() { <-c.pulling }()
 	case <-ctx.Done():
-		return "", fmt.Errorf("pull %s: others are pulled: %w", f.Artifact, ctx.Err())
+		return "", fmt.Errorf("pull %s: waited for other pulls: %w", f.Artifact, ctx.Err())
 	}
 	a, err := c.pull(ctx, f.Artifact)
 	if err != nil {
 		if f.manifest() == "" && f.pin() == "" {
-			return "", fmt.Errorf("%w; with @sha256:… behind the reference, the server would begin with what it has", err)
+			return "", fmt.Errorf("%w; with @sha256:… after the reference, a server that has the module does not ask the registry", err)
 		}
 		return "", err
 	}
