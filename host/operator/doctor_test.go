@@ -288,7 +288,7 @@ func checkOlder(t *testing.T, file string, got *Checkup) {
 	if got.Layout != layout || got.Class != class || got.Type != kind {
 		t.Errorf("%s: layout %q, class %q, type %q", file, got.Layout, got.Class, got.Type)
 	}
-	wantLines(t, file, got.Breaks, []string{"no server of ours can beside them"})
+	wantLines(t, file, got.Breaks, []string{"no server of ours can join them"})
 	servers := map[string]string{
 		"ej1/basic": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, items 2,3",
 		"ej1/pause": "10.0.0.1, READY, items 0,1,2,3; 10.0.0.2, READY, paused", "ej20/pause": "10.0.0.1, READY, items 0,1; 10.0.0.2, READY, paused, items 2,3",

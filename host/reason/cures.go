@@ -8,7 +8,7 @@ var cures = map[Code]string{
 	ServerGone:   "see the log of that server: it was killed, or could not reach the registry",
 	NotBegun:     "see the logs of the servers of that time; catch_up lets such instants begin late",
 	JobPaused:    "`wasmjobd job resume JOB`",
-	RecordFull:   "shorter runs, a timeout, or another server",
+	RecordFull:   "shorten the runs, set a timeout, or add a server",
 	ItemDisabled: "`wasmjobd job enable JOB --item ITEM`",
 
 	NotBegunOwnerGone:      "see the log of that server: it was killed, or could not reach the registry; catch_up lets such instants begin late",
@@ -22,26 +22,26 @@ var cures = map[Code]string{
 	RegistryReadOnly:       "free space on the disk of data_dir, or replace it: the registry goes on within seconds",
 
 	NodeUnreadable: "restore the node, or delete it if that is what the text says",
-	NodeStray:      "delete the node; an instance that no session holds goes by `wasmjobd job shutdown JOB --instance ID`",
+	NodeStray:      "delete the node, or an instance that no session holds by `wasmjobd job shutdown JOB --instance ID`",
 
 	ClockUnusable:       "set the clock that is wrong",
 	ClockEarly:          "set the clock that is wrong",
 	ClockBehind:         "set the clock that is wrong",
 	AccountedAhead:      "nothing, if the clocks are right now",
-	RecordWouldOverflow: "shorter runs, a timeout, or another server",
+	RecordWouldOverflow: "shorten the runs, set a timeout, or add a server",
 	CronInvalid:         "write a valid cron into the file, or into the registry",
 	NoServer:            "start a server that has the job; if one runs, its log says why it has no session of the registry",
 	NobodyLeads:         "wait a moment; if it stays, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
 	NotTakenOver:        "wait a moment: the server has just died; if it stays, see the log of the leader",
 	LatchEmpty:          "if it stays, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
-	NextModuleRefused:   "see peer_listen and peer_token of that server, which tries again; or `wasmjobd module rollback`",
+	NextModuleRefused:   "check peer_listen and peer_token of that server, which tries again by itself; or `wasmjobd module rollback JOB`",
 
 	FileAhead: "start a server with that file, or `wasmjobd reload` where one runs; if it stays, the log of that server says why",
 
-	SessionUnopened: "see ZooKeeper and the network",
-	ConnectionLost:  "see ZooKeeper and the network",
-	SilentTooLong:   "see ZooKeeper and the network",
-	LogStuck:        "see what reads the log: a full disk, a pager, or a pipe to a program that hangs",
+	SessionUnopened: "check ZooKeeper and the network",
+	ConnectionLost:  "check ZooKeeper and the network",
+	SilentTooLong:   "check ZooKeeper and the network",
+	LogStuck:        "check what reads the log: a full disk, a pager, or a pipe to a program that hangs",
 	HistoryFailed:   "free space where the history is, or mend its database",
 	GuestsIgnoreEnd: "restart the server if it lasts",
 }

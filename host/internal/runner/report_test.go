@@ -16,7 +16,7 @@ func TestNoteSaysWhatToDo(t *testing.T) {
 	var log bytes.Buffer
 	r := reporter{log: slog.New(slog.NewTextHandler(&log, nil)), troubles: &troubles{}}
 	r.note(protocol.Note{Wrong: true, Why: reason.Of(reason.RecordWouldOverflow, "9", "8", "7")}, "10.0.0.1@-@1")
-	if !strings.Contains(log.String(), `cure="shorter runs, a timeout, or another server"`) {
+	if !strings.Contains(log.String(), `cure="shorten the runs, set a timeout, or add a server"`) {
 		t.Errorf("the log says %s", &log)
 	}
 }
