@@ -28,7 +28,7 @@ type silenced struct {
 // alertCommand holds the verbs of alerts.
 func alertCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "alert", Short: "See what is wrong with jobs, and keep it quiet for a while",
+		Use: "alert", Short: "See what is wrong with jobs, and silence their alerts for a while",
 		Long: "A job with notify has an alert as long as something is wrong with it: it failed, missed an\n" +
 			"instant, is late or takes too long.",
 	}
@@ -38,8 +38,9 @@ func alertCommand(term *terminal) *cobra.Command {
 func alertList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show what is wrong with jobs, and which are silenced", Args: cobra.NoArgs,
-		Long: "For each job and kind of alert: since when, how often it was seen, of which items, who does not\n" +
-			"know the newest of it yet, and what was wrong last. Then the silences there are.",
+		Long: "For each job and kind of alert it shows since when the alert lasts, how often it was seen and of\n" +
+			"which items, which notifiers have not sent the newest of it yet, and what was wrong last. The\n" +
+			"silences of jobs follow.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				alerts, silences, err := op.Alerts(ctx)
@@ -91,13 +92,14 @@ func alertSilence(o *operatorVerb) *cobra.Command {
 	var life time.Duration
 	var why string
 	c := &cobra.Command{
-		Use: "silence JOB", Short: "Let nobody be told of a job for a while", Args: cobra.ExactArgs(1),
-		Long: "What goes wrong meanwhile makes no alert. One that nobody has been told of yet waits, and is told\n" +
-			"afterwards. It takes the place of a silence that the job has.",
+		Use: "silence JOB", Short: "Send no alerts of a job for a while", Args: cobra.ExactArgs(1),
+		Long: "While a job is silenced, what goes wrong with it makes no alert. An alert from before that no\n" +
+			"notifier has sent yet waits, and is sent when the silence ends. A new silence replaces the one\n" +
+			"that the job has.",
 		Example: `  wasmjobd alert silence report --for 1h --reason "the database moves"`,
 	}
 	c.Flags().DurationVar(&life, "for", 0, "this `time`, up to 30 days: 90m, 12h")
-	c.Flags().StringVar(&why, "reason", "", "why, for who looks at it")
+	c.Flags().StringVar(&why, "reason", "", "why, for those who look at it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("for") {
 			return usage("write for how long: --for 1h")

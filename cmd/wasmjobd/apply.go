@@ -17,14 +17,16 @@ func applyCommand(term *terminal) *cobra.Command {
 	o := &operatorVerb{term: term}
 	c := &cobra.Command{
 		Use: "apply FILE", Short: "Put the jobs of a file into the registry, as a server does that reads it", Args: cobra.ExactArgs(1),
-		Long: "Apply does to each job of the file what a server does that has it: a new job is created, as by job\n" +
-			"create, and of one that is there the settings change that plan calls taken. What was changed in the\n" +
-			"registry since the file was applied stays, unless the job says overwrite = true. Of the file only\n" +
-			"the jobs count, and the digests of their modules, with which new jobs begin: bring those before,\n" +
-			"with module push, also those of artifacts, oci://…, which apply pulls to know them. What the jobs may do is limited by [host.allow] of each server. The module of a job\n" +
-			"that is there stays; module set changes it. Jobs that only\n" +
-			"the registry has stay, too. Each job is one write: apply again if something came in between. If\n" +
-			"anything is drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
+		Long: "Apply treats each job of the file as a server does whose file has it. A job that the registry does\n" +
+			"not have is created, as by job create. Of a job that the registry has, the settings change that\n" +
+			"plan shows as taken. What was changed in the registry since the file was applied last stays,\n" +
+			"unless the job says overwrite = true. The module of such a job stays, too; module set changes it.\n" +
+			"Jobs that only the registry has stay as they are.\n\n" +
+			"Of the file only the jobs count, and the digests of their modules, with which new jobs begin.\n" +
+			"Bring those modules to the servers before, with module push; also those of artifacts, oci://…,\n" +
+			"which apply pulls only to learn their digests. [host.allow] of each server limits what the jobs\n" +
+			"may do. Each job is one write: if something changed meanwhile, apply again. If any setting is\n" +
+			"drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
 	}
 	o.files = configFlag(c)

@@ -43,8 +43,8 @@ func auditList(o *operatorVerb) *cobra.Command {
 	c.Flags().StringVar(&f.Who, "who", "", "only of this token or user")
 	c.Flags().StringVar(&f.Verb, "verb", "", "only this `verb`, as in \"job pause\"; \"job\" is all of jobs")
 	c.Flags().StringVar(&f.Job, "job", "", "only of this job")
-	c.Flags().DurationVar(&since, "since", 0, "only of the last so long, by this machine's clock")
-	c.Flags().IntVar(&f.Limit, "limit", auditRows, "the newest so many; 0: all")
+	c.Flags().DurationVar(&since, "since", 0, "only what happened within this time, by this machine's clock")
+	c.Flags().IntVar(&f.Limit, "limit", auditRows, "at most so many rows, the newest; 0: all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if since < 0 || f.Limit < 0 {
 			return usage("--since and --limit: write no less than nothing")

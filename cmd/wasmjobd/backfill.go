@@ -23,16 +23,18 @@ func backfillCommand(term *terminal) *cobra.Command {
 	var cancel bool
 	c := &cobra.Command{
 		Use: "backfill JOB", Short: "Run instants of a job that were missed", Args: cobra.ExactArgs(1),
-		Long: "Of each item begins what lies from --from until right before --to and has a row of the state missed,\n" +
-			"the oldest first, one after the other, when the item has nothing else to do. Each run has the id of\n" +
-			"its instant, is told that instant, and has the cause backfill. They wait in the registry, whoever\n" +
-			"leads, owns the item or dies; also while the job is paused, in which they can be asked for, or the\n" +
-			"item disabled, in which they cannot. A run of it that fails is tried again as the job says, until the\n" +
-			"item's next instant. Rows are looked up in the\n" +
-			"histories of all servers with --address, else in that of the configuration: the newest 1,000 of each\n" +
-			"item before --to. If one cannot be read, it is refused, as that may say that an instant has run;\n" +
-			"--force goes on without. At most 1,000 instants and 10,000 runs are one request. It is refused beside\n" +
-			"members of ElasticJob. --cancel gives up what waits; what runs goes on.",
+		Long: "Of each item, the instants begin that lie from --from until right before --to and have a row of\n" +
+			"the state missed: the oldest first, one after the other, each when the item has nothing else to\n" +
+			"do. Each run has the id of its instant, gets that instant, and has the cause backfill. A run that\n" +
+			"fails is tried again as the job says, until the item's next instant.\n\n" +
+			"The runs wait in the registry, so they are not lost when another server leads, or owns the item,\n" +
+			"or when a server dies. They wait also while the job is paused or the item disabled. A backfill can\n" +
+			"be asked for while the job is paused, but not for a disabled item.\n\n" +
+			"The rows are looked up in the histories of all servers with --address, else in that of the\n" +
+			"configuration: the newest 1,000 of each item before --to. If a history cannot be read, the\n" +
+			"backfill is refused, as that history may say that an instant has run; --force goes on without it.\n" +
+			"One request has at most 1,000 instants and 10,000 runs. It is refused while members of ElasticJob\n" +
+			"share the job. --cancel gives up the runs that wait; those that have begun go on.",
 		Example: "  wasmjobd backfill report --from 2026-01-31T00:00:00Z --to 2026-02-01T00:00:00Z --dry-run\n  wasmjobd backfill report --cancel",
 	}
 	o.files = configFlag(c)
@@ -40,9 +42,9 @@ func backfillCommand(term *terminal) *cobra.Command {
 	c.Flags().StringVar(&to, "to", "now", "the `instant` before which it ends, in RFC 3339, or how long ago")
 	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, as in 1,3")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "tell what would run, and why the rest would not, and ask for nothing")
-	c.Flags().StringVar(&r.Key, "key", "", "ask once for this idempotency `key` within a day, however often this is said")
+	c.Flags().StringVar(&r.Key, "key", "", "idempotency `key`: within a day, a second request with it asks for nothing")
 	c.Flags().BoolVar(&r.Force, "force", false, "also if the history of a server cannot be read")
-	c.Flags().BoolVar(&cancel, "cancel", false, "give up what waits")
+	c.Flags().BoolVar(&cancel, "cancel", false, "give up the runs that wait")
 	c.MarkFlagsOneRequired("from", "cancel")
 	for _, flag := range []string{"from", "to", "dry-run", "key", "force"} {
 		c.MarkFlagsMutuallyExclusive("cancel", flag)

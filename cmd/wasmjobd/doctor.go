@@ -23,16 +23,17 @@ func doctorCommand(term *terminal) *cobra.Command {
 	var look bool
 	c := &cobra.Command{
 		Use: "doctor --registry [JOB...]", Short: "Tell what keeps a server from joining the jobs of a namespace",
-		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them,\n" +
-			"and writes nothing there. An embedded registry is looked at through its server; while that\n" +
-			"does not run, opening the registry writes log and snapshot anew. For each job it tells whose it\n" +
-			"is, who runs it, what has to be mended before such a server can run it, too (breaks), what the\n" +
-			"configuration has yet to say (needs), and what else to know. If anything breaks, it exits with 5.\n" +
-			"Of jobs that are neither named, nor in the configuration, nor ever run by a server of ours, all that is\n" +
-			"only noted. With --address the server there looks, with its own configuration and history, and so do the\n" +
-			"others that it knows: what they find otherwise is told as well. Without --address it also loads what the\n" +
-			"jobs of the configuration run, as validate --modules does: a module that is missing, is not the pinned\n" +
-			"one or does not fit its job breaks it.",
+		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them, and\n" +
+			"writes nothing there. It reads an embedded registry through its server; while that server does not\n" +
+			"run, opening the registry writes log and snapshot anew. For each job it shows whose it is, who\n" +
+			"runs it, what has to be mended before a server with this configuration can run it, too (breaks),\n" +
+			"what the configuration has yet to say (needs), and what else to know. If anything breaks, it exits\n" +
+			"with 5. Of a job that is not named, not in the configuration and was never run by a server of\n" +
+			"ours, all findings are only notes.\n\n" +
+			"With --address the server there looks, with its own configuration and history, and so do the other\n" +
+			"servers that it knows; what they find differently is shown as well. Without --address doctor also\n" +
+			"loads what the jobs of the configuration run, as validate --modules does: a module that is\n" +
+			"missing, is not the pinned one or does not fit its job breaks the job.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)

@@ -56,11 +56,11 @@ func execCommand(term *terminal) *cobra.Command {
 			"  clock, random         the real ones\n" +
 			"With --replay it runs an attempt of the history again, on the machine of the server: the module\n" +
 			"that ran, or the one that is named, with run id, instant, attempt, fencing token and instance of\n" +
-			"then, and the parameters and grants that the configuration has now (--config FILE, by default\n" +
-			"jobs.toml). It says what is not as it was. Without --write it changes nothing: state that is set\n" +
+			"that attempt, and with the parameters and grants that the configuration has now (--config FILE,\n" +
+			"by default jobs.toml). It says what differs from then. Without --write it changes nothing: state that is set\n" +
 			"is forgotten, files are read-only, and requests other than GET and HEAD are denied.\n\n" +
-			"Compiled code is kept in the cache directory of the user, of the modules that were tried last;\n" +
-			"no run may write there.\n" +
+			"The compiled code of the modules that were tried last is kept in the cache directory of the\n" +
+			"user, where no run may write.\n" +
 			"Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends all at once.\n" +
 			"Exit code 8 means that the run failed, 9 that it took too long, 3 that the module cannot be run.",
 		Example: "  wasmjobd exec job.wasm --item 1 --total 3 --item-param north\n" +

@@ -159,18 +159,17 @@ func historyCheck(h *historyVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check that every scheduled instant is accounted for",
-		Long: "Compare the schedules of the configuration with the rows of the history: every\n" +
-			"instant of every item has exactly one run or lies in exactly one gap.\n\n" +
-			"Without --from and --to an item is checked between its first and its last row; with\n" +
-			"them up to these times, whether or not there are rows. A run has no row before it\n" +
-			"ends, so let --to be a time when everything before had ended. Rows are held\n" +
-			"against the cron under which they came about. Those from before a change of time\n" +
-			"zone or dialect disagree with the new one, as do those of releases that did not\n" +
-			"write the cron down, and with --from every item of today is looked for from there\n" +
-			"on: let --from be later. The exit code is 5 if there are findings.\n\n" +
-			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with, or ask a server with --address, which asks the others. What a server ran\n" +
-			"that does not answer counts as missing.",
+		Long: "Compare the schedules of the configuration with the rows of the history: every instant of every\n" +
+			"item has exactly one run or lies in exactly one gap.\n\n" +
+			"Without --from and --to an item is checked between its first and its last row; with them up to\n" +
+			"these times, whether or not there are rows. A run has no row before it ends, so choose a --to\n" +
+			"before which everything had ended. Each row is compared with the cron that it came about by. Rows\n" +
+			"from before a change of time zone or dialect, and rows of releases that did not write the cron\n" +
+			"down, disagree with the schedule of today. With --from, every item of today is expected from that\n" +
+			"time on. If that finds too much, choose a later --from. The exit code is 5 if there are findings.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
+			"--with, or ask a server with --address, which asks the others. What a server ran that does not\n" +
+			"answer counts as missing.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now, want := time.Now(), admin.CheckWanted{Job: name}
 			begin, end := int64(math.MinInt64), now.UnixMilli()

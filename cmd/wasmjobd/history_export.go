@@ -26,13 +26,13 @@ func historyExport(h *historyVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write rows as CSV or JSON lines",
-		Long: "Write rows with all that they have, newest first: --format jsonl has the objects of\n" +
-			"\"history list -o json\", one a line, and --format csv the same with a line of names. Rows\n" +
-			"that are written meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
-			"\"history show\" does; there ' stands before = + - @, a tab or an end of line that begins a\n" +
-			"text, so that no spreadsheet takes what a guest says for a formula.\n\n" +
-			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with, or a server that asks them with --address.",
+		Long: "Write rows with all that they have, newest first. --format jsonl writes the objects of \"history\n" +
+			"list -o json\", one a line; --format csv writes the same below a line of names. Rows that are\n" +
+			"written to the history meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
+			"\"history show\" does. In CSV, ' stands before a text that begins with = + - @, a tab or an end of\n" +
+			"line, so that no spreadsheet takes what a guest says for a formula.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
+			"--with, or a server that asks them with --address.",
 		Example: "  wasmjobd history export --format csv --since 30d >runs.csv",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)

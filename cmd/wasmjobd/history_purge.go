@@ -49,7 +49,7 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&keep.Job, "job", "", "only this job")
 	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
 	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep so many rows of each job")
-	c.Flags().StringVar(&size, "size", "", "keep what fits: 500MiB, 2GiB")
+	c.Flags().StringVar(&size, "size", "", "keep the newest rows that fit into this size: 500MiB, 2GiB")
 	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count only")
 	c.Flags().BoolVar(&yes, "yes", false, "do delete")
 	c.Flags().BoolVar(&keep.Here, "here", false, "only the history of the server that is asked")

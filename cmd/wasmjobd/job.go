@@ -114,9 +114,10 @@ func (o *operatorVerb) jobSwitch(name, done, short string, disabled bool) *cobra
 	var server string
 	c := &cobra.Command{
 		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
-		Long: "A disabled item misses its instants. A disabled server owns no items of the job; without\n" +
-			"--item and --server this is said of every server that the job knows. It lasts until it is\n" +
-			"taken back, and survives restarts. A server that is drained stays as it is until server undrain.",
+		Long: "A disabled item misses its instants. A disabled server owns no items of the job. Without --item\n" +
+			"and --server the verb is for every server that the job knows. An item or server stays disabled\n" +
+			"until job enable, also after restarts. A server that is drained stays as it is until server\n" +
+			"undrain.",
 	}
 	c.Flags().IntVar(&item, "item", 0, "only this item")
 	c.Flags().StringVar(&server, "server", "", "only the servers at this `address`")

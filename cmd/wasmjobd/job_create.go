@@ -34,14 +34,14 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 	var flags createFlags
 	c := &cobra.Command{
 		Use: "create JOB", Short: "Put a job into the registry that no file has", Args: cobra.ExactArgs(1),
-		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: all servers\n" +
-			"on ZooKeeper, and the one with the registry inside. Bring the module before, with module push, also that\n" +
-			"of an artifact, oci://…, of which only the digest of its bytes goes into the registry; a server that\n" +
-			"is asked warns if none has it. The\n" +
-			"job is that of a configuration, --from FILE, whose other jobs and tables mean nothing, or what the\n" +
-			"flags say. What it may do is limited by [host.allow] of each server, of which those run it that\n" +
-			"grant all that it asks for. A job that the registry has already is refused: apply changes it, or\n" +
-			"the file of a server, which counts from then on.",
+		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: on\n" +
+			"ZooKeeper all servers, else the one with the registry inside. Bring the module to the servers\n" +
+			"before, with module push; also that of an artifact, oci://…, of which only the digest of its bytes\n" +
+			"goes into the registry. The server that is asked warns if no server has the module.\n\n" +
+			"The job is the one of that name in a configuration, --from FILE, of which other jobs and tables\n" +
+			"are ignored, or it is made from the flags. [host.allow] of each server limits what the job may do:\n" +
+			"only servers that grant all that it asks for run it. A job that the registry has already is\n" +
+			"refused. To change it, use apply, or the file of a server, which counts from then on.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")

@@ -32,8 +32,9 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 		Use: "explain JOB [ITEM]", Short: "Show why a job ran at an instant, or did not", Args: cobra.RangeArgs(1, 2),
 		Long: "Explain says for each item whether it ran at an instant, on which server and since when, or what\n" +
 			"kept it from that. It reads the rows in the registry and this server's history, or with --address\n" +
-			"those of all servers, and else goes by what the job and its items do now. Servers that did not\n" +
-			"answer are named. The newest 1,000 rows up to the instant count; with ITEM, of that item.",
+			"the histories of all servers. Where no row says it, explain goes by what the job and its items do\n" +
+			"now. Servers that did not answer are named. Only the newest 1,000 rows up to the instant are read;\n" +
+			"with ITEM, the newest 1,000 of that item.",
 		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
 	}
 	c.Flags().StringVar(&at, "at", "", "the `instant`, in RFC 3339, or how long ago (default: the newest that should have come)")

@@ -14,13 +14,13 @@ func jobPause(o *operatorVerb) *cobra.Command {
 	var life time.Duration
 	c := &cobra.Command{
 		Use: "pause JOB...", Short: "Let a job miss its instants for a while, or until it is resumed; one row tells of them", Args: cobra.MinimumNArgs(1),
-		Long: "Who paused the job, why and until when is shown by list, show and explain, and told by the row of\n" +
-			"what it missed. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
-			"at its end begins. A pause takes the place of one there is. Servers of a release that does not know\n" +
-			"ends see a pause without one.",
+		Long: "List, show and explain say who paused the job, why and until when; so does the row of what it\n" +
+			"missed. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
+			"at its end begins. A new pause replaces the one there is. Servers of a release that does not know\n" +
+			"ends of pauses see a pause without one.",
 		Example: `  wasmjobd job pause report --for 2h --reason "the database moves"`,
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for who looks at it")
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
 	c.Flags().StringVar(&until, "until", "", "it ends at this `time`, in RFC 3339")
 	c.Flags().DurationVar(&life, "for", 0, "it ends after this `time`, up to a year: 90m, 12h")
 	c.MarkFlagsMutuallyExclusive("until", "for")

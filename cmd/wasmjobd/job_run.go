@@ -20,12 +20,14 @@ func jobRun(o *operatorVerb) *cobra.Command {
 	var param, key string
 	c := &cobra.Command{
 		Use: "run JOB", Short: "Run items of a job now, and wait for their ends", Args: cobra.ExactArgs(1),
-		Long: "All items run now, or those of --item, each when it is idle; the answer names the run. It is refused\n" +
-			"while the job is paused, and beside members of ElasticJob. With --follow the verb waits until every\n" +
-			"item has ended, on whichever server, and its retries are over, and exits with 8 if one failed or was\n" +
-			"given up before it began. How items end is read in the registry, so it takes no history. Ctrl-C ends the waiting, not the run.\n" +
-			"With --param guests get that text, of at most 1024 bytes, in place of the job parameter. It is shown\n" +
-			"to all who may see the job, in job show, the history and the audit, so it is no place for secrets.",
+		Long: "All items run now, or those of --item, each when it is idle; the answer names the run. The verb is\n" +
+			"refused while the job is paused, and while members of ElasticJob share it. With --follow the verb\n" +
+			"waits until every item has ended, on whichever server, and its retries are over. It exits with 8\n" +
+			"if an item failed or was given up before it began. It reads in the registry how items end, so it\n" +
+			"takes no history. Ctrl-C ends the waiting, not the run.\n\n" +
+			"With --param guests get that text, of at most 1024 bytes, in place of the job parameter. All who\n" +
+			"may see the job see the text, in job show, the history and the audit, so it is no place for\n" +
+			"secrets.",
 		Example: "  wasmjobd job run report --follow\n  wasmjobd job run report --item 3\n  wasmjobd job run report --param 2026-11 --follow",
 	}
 	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")

@@ -49,12 +49,14 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 	var items []int
 	c := &cobra.Command{
 		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
-		Long: "RUN is the id of a run, or its time as history list shows it; without, the newest that failed. Its\n" +
-			"items that failed, were late, were cancelled or were lost with their server run again, as the next\n" +
-			"attempt of the same run, and all rows stay. Guests get the same instant and the same parameter.\n" +
-			"What ended is looked up in this server's history, or with --address in those of all servers; those that did not answer are named, since they may have a\n" +
-			"later attempt. An item begins when it is idle, unless its next instant comes first; its row says so.\n" +
-			"Such an attempt is not retried by itself if the job's retries are used up.",
+		Long: "RUN is the id of a run, or its time as history list shows it; without it, the newest run that\n" +
+			"failed is taken. The items of the run that failed, timed out, were cancelled or were lost with\n" +
+			"their server run again, as the next attempt of the same run, and all rows stay. Guests get the\n" +
+			"same instant and the same parameter.\n\n" +
+			"How the items ended is looked up in this server's history, or with --address in those of all\n" +
+			"servers. Servers that did not answer are named, since their histories may have a later attempt. An\n" +
+			"item begins when it is idle. If its next instant comes first, it does not begin, and its row says\n" +
+			"so. Such an attempt is not retried by itself if the job's retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				name, run := args[0], ""
@@ -99,10 +101,10 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 	var now bool
 	c := &cobra.Command{
 		Use: "cancel JOB [RUN]", Short: "End what runs of a job", Args: cobra.RangeArgs(1, 2),
-		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they are\n" +
-			"ended at once. Their rows say cancelled, and they are not retried, but by job retry. Runs of members\n" +
+		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they\n" +
+			"are ended at once. Their rows say cancelled, and only job retry runs them again. Runs of members\n" +
 			"of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list shows it;\n" +
-			"without, all.",
+			"without it, all open runs are cancelled.",
 		RunE: func(c *cobra.Command, args []string) error {
 			f := operator.CancelFilter{Now: now}
 			if len(args) > 1 {

@@ -21,9 +21,9 @@ type shownMaintenance struct {
 func maintenanceCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "maintenance", Short: "Keep alerts quiet, and jobs paused, while something is mended",
-		Long: "While a maintenance lasts nobody is told of alerts of any job, and the jobs that it names are paused.\n" +
-			"There is one at a time. At its end, of which nobody has to say anything, alerts are told again and the\n" +
-			"jobs go on; one that was paused before stays so.",
+		Long: "While a maintenance lasts, no alert of any job is sent, and the jobs that it names are paused.\n" +
+			"There is one maintenance at a time. It ends by itself when its time is over: alerts are sent again\n" +
+			"and the jobs go on, but a job that was paused before stays paused.",
 	}
 	return operatorNoun(term, c, maintenanceStart, maintenanceList, maintenanceEnd)
 }
@@ -32,11 +32,11 @@ func maintenanceStart(o *operatorVerb) *cobra.Command {
 	var t operator.MaintenanceTerms
 	c := &cobra.Command{
 		Use: "start", Short: "Begin a maintenance", Args: cobra.NoArgs,
-		Long:    "What goes wrong meanwhile makes no alert. Without --job and --all no job is paused.",
+		Long:    "What goes wrong during a maintenance makes no alert. Without --job and --all no job is paused.",
 		Example: `  wasmjobd maintenance start --for 1h --reason "the database moves" --job report`,
 	}
 	c.Flags().DurationVar(&t.For, "for", 0, "this `time`, up to 30 days: 90m, 12h")
-	c.Flags().StringVar(&t.Why, "reason", "", "why, for who looks at it")
+	c.Flags().StringVar(&t.Why, "reason", "", "why, for those who look at it")
 	c.Flags().StringSliceVar(&t.Jobs, "job", nil, "pause this `job`, or several, as in a,b")
 	c.Flags().BoolVar(&t.All, "all", false, "pause all jobs")
 	c.MarkFlagsMutuallyExclusive("job", "all")
@@ -67,7 +67,7 @@ func maintenanceList(o *operatorVerb) *cobra.Command {
 func maintenanceEnd(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "end", Short: "End the maintenance before its time", Args: cobra.NoArgs,
-		Long: "Alerts are told again, and the jobs that it paused go on, but for those that were paused anew since.",
+		Long: "Alerts are sent again. The jobs that the maintenance paused go on, except those that were paused anew since.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.maintenance(c.Context(), func(ctx context.Context, op cluster) (*operator.Maintenance, string, error) {
 				m, err := op.EndMaintenance(ctx)

@@ -27,9 +27,10 @@ func moduleList(o *operatorVerb) *cobra.Command {
 	var unused bool
 	c := &cobra.Command{
 		Use: "list", Short: "List modules with the jobs that use them", Args: cobra.NoArgs,
-		Long: "The modules that jobs of the cluster run, are to run, ran before or are dealt by, those that have\n" +
-			"names, and those on the disk of the server that is asked. On ZooKeeper without --address that is the data_dir of the\n" +
-			"configuration. HERE is how much room a module takes there, \"-\" if it is only elsewhere.",
+		Long: "The list has the modules that jobs of the cluster run, are to run or ran before, the strategy\n" +
+			"modules that assign their items, the modules that have names, and those on the disk of the server\n" +
+			"that is asked. On ZooKeeper without --address that disk is the data_dir of the configuration. HERE\n" +
+			"is how much room a module takes there, \"-\" if it is only elsewhere.",
 		Example: "  wasmjobd module list --unused",
 	}
 	c.Flags().BoolVar(&unused, "unused", false, "only those that nothing uses")

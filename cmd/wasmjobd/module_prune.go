@@ -15,11 +15,13 @@ func modulePrune(o *operatorVerb) *cobra.Command {
 	var p operator.Prune
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove modules that nothing uses from the disks of servers", Args: cobra.NoArgs,
-		Long: "Prune removes what no job of the cluster runs, is to run, can go back to or is dealt by, what has no\n" +
-			"name, and what the server got more than a day ago. The server that is asked does so on the disks of all,\n" +
-			"or with --here on its own; on ZooKeeper without --address it is the data_dir of the configuration. If it is not\n" +
-			"known of one job what it uses, or a server that can be asked is silent, nothing is removed. Others that\n" +
-			"only jobs know, such as one that is down, are named, and keep what they have.",
+		Long: "Prune removes each module that no job of the cluster runs, is to run, can go back to or has as its\n" +
+			"strategy module, that has no name, and that the server got more than a day ago. The server that is\n" +
+			"asked prunes the disks of all servers, or with --here only its own. On ZooKeeper without --address\n" +
+			"prune works on the data_dir of the configuration.\n\n" +
+			"If the modules of any job are not known, or a server that can be asked does not answer, nothing is\n" +
+			"removed. Servers that only jobs know, such as one that is down, are named, and keep what they\n" +
+			"have.",
 		Example: "  wasmjobd module prune --dry-run",
 	}
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "list them, and remove none")

@@ -23,18 +23,18 @@ func modulePush(o *operatorVerb) *cobra.Command {
 	var name, version, to string
 	c := &cobra.Command{
 		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report of what it is and a test run", Args: oneModule,
-		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may\n" +
-			"need and whether they are given, memory, the time to compile it, and a test run with a\n" +
-			"made-up context and without any grant. A module that could not be run, or not by the job of --job,\n" +
-			"is not saved. The others get to the server that is asked and to those that take modules, and the\n" +
-			"answer says how many have it on their disk. No job runs it yet: see module set.\n\n" +
-			"With --name and --version it is called NAME@VERSION from then on, and no other module ever is,\n" +
-			"unless module rm takes the name away. A server keeps what has a name.\n\n" +
+		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may need and whether\n" +
+			"they are given, memory, the time to compile it, and a test run with a made-up context and without any grant. A\n" +
+			"module that could not be run, or not by the job of --job, is not saved. Otherwise the server that is asked and\n" +
+			"the servers that take modules get it, and the answer says how many have it on their disk. No job runs it yet:\n" +
+			"see module set.\n\n" +
+			"With --name and --version the module is called NAME@VERSION from then on. No other module ever gets that name,\n" +
+			"unless module rm takes it away. A server keeps modules that have a name.\n\n" +
 			"Instead of a file the module can be an artifact of OCI, as oci://registry.example/report:1.4.0, with @sha256:…\n" +
-			"behind it if no other will do, here as in module set and inspect. Who asks is in config.json, as docker login writes it,\n" +
-			"of DOCKER_CONFIG; for OCI_REGISTRY in OCI_USER and OCI_PASSWORD. OCI_CA names a file with certificates to trust.\n\n" +
-			"A server examines it in a subprocess of its own. On ZooKeeper without --address the module is\n" +
-			"examined here, and the limits of servers are not known.",
+			"after that if no other will do; module set and inspect take artifacts, too. The credentials are those that\n" +
+			"docker login writes into config.json in DOCKER_CONFIG; for OCI_REGISTRY they are OCI_USER and OCI_PASSWORD.\n" +
+			"OCI_CA names a file with certificates to trust. A server examines the module in a subprocess of its own. On\n" +
+			"ZooKeeper without --address the module is examined here, and the limits of servers are not known.",
 		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680\n  wasmjobd module push report.wasm --name report --version 1.4.0",
 	}
 	c.Flags().StringVar(&p.Job, "job", "", "a `job` that is to run it")

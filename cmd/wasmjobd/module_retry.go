@@ -17,10 +17,10 @@ func moduleRetry(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "retry DIGEST", Short: "Have a server compile a module again that ended it", Args: cobra.ExactArgs(1),
 		Long: "A server that died while it compiled a module has a process of its own compile it once more. If\n" +
-			"that dies, too, the server refuses the module until the server, its engine or its memory is\n" +
-			"another. Retry has it try now: when the job fires next, or at its start. It works on the data_dir of\n" +
-			"the configuration, or at the server of --address; other servers decide for themselves. The beginning\n" +
-			"of the digest will do.",
+			"that process dies, too, the server refuses the module until the program, its engine or the memory\n" +
+			"for compiling is another. Retry has the server try again: when the job fires next, or when the\n" +
+			"server starts. It works on the data_dir of the configuration, or at the server of --address; other\n" +
+			"servers decide for themselves. The beginning of the digest is enough.",
 		Example: "  wasmjobd module retry 3f2a91 --config jobs.toml",
 		RunE: func(c *cobra.Command, args []string) error {
 			at, err := o.elsewhere.server(o.term.env, *o.files)

@@ -29,8 +29,9 @@ func runLogs(o *operatorVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use: "logs JOB/ITEM/RUN", Short: "Show what the attempts of a run logged, also while it runs", Args: cobra.ExactArgs(1),
 		Long: "A run is named as the log and the history name it, or with the time of its instant in place of its\n" +
-			"id. Of each attempt the last 8 KiB are kept. A running server tells what has run there, and, by\n" +
-			"--address, what has run on the others; without one, this server's history does.\n\n" +
+			"id. Of each attempt the last 8 KiB are kept. A running server shows what has run there and, asked\n" +
+			"by --address, what has run on the others. If no server is asked, the verb reads the history of the\n" +
+			"configuration.\n\n" +
 			"With --follow it shows what the newest attempt logs, as it comes, until that ends.",
 		Example: "  wasmjobd run logs daily-report/0/2026-01-31T12:00:00Z\n" +
 			"  wasmjobd run logs daily-report/0/1769860800000 --follow --address https://10.0.0.1:8680",

@@ -23,7 +23,7 @@ func serverCommand(term *terminal) *cobra.Command {
 				"draining (it starts nothing, and something still runs), drained, disabled (for all its jobs), leaving\n"+
 				"(it only ends runs of jobs that were shut down there) or up.",
 			cluster.Servers, serversOf, printServers),
-		serverSwitch("enable", "enabled", "Give it items again; one that is drained gets them by undrain", false),
+		serverSwitch("enable", "enabled", "Give a server items again; a drained one gets them by undrain", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
 		serverDrain, serverUndrain)
 }
@@ -67,14 +67,14 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 	var reason string
 	var wait bool
 	c := &cobra.Command{
-		Use: "drain ADDRESS|ID", Short: "Let a server start nothing, as before it is stopped or mended", Args: cobra.ExactArgs(1),
+		Use: "drain ADDRESS|ID", Short: "Let a server begin no runs, as before it is stopped or repaired", Args: cobra.ExactArgs(1),
 		Long: "The servers at the address are disabled for all jobs, also for those that come later. What runs goes\n" +
 			"on to its end, and then its items move. The server stays reachable, and /readyz fails and says why. It\n" +
 			"lasts until undrain, and survives restarts. An instance stands for its address. With --wait the verb\n" +
 			"returns when nothing runs there; Ctrl-C ends the waiting, not the drain.",
 		Example: `  wasmjobd server drain 10.0.0.7 --reason "a new disk" --wait`,
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for who looks at it")
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
 	c.Flags().BoolVar(&wait, "wait", false, "return when nothing runs there, at most after --timeout (then 24h by default)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if wait && !c.Flags().Changed("timeout") {
@@ -128,7 +128,7 @@ func awaitDrained(ctx context.Context, op cluster, ip string) error {
 func serverUndrain(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "undrain ADDRESS|ID", Short: "End the drain of a server", Args: cobra.ExactArgs(1),
-		Long: "The server gets items again, but of jobs for which it was disabled before.",
+		Long: "The server gets items again, except those of jobs for which it was disabled before.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ip := ipOf(args[0])
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
