@@ -67,7 +67,7 @@ func contextOf(env []string, name string) (config.Context, error) {
 		top = cmp.Or(top, filepath.Join(home, ".config"))
 	}
 	if !filepath.IsAbs(top) {
-		return config.Context{}, usage("--context %s: neither XDG_CONFIG_HOME nor HOME says where the file of contexts is", name)
+		return config.Context{}, usage("--context %s: set XDG_CONFIG_HOME or HOME, which say where the file of contexts is", name)
 	}
 	path := filepath.Join(top, "wasmjobd", "config.toml")
 	all, err := config.LoadContexts(path, env)

@@ -83,7 +83,7 @@ type pushedArtifact struct {
 func pushArtifact(c *cobra.Command, term *terminal, path, to string) error {
 	for _, flag := range []string{"job", "name", "version", "dry-run"} {
 		if c.Flags().Changed(flag) {
-			return usage("--%s and --to: the module goes to a registry of artifacts, and to no server", flag)
+			return usage("--%s and --to: with --to the module goes to a registry of artifacts only; leave one of them out", flag)
 		}
 	}
 	ref, err := oci.Parse(to)

@@ -47,7 +47,7 @@ func auditList(o *operatorVerb) *cobra.Command {
 	c.Flags().IntVar(&f.Limit, "limit", auditRows, "at most so many rows, the newest; 0: all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if since < 0 || f.Limit < 0 {
-			return usage("--since and --limit: write no less than nothing")
+			return usage("--since and --limit cannot be negative")
 		}
 		if since > 0 {
 			f.Since = time.Now().Add(-since)

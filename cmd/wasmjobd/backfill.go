@@ -93,7 +93,7 @@ func printBackfill(term *terminal, b operator.Backfill) error {
 		return term.printJSON(backfillJSON{1, b})
 	}
 	if b.Again {
-		term.note("%s: this key has asked for a backfill before, and asks for nothing now", plain(b.Job))
+		term.note("%s: this key asked for a backfill before, so nothing is asked for now", plain(b.Job))
 		return nil
 	}
 	done := "begins"

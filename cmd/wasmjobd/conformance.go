@@ -44,7 +44,7 @@ func conformanceCommand(term *terminal) *cobra.Command {
 				}
 			}
 			if serve && (len(other) > 0 || len(args) > 0 || len(only) > 0) {
-				return usage("--serve reads what to do from standard input: leave the rest out")
+				return usage("--serve reads its requests from standard input: leave out guests and other flags")
 			}
 			if serve {
 				return withHost(c.Context(), nil, func(h conformance.Host) error {

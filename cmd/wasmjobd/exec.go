@@ -192,7 +192,7 @@ func (f *execFlags) call(path string) (job.Call, error) {
 		c.Config.ItemParams = text
 	}
 	if f.event != "" && c.Event != job.FireStarted && c.Event != job.FireCompleted {
-		return job.Call{}, usage("--event %q: there are %s and %s", f.event, job.FireStarted, job.FireCompleted)
+		return job.Call{}, usage("--event %q: write %s or %s", f.event, job.FireStarted, job.FireCompleted)
 	}
 	task, err := job.NewTaskID(name, c.Items, c.Instance)
 	if err != nil {
@@ -238,7 +238,7 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	case c.Kind == "":
 		c.Kind = job.Kind(report.Kinds[0]) // the sandbox refuses what has none
 	case !slices.Contains(known, c.Kind):
-		return usage("--kind %q: there are simple, dataflow, script and strategy", f.kind)
+		return usage("--kind %q: write simple, dataflow, script or strategy", f.kind)
 	case !slices.Contains(report.Kinds, string(c.Kind)):
 		return exitf(exitInvalid, "the module is not of the kind %s; it can be: %s", c.Kind, strings.Join(report.Kinds, ", "))
 	}
@@ -248,7 +248,7 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	// What would be ignored is refused.
 	ofRuns := len(f.allow) > 0 || len(f.args) > 0 || f.streaming || f.hasItemParam || f.event != "" || f.timeout != 0 || f.fuel != 0
 	if ofRuns && c.Kind == kindStrategy {
-		return usage("a strategy is granted nothing, runs for no item and has bounds of its own: leave --allow, --timeout and their like out")
+		return usage("a strategy has no grants and no item, and limits of its own: leave out --allow, --timeout and other flags of items")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (g *grants) one(text string) error {
 	case kind == "clock", kind == "random":
 		return usage("--allow %s: write %s", text, kind)
 	default:
-		return usage("--allow %s: there are dir, env, secret, http, private_host, clock, random and state; see --help", text)
+		return usage("--allow %s: write dir, env, secret, http, private_host, clock, random or state; see --help", text)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func withReplay() []string {
 func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Command, args []string) error {
 	for _, name := range setFlags(c) {
 		if !slices.Contains(withReplay(), name) {
-			return usage("--%s: with --replay it is as the history has it; leave it out", name)
+			return usage("--%s: --replay takes it from the history; leave it out", name)
 		}
 	}
 	if len(args) > 1 {

@@ -134,7 +134,7 @@ func TestExecReplaysTheHistory(t *testing.T) {
 		{exitNotFound, []string{"--replay", "keeps/1/7"}, "has no such run"},
 		{exitNotFound, []string{"--replay", "keeps/1/" + failed.Run, "--attempt", "7"}, "has no such run"},
 		{exitUsage, []string{"--replay", "keeps"}, "write job/item/run"},
-		{exitUsage, []string{"--replay", "keeps/1/7", "--item", "1"}, "--item: with --replay it is as the history has it"},
+		{exitUsage, []string{"--replay", "keeps/1/7", "--item", "1"}, "--item: --replay takes it from the history"},
 		{exitUsage, []string{"--replay", "keeps/1/7", "--allow", "clock"}, "only state=FILE goes with --replay"},
 		{exitUsage, []string{"a.wasm", "b.wasm", "--replay", "keeps/1/7"}, "write one module, or none"},
 		{exitUsage, []string{"a.wasm", "--write"}, "--write is for --replay"},

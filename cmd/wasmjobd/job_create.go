@@ -80,7 +80,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 			return t, usage("write --module, the file or the digest of its module, or --from a configuration")
 		}
 		if slices.ContainsFunc(f.set, func(one string) bool { return strings.ContainsAny(one, "\r\n") }) {
-			return t, usage("--set is one line, key=value; a job of more is --from a configuration")
+			return t, usage("--set takes one line, key=value; write a longer value into a file, and use --from FILE")
 		}
 		t.TOML = f.table(name)
 		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true}); err != nil {

@@ -30,12 +30,12 @@ func jobPause(o *operatorVerb) *cobra.Command {
 		case c.Flags().Changed("until"):
 			at, err := time.Parse(time.RFC3339, until)
 			if err != nil {
-				return usage("--until %s is no time; write one such as %s", plain(until), time.Now().UTC().Format(time.RFC3339))
+				return usage("--until %s is not a time; write one such as %s", plain(until), time.Now().UTC().Format(time.RFC3339))
 			}
 			t.Until, asked = at, "paused until "+at.Format(time.RFC3339)
 		case c.Flags().Changed("for"):
 			if life <= 0 {
-				return usage("--for %v is no time to come; write one such as 2h", life)
+				return usage("--for %v: write a time of more than zero, such as 2h", life)
 			}
 			asked = "paused for " + life.String()
 		}

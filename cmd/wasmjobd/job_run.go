@@ -57,7 +57,7 @@ func jobRun(o *operatorVerb) *cobra.Command {
 				return err
 			}
 			if asked.Again {
-				o.term.note("%s: this key has run it before, and runs nothing now", plain(args[0]))
+				o.term.note("%s: this key asked for a run before, so nothing is asked for now", plain(args[0]))
 			}
 			if !follow || asked.Again { // it may have ended long ago
 				return o.printAsked(args[0], asked)

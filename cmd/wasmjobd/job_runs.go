@@ -24,7 +24,7 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 		}
 		t, err := op.TriggerOnce(ctx, name, key)
 		if t.Again {
-			o.term.note("%s: this key has triggered it before, and triggers nothing now", plain(name))
+			o.term.note("%s: this key triggered it before, so nothing is triggered now", plain(name))
 		}
 		return err
 	})(o)

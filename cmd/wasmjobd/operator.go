@@ -92,7 +92,7 @@ func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *c
 // bounded runs a verb until a signal or the time-out ends it.
 func (o *operatorVerb) bounded(ctx context.Context, verb func(context.Context) error) error {
 	if o.timeout <= 0 {
-		return usage("--timeout: write more than nothing")
+		return usage("--timeout: write a time of more than zero")
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		if o.unbounded {

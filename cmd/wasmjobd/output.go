@@ -64,7 +64,7 @@ func (t *terminal) note(format string, args ...any) {
 // noteUnread names the servers that may have more than what is shown.
 func (t *terminal) noteUnread(servers []string) {
 	if len(servers) > 0 {
-		t.note("servers that may have more, without an answer: %s", strings.Join(servers, ", "))
+		t.note("these servers did not answer, and may have more: %s", strings.Join(servers, ", "))
 	}
 }
 

@@ -78,10 +78,10 @@ func (r *reloader) file() *config.File { return r.now.Load() }
 func (r *reloader) hangup() (ends bool) {
 	switch {
 	case r.tty && !onTerminal():
-		r.log.Warn("the terminal is gone from which the server was started, so it stops as at SIGTERM; start it by a service manager or with nohup to have it stay")
+		r.log.Warn("the terminal from which the server was started is gone, so the server stops as at SIGTERM; to keep it running, start it by a service manager or with nohup")
 		return true
 	case r.flags.shadow:
-		r.log.Warn("SIGHUP stops a shadow as SIGTERM does; start it anew to have it go by other files")
+		r.log.Warn("SIGHUP stops a shadow as SIGTERM does; restart it to use other files")
 		return true
 	}
 	select {
@@ -155,7 +155,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		}
 		r.metrics.Reloaded(false)
 		for _, fault := range faults {
-			r.log.Error("the configuration cannot be gone by", "error", fault)
+			r.log.Error("the configuration cannot be used", "error", fault)
 		}
 		r.log.Error("not reloaded, the server goes on as before", "faults", len(faults))
 		return done

@@ -67,7 +67,7 @@ func TestServeStopsInOrderWithItsTerminal(t *testing.T) {
 	}
 	s := d.end(t)
 	if said := d.errors.String(); s.ExitStatus() != exitOK || s.Signaled() || !exists(dir, "ended") ||
-		!strings.Contains(said, "the terminal is gone") || !strings.Contains(said, `"stopped"`) {
+		!strings.Contains(said, "the terminal from which the server was started is gone") || !strings.Contains(said, `"stopped"`) {
 		t.Errorf("ended by %v, its command: %v; standard error:\n%s", s, exists(dir, "ended"), said)
 	}
 }

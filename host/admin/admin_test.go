@@ -207,7 +207,7 @@ func TestClientAnswersAsTheOperatorDoes(t *testing.T) {
 	wantCode(t, "a job that is not there", err, host.NotFound, `there is no job "absent" in namespace wasmjobd`)
 	wantCode(t, "a dump of it", s.client.Dump(ctx, "absent", &ours), host.NotFound, `there is no job "absent"`)
 	for _, name := range []string{"", ".", "..", "a/b", "../report", "a\x00b"} {
-		wantCode(t, name, s.client.Trigger(ctx, name), host.NotFound, "that is no name of a job")
+		wantCode(t, name, s.client.Trigger(ctx, name), host.NotFound, "that cannot be the name of a job")
 	}
 	_, _, err = s.client.SetServers(ctx, "..", true)
 	wantCode(t, "no address", err, host.NotFound, "no job knows a server")

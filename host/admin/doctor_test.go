@@ -32,7 +32,7 @@ func TestDoctorByAddress(t *testing.T) {
 	_, err = c.Doctor(t.Context(), host.Options{}, "other")
 	wantCode(t, "a job that is not there", err, host.NotFound, `no job "other"`)
 	_, err = c.Doctor(t.Context(), host.Options{}, strings.Repeat("x/", 3))
-	wantCode(t, "no name", err, host.NotFound, "no name of a job")
+	wantCode(t, "no name", err, host.NotFound, "cannot be the name of a job")
 	_, err = at(t, address, "viewer").Doctor(t.Context(), host.Options{})
 	wantCode(t, "a viewer", err, host.Denied, "role viewer")
 }

@@ -32,7 +32,7 @@ func explainJob(r *request) (explanationDocument, error) {
 	}
 	if text := r.query.Get("at"); text != "" {
 		if q.At, err = time.Parse(time.RFC3339, text); err != nil {
-			return explanationDocument{}, wrongParameter("at", fmt.Sprintf("%.64q is no time such as 2026-01-31T12:00:00Z", text))
+			return explanationDocument{}, wrongParameter("at", fmt.Sprintf("%.64q is not a time such as 2026-01-31T12:00:00Z", text))
 		}
 	}
 	r.recallAll()

@@ -29,7 +29,7 @@ func TestExplainThroughAServer(t *testing.T) {
 	_, err = s.client.Explain(t.Context(), operator.Question{Job: "absent"})
 	wantCode(t, "a job that is not there", err, host.NotFound, "absent")
 	_, err = s.client.Explain(t.Context(), operator.Question{Job: "a/b"})
-	wantCode(t, "no name", err, host.NotFound, "that is no name of a job")
+	wantCode(t, "no name", err, host.NotFound, "that cannot be the name of a job")
 }
 
 func TestEveryFieldOfAnExplanationTravels(t *testing.T) {

@@ -222,7 +222,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer.ServeHTTP(of, r)
 		if allow := of.Header().Get("Allow"); allow != "" {
 			w.Header().Set("Allow", allow)
-			h.fail(w, r, refuse(http.StatusMethodNotAllowed, codeMethod, fmt.Sprintf("%.16q is not possible here; possible are %s", r.Method, allow)))
+			h.fail(w, r, refuse(http.StatusMethodNotAllowed, codeMethod, fmt.Sprintf("%.16q is not allowed here; write one of %s", r.Method, allow)))
 			return
 		}
 		h.fail(w, r, noRoute(r))
@@ -328,7 +328,7 @@ func (r *request) jobName() (string, error) { return checkName(r.PathValue("job"
 // checkName refuses names that no job can have, and those that lead to another node.
 func checkName(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %.300q: that is no name of a job", name)}
+		return "", &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %.300q: that cannot be the name of a job", name)}
 	}
 	return name, nil
 }

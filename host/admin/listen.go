@@ -122,5 +122,5 @@ func withoutText(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return err
 	}
-	return errors.New("they are no pair of a certificate and its key in PEM")
+	return errors.New("they are not a certificate and its key in PEM")
 }

@@ -33,7 +33,7 @@ func (b *pauseBody) terms() (t operator.PauseTerms, err error) {
 
 // noTime refuses a text of a body that is no time.
 func noTime(pointer, text, hint string) error {
-	return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is no time; %s", text, hint), fault{Pointer: pointer, Message: hint})
+	return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is not a time; %s", text, hint), fault{Pointer: pointer, Message: hint})
 }
 
 func bodyOf(t operator.PauseTerms) pauseBody {

@@ -121,7 +121,7 @@ func TestClientFollowsALog(t *testing.T) {
 	_, _, err = c.RunLog(t.Context(), operator.RunName{Job: "absent", Run: "1"})
 	wantCode(t, "a run that is not there", err, host.NotFound, "absent/0/1")
 	err = c.FollowRunLog(t.Context(), operator.RunName{Job: "a/b", Run: "1"}, operator.LogPart{}, nil)
-	wantCode(t, "no name", err, host.NotFound, "no name of a job")
+	wantCode(t, "no name", err, host.NotFound, "cannot be the name of a job")
 }
 
 func FuzzReadParts(f *testing.F) {

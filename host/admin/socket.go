@@ -85,7 +85,7 @@ func ownFolder(dir string) error {
 		return err
 	}
 	if uid, ok := owner(info); !info.IsDir() || !ok || uid != os.Geteuid() {
-		return fmt.Errorf("%s is no directory of this user; remove it", dir)
+		return fmt.Errorf("%s is not a directory of this user; remove it", dir)
 	}
 	return os.Chmod(dir, 0o700) //nolint:gosec // a directory is entered by x
 }

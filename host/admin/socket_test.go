@@ -238,7 +238,7 @@ func TestFolderOfAnother(t *testing.T) {
 			if err := spoil(t, filepath.Join(data, socketDir)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Listen(t.Context(), data); err == nil || !strings.Contains(err.Error(), "is no directory of this user; remove it") {
+			if _, err := Listen(t.Context(), data); err == nil || !strings.Contains(err.Error(), "is not a directory of this user; remove it") {
 				t.Errorf("it listens: %v", err)
 			}
 			_, err := Dial(t.Context(), data)

@@ -80,7 +80,7 @@ func createToken(r *request, b *createTokenBody) (newTokenDocument, error) {
 		life, err = time.ParseDuration(b.ValidFor)
 	}
 	if err != nil {
-		return newTokenDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is no time; write one such as 2160h", b.ValidFor), fault{Pointer: "/valid_for", Message: "write a time such as 2160h"})
+		return newTokenDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is not a time; write one such as 2160h", b.ValidFor), fault{Pointer: "/valid_for", Message: "write a time such as 2160h"})
 	}
 	secret, t, err := r.op.CreateToken(r.Context(), b.Name, operator.Role(b.Role), life)
 	return newTokenDocument{Version: 1, Secret: secret, Token: t}, err
@@ -108,7 +108,7 @@ func listAudit(r *request) (auditDocument, error) {
 	if text := r.query.Get("since"); text != "" {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			faults = append(faults, fault{Parameter: "since", Message: fmt.Sprintf("%.40q is no time in RFC 3339", text)})
+			faults = append(faults, fault{Parameter: "since", Message: fmt.Sprintf("%.40q is not a time in RFC 3339", text)})
 		}
 		f.Since = at
 	}

@@ -49,7 +49,7 @@ func TestTokensThroughTheServer(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	_, _, err = s.client.CreateToken(ctx, "ci", operator.RoleViewer, 0)
-	wantCode(t, "again", err, host.Refused, "there is one of that name")
+	wantCode(t, "again", err, host.Refused, "there is a token of that name")
 	_, _, err = s.client.CreateToken(ctx, "a\x1b[2J", operator.RoleViewer, 0)
 	wantCode(t, "an odd name", err, host.Invalid, "cannot be the name of a token")
 	_, _, err = s.client.CreateToken(ctx, "a", "root", 0)

@@ -151,7 +151,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"an odd flag", "?dry_run=yes", "hello", wasmType, 400, codeBadRequest, "one of true, false"},
 		{"an unknown parameter", "?force=true", "hello", wasmType, 400, codeBadRequest, "not known"},
 		{"an unknown job", "?job=x", "hello", wasmType, 404, codeNotFound, `no namespace`},
-		{"a path", "?job=..%2Ftokens", "hello", wasmType, 404, codeNotFound, "no name of a job"},
+		{"a path", "?job=..%2Ftokens", "hello", wasmType, 404, codeNotFound, "cannot be the name of a job"},
 		{"too many bytes", "", strings.Repeat("a", guest.MaxModule+1), wasmType, 413, codeTooLarge, "bytes"},
 	} {
 		w := answered(t, h, "POST", modulesPath+tt.query, tt.body, tt.mediaType)

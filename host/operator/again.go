@@ -346,7 +346,7 @@ func askedItems(what verb, name string, items []int) ([]int, error) {
 	case len(items) == 0:
 		return nil, failf(host.Invalid, nil, "%s job %s: say which items", what.words, name)
 	case items[0] < 0:
-		return nil, failf(host.Invalid, nil, "%s job %s: %d is no item; they begin at 0", what.words, name, items[0])
+		return nil, failf(host.Invalid, nil, "%s job %s: %d is not an item; items begin at 0", what.words, name, items[0])
 	case len(slices.Compact(slices.Clone(items))) < len(items):
 		return nil, failf(host.Invalid, nil, "%s job %s: an item comes twice", what.words, name)
 	}
@@ -364,7 +364,7 @@ func checkParam(name string, param *string) error {
 	case len(*param) > MaxParam:
 		return failf(host.Invalid, nil, "%s job %s: the parameter has %d bytes, of at most %d; let it name where the guest finds the rest", verbTriggerItems.words, name, len(*param), MaxParam)
 	case !utf8.ValidString(*param) || strings.ContainsRune(*param, 0):
-		return failf(host.Invalid, nil, "%s job %s: the parameter is no text; write UTF-8 without NUL", verbTriggerItems.words, name)
+		return failf(host.Invalid, nil, "%s job %s: the parameter is not text; write UTF-8 without NUL", verbTriggerItems.words, name)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (f AuditFilter) takes(r *AuditRow) bool {
 func (o *Operator) Audit(ctx context.Context, f AuditFilter) ([]AuditRow, error) {
 	const what = "read the audit"
 	if f.Limit < 0 {
-		return nil, failf(host.Invalid, nil, "%s: a limit of %d rows is less than none", what, f.Limit)
+		return nil, failf(host.Invalid, nil, "%s: the limit of %d rows is negative", what, f.Limit)
 	}
 	dir, err := o.session.Read(ctx, o.tree.Audit())
 	if err != nil {

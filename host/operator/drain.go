@@ -135,7 +135,7 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 			next.Since, next.Kept = before.Since, before.Kept
 		}
 		if !all.Put(next) {
-			return failf(host.Refused, nil, "%s: there is no room for it; undrain other servers, or use server disable", what)
+			return failf(host.Refused, nil, "%s: there is no room for another drain; undrain other servers, or use server disable", what)
 		}
 		return nil
 	})

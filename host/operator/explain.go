@@ -79,7 +79,7 @@ const farAhead = 10 * 365 * 24 * time.Hour
 func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error) {
 	now := time.Now()
 	if !q.At.IsZero() && (q.At.Unix() < 0 || q.At.After(now.Add(farAhead))) {
-		return nil, failf(host.Invalid, nil, "explain job %s: %s is no time that it could have; write one from 1970 to ten years from now", q.Job, q.At.Format(time.RFC3339))
+		return nil, failf(host.Invalid, nil, "explain job %s: %s cannot be one of its instants; write a time from 1970 to ten years from now", q.Job, q.At.Format(time.RFC3339))
 	}
 	v, l, err := o.jobView(ctx, q.Job)
 	if err != nil {

@@ -81,7 +81,7 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	err = o.changeMaintenance(ctx, what, d, func(is *clustertree.Maintenance, all *clustertree.Alerts) error {
 		ours := string(is.Encode()) == string(m.Encode()) // by a try without an answer
 		if is.Until > m.Since && !ours {
-			return failf(host.Refused, nil, "%s: there is one until %s; end that first", what, time.UnixMilli(is.Until).UTC().Format(time.RFC3339))
+			return failf(host.Refused, nil, "%s: there is a maintenance until %s; end that first", what, time.UnixMilli(is.Until).UTC().Format(time.RFC3339))
 		}
 		*is = m
 		if !all.Silence(clustertree.Silence{Until: m.Until, Why: m.Why, By: m.By}, m.Since) {

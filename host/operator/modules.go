@@ -67,7 +67,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []by
 	case len(v.Members) == 0:
 		return nil, failf(host.Refused, nil, "%s job %s: no server runs it", what, name)
 	case len(addresses) == 0:
-		return nil, failf(host.Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
+		return nil, failf(host.Refused, nil, "%s job %s: none of its servers takes modules; set peer_listen and peer_token there", what, name)
 	}
 	m := peer.Module{Digest: module.Digest(wasm), Bytes: bytes.NewReader(wasm), Size: int64(len(wasm)), Signature: sign}
 	for _, c := range uploadTo(ctx, m, addresses, token) {
@@ -160,7 +160,7 @@ func unpinned(m *definition.Module, by verb, name string) error {
 	if !m.Pinned {
 		return nil
 	}
-	return failf(host.Refused, nil, "%s job %s: its module %s is pinned; module unpin %s lifts that", by.words, name, m.Code.Digest, name)
+	return failf(host.Refused, nil, "%s job %s: its module %s is pinned; run module unpin %s first", by.words, name, m.Code.Digest, name)
 }
 
 // rollBack is one step back. It is decided again after a try with an unknown outcome,
@@ -190,9 +190,9 @@ func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err 
 		}
 	}
 	if r.to != "" {
-		return back, false, failf(host.NotFound, nil, "roll back the module of job %s: none that ran before begins with %q", r.job, r.to)
+		return back, false, failf(host.NotFound, nil, "roll back the module of job %s: no module that ran before has a digest that begins with %q", r.job, r.to)
 	}
-	return back, false, failf(host.Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
+	return back, false, failf(host.Refused, nil, "roll back the module of job %s: no module is known that ran before", r.job)
 }
 
 // WithdrawModule withdraws the next module if it has this digest, even if the outcome of

@@ -185,7 +185,7 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 // faultsOf says why servers do not have a module.
 func faultsOf(copies []ModuleCopy) string {
 	if len(copies) == 0 {
-		return "none takes modules; they need peer_listen and peer_token"
+		return "no other server takes modules; set peer_listen and peer_token there"
 	}
 	var all []string
 	for _, c := range copies {

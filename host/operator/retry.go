@@ -20,7 +20,7 @@ func RetryModule(dataDir, prefix string, dry bool) (digest string, err error) {
 	digests := slices.DeleteFunc(slices.Sorted(maps.Keys(refused)), func(d string) bool { return !strings.HasPrefix(d, prefix) })
 	switch {
 	case len(digests) == 0:
-		return "", failf(host.NotFound, nil, "retry a module: the server refuses none that begins with %.80q", prefix)
+		return "", failf(host.NotFound, nil, "retry a module: the server refuses no module whose digest begins with %.80q", prefix)
 	case len(digests) > 1:
 		return "", failf(host.Refused, nil, "retry a module: %d refused modules begin with %.80q; write more of the digest", len(digests), prefix)
 	case dry:

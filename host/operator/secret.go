@@ -41,7 +41,7 @@ func writeSecret(random []byte) string {
 func hashOf(token string) (hash [sha256.Size]byte, err error) {
 	text, ok := strings.CutPrefix(token, TokenPrefix)
 	if want := base.EncodedLen(secretBytes + sumBytes); !ok || len(text) != want {
-		return hash, failf(host.Denied, ErrToken, "what was presented is no token of wasmjobd; one begins with %s and has %d characters", TokenPrefix, len(TokenPrefix)+want)
+		return hash, failf(host.Denied, ErrToken, "the credential is not a token of wasmjobd; a token begins with %s and has %d characters", TokenPrefix, len(TokenPrefix)+want)
 	}
 	raw, err := base.DecodeString(text)
 	if err != nil || writeSecret(raw[:secretBytes]) != token {

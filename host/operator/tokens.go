@@ -86,7 +86,7 @@ func (o *Operator) addToken(ctx context.Context, secret, name string, role Role,
 			t = tokenOf(have, now)
 			return false, nil
 		case there && !expired(have, now):
-			return false, failf(host.Refused, nil, "%s %s: there is one of that name; revoke it first, or choose another name", what, name)
+			return false, failf(host.Refused, nil, "%s %s: there is a token of that name; revoke it first, or choose another name", what, name)
 		}
 		all.Remove(func(old clustertree.Token) bool { return old.Name == name })
 		one := clustertree.Token{Name: name, Role: string(role), Hash: hash, Created: now.UnixMilli(), By: cmp.Or(o.author.Name, "unknown")}

@@ -63,7 +63,7 @@ func (o *Operator) Resolve(ctx context.Context, text string) (digest string, err
 	}
 	found := all.Find(name, version)
 	if found == nil {
-		return "", failf(host.NotFound, nil, "%s: there is no %s; module list has those there are, and module push --name brings another", what, text)
+		return "", failf(host.NotFound, nil, "%s: there is no module %s; see module list, or bring it with module push --name", what, text)
 	}
 	return found.Digest, nil
 }

@@ -202,7 +202,7 @@ func TestPinnedModuleStays(t *testing.T) {
 	wantCode(t, "set", op.NextModule(ctx, "wasm", next), host.Refused)
 	_, _, err := op.RollBack(ctx, "wasm", "")
 	wantCode(t, "rollback", err, host.Refused)
-	if err == nil || !strings.Contains(err.Error(), "module unpin wasm lifts that") {
+	if err == nil || !strings.Contains(err.Error(), "run module unpin wasm first") {
 		t.Error(err)
 	}
 	// A reload with another module for the job, which says overwrite.

@@ -24,7 +24,7 @@ func unpack(archive string) ([]file, error) {
 	seen := map[string]bool{}
 	for _, f := range files {
 		if seen[f.name] {
-			return nil, fmt.Errorf("%s is there twice", f.name)
+			return nil, fmt.Errorf("%s occurs twice", f.name)
 		}
 		seen[f.name] = true
 	}
