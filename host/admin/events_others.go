@@ -40,7 +40,7 @@ const (
 type feed struct {
 	r      *request
 	text   bytes.Buffer // what is to be sent
-	given  string       // the id that the client came with
+	lastID string       // the id of the last event that the client has, as it says; "": it has none
 	places places
 
 	own  bool // events of this server are wanted
@@ -70,13 +70,13 @@ type received struct {
 }
 
 func newFeed(r *request) *feed {
-	s := &feed{r: r, given: r.Header.Get(lastEventHeader), received: make(chan received), others: map[string]bool{}, own: true}
+	s := &feed{r: r, lastID: r.Header.Get(lastEventHeader), received: make(chan received), others: map[string]bool{}, own: true}
 	s.places.of = map[string]place{}
-	if s.given != "" && parsePlaces(s.given) == nil {
-		s.given = unknownPlace
+	if s.lastID != "" && parsePlaces(s.lastID) == nil {
+		s.lastID = unknownPlace
 	}
 	if r.asksOthers() {
-		s.places.left = parsePlaces(s.given)
+		s.places.left = parsePlaces(s.lastID)
 		if own, err := r.h.o.Servers.Own(); err == nil {
 			s.at = aboutServer{Server: own.IP, Address: own.Address}
 		}
@@ -84,7 +84,7 @@ func newFeed(r *request) *feed {
 	s.own = s.wants(s.at.Server)
 	s.text.WriteString("retry: 100\n\n")
 	if s.own {
-		s.seen, s.gap = r.h.o.Events.seen(s.given)
+		s.seen, s.gap = r.h.o.Events.seen(s.lastID)
 		s.places.reached("", place{r.h.o.Events.life, s.seen})
 	}
 	if s.own && !s.gap { // who comes back before any event has to know where it was
@@ -158,7 +158,7 @@ func (s *feed) followOthers(ctx context.Context, later bool) {
 	if err != nil {
 		s.warn("the other servers cannot be found: " + err.Error())
 	}
-	id := s.given
+	id := s.lastID
 	if later && id == "" {
 		id = unknownPlace // "" would leave out what has happened since the stream began
 	}

@@ -140,7 +140,7 @@ func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *fa
 		}
 	}
 	if f.job.Paused || slices.ContainsFunc(f.items, func(it ItemReport) bool { return it.Disabled }) {
-		f.deeds, err = o.Audit(ctx, AuditFilter{Job: q.Job, Verb: "job"})
+		f.audit, err = o.Audit(ctx, AuditFilter{Job: q.Job, Verb: "job"})
 	}
 	return err
 }
@@ -151,7 +151,7 @@ type facts struct {
 	job   *JobReport
 	items []ItemReport        // by number
 	rows  map[int][]trace.Row // by item
-	deeds []AuditRow          // the newest first
+	audit []AuditRow          // what operators did to the job, the newest first
 
 	excepted bool          // the schedule lacks the instant only because of its day
 	awaits   reason.Reason // why these have not ended well at the instant; none if they have, or there are none
@@ -304,7 +304,7 @@ func (x *Explained) disabled(d *Drain) {
 
 // since returns when an operator did something last; zero if the audit does not say.
 func (f *facts) since(verb, detail string) time.Time {
-	for _, d := range f.deeds {
+	for _, d := range f.audit {
 		if d.Verb == verb && d.Detail == detail {
 			return d.At
 		}

@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 		name    string
 		change  func(j *JobReport, it *ItemReport)
 		rows    []trace.Row
-		deeds   []AuditRow
+		audit   []AuditRow
 		at      time.Time // zero: 02:00
 		verdict string
 		why     reason.Code
@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 		{name: "the run before goes on", change: func(_ *JobReport, it *ItemReport) {
 			it.Runner, it.Run = "a@-@1", RunReport{Instant: before, Begun: before}
 		}, verdict: NotBegun, why: reason.StillRunning, server: "a@-@1", since: before},
-		{name: "paused", change: func(j *JobReport, _ *ItemReport) { j.Paused = true }, deeds: []AuditRow{
+		{name: "paused", change: func(j *JobReport, _ *ItemReport) { j.Paused = true }, audit: []AuditRow{
 			{Verb: "job resume", At: at}, {Verb: "job pause", At: before}, {Verb: "job pause", At: before.Add(-time.Hour)},
 		}, verdict: NotBegun, why: reason.JobPaused, since: before},
 		{name: "in a pause that is over", change: func(j *JobReport, _ *ItemReport) {
@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 		{name: "before a run that goes on", change: func(_ *JobReport, it *ItemReport) {
 			it.Runner, it.Run = "a@-@1", RunReport{Instant: at.Add(time.Minute), Begun: at.Add(time.Minute)}
 		}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
-		{name: "disabled item", change: func(_ *JobReport, it *ItemReport) { it.Disabled = true }, deeds: []AuditRow{
+		{name: "disabled item", change: func(_ *JobReport, it *ItemReport) { it.Disabled = true }, audit: []AuditRow{
 			{Verb: "job disable", Detail: "item=1", At: at}, {Verb: "job disable", Detail: "item=0", At: before},
 		}, verdict: NotBegun, why: reason.ItemDisabled, since: before},
 		{name: "every server disabled", change: func(j *JobReport, _ *ItemReport) { j.Members[0].Disabled = true }, verdict: NotBegun, why: reason.ServerDisabled},
@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 			if test.change != nil {
 				test.change(&j, &it)
 			}
-			f := facts{now: at.Add(30 * time.Minute), job: &j, items: []ItemReport{it}, rows: map[int][]trace.Row{}, deeds: test.deeds}
+			f := facts{now: at.Add(30 * time.Minute), job: &j, items: []ItemReport{it}, rows: map[int][]trace.Row{}, audit: test.audit}
 			for _, r := range test.rows {
 				f.rows[r.Item] = append(f.rows[r.Item], r)
 			}

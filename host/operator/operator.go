@@ -35,8 +35,8 @@ type Operator struct {
 	author    Author                 // set by As
 	treeMade  bool                   // the nodes of tree exist
 	unless    []registry.Op          // checks that each request to a job carries
-	dry       bool                   // set by DryRun
-	deeds     []Deed                 // what was not done for that
+	dry       bool                   // set by DryRun: nothing is written
+	deeds     []Deed                 // what a dry run would have written
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
 	unheld    Unheld                 // set by WarnOf; nil: nobody knows
 	roster    *roster                // of the session; nil: each list reads all

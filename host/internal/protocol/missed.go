@@ -21,7 +21,7 @@ func (s *State) seePassed(t int64) {
 	if first {
 		s.backlog.catchUp.passed = max(t, s.changedWhileAway())
 	}
-	if s.came(Tick{At: t}) && first {
+	if s.noteInstant(Tick{At: t}) && first {
 		s.schedule.unseen = t
 	}
 }

@@ -146,8 +146,8 @@ func (c *schedule) gap(r Row) []Row {
 // undated: the schedule has not reported its newest instant yet.
 func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
 
-// came notes a due instant, if it is newer than any before.
-func (s *State) came(t Tick) bool {
+// noteInstant notes a due instant, and reports whether it is newer than any before.
+func (s *State) noteInstant(t Tick) bool {
 	if t.At <= s.schedule.latest.At {
 		return false
 	}

@@ -27,7 +27,7 @@ func (s *State) arrive(t Tick) {
 		}
 		return
 	}
-	if s.came(t) {
+	if s.noteInstant(t) {
 		s.evidence.early(t)
 		s.listener.instants = append(s.listener.instants[max(0, len(s.listener.instants)+1-keptInstants):], t.At)
 		s.schedule.tick, s.schedule.unseen = t, 0

@@ -9,9 +9,9 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 // core with a view that has what the sync brought. That takes a transaction; a request
 // whose own would be refused then does without. maxAsks bounds each list.
 type freshAsks struct {
-	syncing bool             // for asks that came before; the message has them
-	came    []protocol.Asked // since
-	synced  []protocol.Asked
+	syncing  bool             // a sync is under way; its message has the asks that came before it
+	unsynced []protocol.Asked // asks that came since that sync was sent
+	synced   []protocol.Asked // asks that wait for a view with what their sync brought
 }
 
 // handleAsk handles an ask that came.
@@ -20,7 +20,7 @@ func (m *member) handleAsk(a protocol.Asked) {
 		m.step(a)
 		return
 	}
-	m.asks.came = append(m.requests.waiting(m.asks.came), a)
+	m.asks.unsynced = append(m.requests.waiting(m.asks.unsynced), a)
 	m.syncAsks()
 }
 
@@ -28,10 +28,10 @@ func (m *member) handleAsk(a protocol.Asked) {
 // the registry takes no writes, the core does not learn it from this sync: it would hold
 // that for true until its next view, and none follows while nothing changes.
 func (m *member) syncAsks() {
-	if a := &m.asks; !a.syncing && len(a.came) > 0 {
+	if a := &m.asks; !a.syncing && len(a.unsynced) > 0 {
 		a.syncing = true
-		m.syncAfter(0, asksSyncedMessage{a.came}, m.report.readOnly)
-		a.came = nil
+		m.syncAfter(0, asksSyncedMessage{a.unsynced}, m.report.readOnly)
+		a.unsynced = nil
 	}
 }
 
