@@ -7,43 +7,44 @@ import "slices"
 
 // sizes is how large a transaction may be.
 type sizes struct {
-	items      int  // that a transaction may concern, since the registry did not take one of more; 0: as Options say
-	unanswered int  // transactions of several items whose answers never came, in a row
-	fitted     int  // transactions of that many items that were applied, in a row,
-	patience   int  // after how many of them more items are tried,
-	grown      bool // and that this was done since items was made smaller
+	items      int  // limit of items in a transaction, after the registry refused a larger one; 0: the limit of Options
+	unanswered int  // how many transactions of several items got no answer, in a row
+	fitted     int  // how many transactions of as many items as the limit were applied, in a row
+	patience   int  // the limit is raised when fitted reaches this
+	grown      bool // the limit was raised since it was last lowered
 
-	recordFull int // bytes of the own record, which takes no more runs; 0: it does
+	recordFull int // bytes of the own record if it has no room for another run; 0: it has room
 }
 
-// room is what a transaction may still write.
+// room holds the bounds of a transaction, and what has been taken of them.
 type room struct {
-	max    int // nodes; 0: no bound
-	nodes  int
-	few    int // items; 0: no bound
-	items  int
-	cut    bool // few kept items out
-	most   int  // bytes; 0: no bound
-	node   int  // bytes of a node
-	record int  // bytes of the own record
-	weight weight
-	must   bool // the first item is taken whatever its bytes: no wait makes room for it
+	maxNodes int // 0: no bound
+	nodes    int
+	maxItems int // 0: no bound
+	items    int
+	cut      bool // maxItems kept items out
+	maxBytes int  // 0: no bound
+	node     int  // bytes that a node takes besides its value
+	record   int  // bound of the own record, in bytes
+	weight   weight
+	must     bool // the first item is taken whatever its bytes: no wait makes room for it
 }
 
 func (s *facts) room() *room {
-	s.used = &room{max: s.o.MaxNodes, few: s.size.items, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
+	s.used = &room{maxNodes: s.o.MaxNodes, maxItems: s.size.items, maxBytes: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
 	return s.used
 }
 
-// ending is the room, next to the own record, for ends of runs. Rows leave the record
-// when they are stored; while it has some, ends that do not fit wait.
+// ending is the room for ends of runs in a transaction that also writes the own record.
+// While the record has rows, ends that do not fit wait: rows leave it when they are stored.
 func (s *facts) ending(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.must = s.weigh(d), len(d.Rows) == 0
 	return r
 }
 
-// opening is the room, next to the own record, for runs. They leave some for their ends.
+// opening is the room for begins of runs in a transaction that also writes the own
+// record. It is smaller than ending, so that the runs can end.
 func (s *facts) opening(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.record = s.weigh(d), s.recordBound()
@@ -63,10 +64,10 @@ func (s *State) recordBound() int { return s.o.MaxBytes - s.o.MaxBytes/8 }
 
 // take reports whether one more item fits, with n nodes. The first always does.
 func (r *room) take(n int) bool {
-	if r.items > 0 && r.max > 0 && r.nodes+n > r.max {
+	if r.items > 0 && r.maxNodes > 0 && r.nodes+n > r.maxNodes {
 		return false
 	}
-	if r.items > 0 && r.few > 0 && r.items >= r.few {
+	if r.items > 0 && r.maxItems > 0 && r.items >= r.maxItems {
 		r.cut = true
 		return false
 	}
@@ -87,7 +88,7 @@ func (r *room) takeWith(n int, w weight) bool {
 // holds reports whether the nodes so far, and n more, leave room for so many bytes of
 // values.
 func (r *room) holds(n, bytes int) bool {
-	return r.most == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.most
+	return r.maxBytes == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.maxBytes
 }
 
 func (r *room) several() bool { return r != nil && r.items > 1 }
@@ -181,23 +182,23 @@ func (s *State) rowsLeft(d *RunsData) int {
 
 const maxRows = 100_000
 
-// parts is a reshard whose items' nodes are written in transactions of their own, while
-// the facts on which it was decided stand.
+// parts is a reshard whose items' nodes are written in transactions of their own, as long
+// as the facts on which it was decided do not change.
 type parts struct {
-	epoch int32 // that it began
-	mark  int32 // version of the mark that it answers
+	epoch int32 // the epoch that the reshard began
+	mark  int32 // version of the mark by which the reshard was asked for
 	// deletesOwners: nodes of owners that differ are deleted, all of them and some time
 	// before the first is made anew.
 	deletesOwners bool
-	since         int64 // when the newest were deleted
+	since         int64 // when owners' nodes were last deleted
 }
 
 // ownersAlone is the room for the nodes of items in a transaction without a value of
 // ours.
 func (s *facts) ownersAlone() *room {
 	r := s.room()
-	r.max += r.max / 2
-	r.few += r.few / 2
+	r.maxNodes += r.maxNodes / 2
+	r.maxItems += r.maxItems / 2
 	return r
 }
 
@@ -213,17 +214,17 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	var m Owners
 	for i, owner := range a.Owners {
 		it := s.view.item(i)
-		n := 0
+		nodes := 0
 		if !it.Exists {
-			n++
+			nodes++
 		}
 		if it.Owner != owner {
-			n++
+			nodes++
 		}
-		if n == 0 {
+		if nodes == 0 {
 			continue
 		}
-		if !r.take(n) {
+		if !r.take(nodes) {
 			return m
 		}
 		m.Write = append(m.Write, i)
@@ -234,12 +235,12 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 			continue
 		}
 		keep := s.nodeStays(i)
-		n := it.marks()
+		nodes := it.marks()
 		if !keep {
-			n++
+			nodes++ // that of the item
 		}
 		switch {
-		case n > 0 && !r.take(n):
+		case nodes > 0 && !r.take(nodes):
 			return m
 		case keep:
 			m.Clear = append(m.Clear, i)
@@ -337,25 +338,25 @@ func (o ownerless) has(items []int) bool {
 // lag is how long, in ms, a foreign member may take to learn of all items.
 func lag(total int) int64 { return 20 + int64(total)/10 }
 
-// ended is the number of nodes that go when a run of the item ends.
+// ended is the number of nodes that are deleted when a run of the item ends.
 func (it Item) ended() int {
-	n := 0
+	nodes := 0
 	if it.Running != 0 {
-		n++
+		nodes++
 	}
 	if it.Failover != "" {
-		n++
+		nodes++
 	}
-	return n
+	return nodes
 }
 
 // marks is the number of our nodes below the item.
 func (it Item) marks() int {
-	n := 0
-	for _, there := range []bool{it.Owner != "", it.Marked(), it.Misfire, it.Disabled, it.Failover != ""} {
-		if there {
-			n++
+	nodes := 0
+	for _, exists := range []bool{it.Owner != "", it.Marked(), it.Misfire, it.Disabled, it.Failover != ""} {
+		if exists {
+			nodes++
 		}
 	}
-	return n
+	return nodes
 }
