@@ -37,13 +37,18 @@ func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	if !slices.ContainsFunc(m.Running, stray) {
 		return
 	}
-	if sealed := t.checkSeal("clear-marks/assigned"); !sealed && t.v.Leader != "" {
-		t.checkLead("clear-marks/assigned")
-	}
+	t.notAssigned("clear-marks/assigned")
 	for _, i := range m.Running {
 		if it := t.v.Items[i]; stray(i) && (it.Failover == "" || it.Nodes.Has(onlyFailovering)) {
 			t.fenced("clear-marks/taken", registry.Op{Kind: registry.Absent, Path: t.Item(i, MarkFailover)})
 		}
+	}
+}
+
+// notAssigned: no leader of ElasticJob has assigned the items anew since the view.
+func (t *transaction) notAssigned(fence string) {
+	if sealed := t.checkSeal(fence); !sealed && t.v.Leader != "" {
+		t.checkLead(fence)
 	}
 }
 
@@ -145,10 +150,7 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 	t.setAssignment("reclaim/epoch", &m.Next)
 	t.own(m.Self, m.Own)
 	t.checkRuns("reclaim/records", m.Check)
-	t.pend(m.Pend)
-	for _, i := range m.Unmark {
-		t.unmarkDead(i)
-	}
+	t.pend(m.Pend, m.Unmark...)
 }
 
 // stillAway adds fences that hold if the foreign members that had the runs have not come
@@ -171,42 +173,51 @@ func (t *transaction) stillAway(fence string, all []protocol.Pending) {
 	}
 }
 
-// pend makes runs pending.
-func (t *transaction) pend(all []protocol.Pending) {
-	if len(all) == 0 {
-		return
+// pend makes runs pending. What dead members have left of them goes, and of the other items
+// whose runs get rows.
+func (t *transaction) pend(all []protocol.Pending, others ...int) {
+	if len(all) > 0 {
+		t.makeParents(NodeFailover, NodeFailoverItems)
 	}
-	t.makeParents(NodeFailover, NodeFailoverItems)
 	for k := range all {
 		kind, version := registry.Create, int32(0)
 		if pendingIn(t.v.Pending, all[k].Item) != nil {
 			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
 		}
 		t.op(kind, t.pendingItem(all[k].Item), spelling.EncodePending(&all[k]), version)
-		t.unmarkDead(all[k].Item)
+		others = append(others, all[k].Item)
 	}
+	t.unmarkDead(others)
 }
 
-// unmarkDead deletes what a dead member has left of a run that becomes pending or gets a
-// row, where marks outlive their sessions: for members of ElasticJob the item would run for ever. A taker
-// makes its failover mark before it makes the other anew, so that mark must not be there.
+// unmarkDead deletes what dead members have left of runs that become pending or get a row,
+// where marks outlive their sessions: for members of ElasticJob the items would run for ever.
+// A mark of that name may be another run's since. A taker makes its failover mark before it
+// makes the other anew, so that mark must not be there, nor may the items be assigned anew.
 // If the view shows one, the item was taken before, and what its taker has left is cleared
 // when its own run is decided.
-func (t *transaction) unmarkDead(item int) {
-	if t.added == nil || !t.added.Failovering || item >= len(t.v.Items) {
+func (t *transaction) unmarkDead(items []int) {
+	if t.added == nil || !t.added.Failovering {
 		return
 	}
-	it := t.v.Items[item]
-	alone := it.Nodes.Has(onlyFailovering)
-	if !alone && (!it.Abandoned || it.Failover != "") {
+	unmarks := func(i int) bool {
+		return i < len(t.v.Items) && (t.v.Items[i].Nodes.Has(onlyFailovering) || t.v.Items[i].Abandoned && t.v.Items[i].Failover == "")
+	}
+	if !slices.ContainsFunc(items, unmarks) {
 		return
 	}
-	t.fenced("pend/taken", registry.Op{Kind: registry.Absent, Path: t.Item(item, MarkFailover)})
-	if it.Abandoned {
-		t.delete(t.Item(item, MarkRunning), registry.AnyVersion)
-	}
-	if alone {
-		t.delete(t.Item(item, MarkFailovering), registry.AnyVersion)
+	t.notAssigned("pend/assigned")
+	for _, i := range items {
+		if !unmarks(i) {
+			continue
+		}
+		t.fenced("pend/taken", registry.Op{Kind: registry.Absent, Path: t.Item(i, MarkFailover)})
+		if t.v.Items[i].Abandoned {
+			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
+		}
+		if t.v.Items[i].Nodes.Has(onlyFailovering) {
+			t.delete(t.Item(i, MarkFailovering), registry.AnyVersion)
+		}
 	}
 }
 
