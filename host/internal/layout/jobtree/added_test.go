@@ -167,6 +167,7 @@ func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
 	apply(d, "sharding/0/running", registry.Node{Data: []byte(alive)})
+	apply(d, "sharding/0/failovering", registry.Node{Data: []byte(alive)}) // it is about to delete that
 	apply(d, "sharding/1/running", registry.Node{Data: []byte(gone)})
 	apply(d, "sharding/1/failovering", registry.Node{Data: []byte(gone)})
 	for _, m := range []protocol.Mutation{

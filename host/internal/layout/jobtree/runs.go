@@ -200,8 +200,9 @@ func (t *transaction) unmarkDead(items []int) {
 	if t.added == nil || !t.added.Failovering {
 		return
 	}
+	left := func(it protocol.Item) bool { return it.Nodes.Has(onlyFailovering) && it.TakerSession == 0 }
 	unmarks := func(i int) bool {
-		return i < len(t.v.Items) && (t.v.Items[i].Nodes.Has(onlyFailovering) || t.v.Items[i].Abandoned && t.v.Items[i].Failover == "")
+		return i < len(t.v.Items) && (left(t.v.Items[i]) || t.v.Items[i].Abandoned && t.v.Items[i].Failover == "")
 	}
 	if !slices.ContainsFunc(items, unmarks) {
 		return
@@ -215,7 +216,7 @@ func (t *transaction) unmarkDead(items []int) {
 		if t.v.Items[i].Abandoned {
 			t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
 		}
-		if t.v.Items[i].Nodes.Has(onlyFailovering) {
+		if left(t.v.Items[i]) {
 			t.delete(t.Item(i, MarkFailovering), registry.AnyVersion)
 		}
 	}
