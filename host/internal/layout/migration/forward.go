@@ -91,7 +91,7 @@ func (t Tree) mark() (*spelling.Migration, error) {
 		}
 	}
 	for _, path := range m.Added {
-		if path != jobtree.NodePaused && !within(path, jobtree.NodeItems) {
+		if path != jobtree.NodePaused && path != jobtree.NodeAssignment && !within(path, jobtree.NodeItems) {
 			return nil, fmt.Errorf("%s: %.200q is no node that a migration adds", jobtree.NodeMigration, path)
 		}
 	}

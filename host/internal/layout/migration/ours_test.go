@@ -74,3 +74,18 @@ func TestWhatOursHaveLeft(t *testing.T) {
 		}
 	})
 }
+
+// A server of ours may have ended before it made an assignment. What the migration accounts for is
+// taken back as well.
+func TestBackWithoutAssignment(t *testing.T) {
+	t.Parallel()
+	nodes := recordings[recording{"ours/flow", "1"}](t)
+	delete(nodes, "wasm/assignment")
+	s := newStage(t, nodes)
+	before := s.data()
+	s.must(s.forward("3").Ops()...)
+	s.must(s.back().Ops()...)
+	if d := cmp.Diff(before, s.data()); d != "" {
+		t.Errorf("after the way back: %s", d)
+	}
+}
