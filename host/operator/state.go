@@ -23,10 +23,11 @@ func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[st
 		return nil, failf(host.Internal, err, "item %d of job %s", item, name)
 	}
 	if _, path = l.OffsetOf(item); path != "" {
-		if node, err = o.session.Read(ctx, path); err != nil {
+		offset, err := o.session.Read(ctx, path)
+		if err != nil {
 			return nil, failf(host.Unavailable, err, "read the offset of item %d of job %s", item, name)
 		}
-		spelling.PutOffset(values, node)
+		spelling.PutOffset(values, node, offset)
 	}
 	return values, nil
 }

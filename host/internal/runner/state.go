@@ -45,7 +45,7 @@ func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	spelling.PutOffset(values, s.offset)
+	spelling.PutOffset(values, s.node, s.offset)
 	return values, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -260,5 +261,15 @@ func TestOffsetOfLayout1(t *testing.T) {
 	lucky := &itemState{layout: l, session: fickle{session, true}, self: self, item: 4}
 	save(lucky, 4, map[string]string{"offset": "8"}, "8")
 	save(lucky, 4, map[string]string{"offset": "9"}, "9")
+	data, err := spelling.EncodeState(map[string][]byte{"offset": []byte("10")}) // by an earlier release
+	must(t, err)
+	_, path := l.StateOf(4)
+	_, err = session.Commit(ctx, registry.Op{Kind: registry.Set, Path: path, Data: data, Version: registry.AnyVersion})
+	must(t, err)
+	later := &itemState{layout: l, session: session, self: self, item: 4}
+	if values, err := later.Load(ctx); err != nil || string(values["offset"]) != "10" {
+		t.Errorf("loaded %q, %v", values, err)
+	}
+	save(later, 4, map[string]string{"offset": "11"}, "11")
 	must(t, errors.Join(session.Close(), reg.Close()))
 }

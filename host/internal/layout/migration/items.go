@@ -100,12 +100,13 @@ func (m *moving) items() error {
 // offset moves what a dataflow has kept into the state of its item.
 func (m *moving) offset(item int, n registry.Node) error {
 	dir := strconv.Itoa(item)
-	values, err := spelling.DecodeState(m.want[jobtree.NodeItems+"/"+dir+"/"+jobtree.MarkState])
+	was := m.want[jobtree.NodeItems+"/"+dir+"/"+jobtree.MarkState]
+	values, err := spelling.DecodeState(was)
 	if err != nil {
 		return err
 	}
 	before := values[spelling.KeyOffset]
-	if spelling.PutOffset(values, n); bytes.Equal(before, values[spelling.KeyOffset]) {
+	if spelling.PutOffset(values, was, n); bytes.Equal(before, values[spelling.KeyOffset]) {
 		return nil
 	}
 	state, err := spelling.EncodeState(values)

@@ -36,8 +36,12 @@ func newStage(t *testing.T, nodes map[string]string) *stage {
 	t.Helper()
 	s := &stage{t, tree.New()}
 	s.must(registry.Op{Kind: registry.Create, Path: "/ns"})
-	for _, path := range slices.Sorted(maps.Keys(nodes)) {
-		s.must(registry.Op{Kind: registry.Create, Path: at(root, path), Data: []byte(nodes[path])})
+	for _, theirs := range []bool{false, true} { // what members of ElasticJob have left is the newest
+		for _, path := range slices.Sorted(maps.Keys(nodes)) {
+			if (path != "" && !within(path, "wasm")) == theirs {
+				s.must(registry.Op{Kind: registry.Create, Path: at(root, path), Data: []byte(nodes[path])})
+			}
+		}
 	}
 	return s
 }

@@ -89,3 +89,20 @@ func TestBackWithoutAssignment(t *testing.T) {
 		t.Errorf("after the way back: %s", d)
 	}
 }
+
+// A server of ours of an earlier release kept the offset as state alone, after a member of
+// ElasticJob had left another one.
+func TestNewestOffset(t *testing.T) {
+	t.Parallel()
+	nodes := recordings[recording{"ours/flow", "1"}](t)
+	s := newStage(t, nodes)
+	state, err := spelling.EncodeState(map[string][]byte{"offset": []byte("x9")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(registry.Op{Kind: registry.Set, Path: at(root, "wasm/items/1/state"), Data: state, Version: registry.AnyVersion})
+	s.must(s.forward("3").Ops()...)
+	if is, err := spelling.DecodeState(s.nodes()["wasm/items/1/state"]); err != nil || string(is["offset"]) != "x9" {
+		t.Errorf("it is %q, %v", is, err)
+	}
+}

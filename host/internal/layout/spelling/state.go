@@ -23,11 +23,13 @@ type stateJSON struct {
 // offset.
 const KeyOffset = "offset"
 
-// PutOffset adds to an item's values the one that a node of layout 1 has. A member of
-// ElasticJob makes the node empty, and then sets it.
-func PutOffset(values map[string][]byte, n registry.Node) {
-	if len(n.Data) > 0 {
-		values[KeyOffset] = n.Data
+// PutOffset adds to the values of an item, which state has, the one that a node of layout 1
+// has. A member of ElasticJob makes the node empty, and then sets it. A value in a state that
+// was written later counts: an earlier release of ours leaves the node as it is.
+func PutOffset(values map[string][]byte, state, offset registry.Node) {
+	_, has := values[KeyOffset]
+	if len(offset.Data) > 0 && (!has || offset.Stat.Modified >= state.Stat.Modified) {
+		values[KeyOffset] = offset.Data
 	}
 }
 
