@@ -24,13 +24,25 @@ func (b begins) take(item int, mark string, n registry.Node) {
 	if mark == markNextFire {
 		x.next = n.Stat.Modified
 	} else {
-		at, err := servertree.ParseMillis(string(n.Data))
-		if err != nil {
-			at = 0
-		}
-		x.at, x.rev = at, n.Stat.Modified
+		x.at, x.rev = beganAt(n), n.Stat.Modified
 	}
 	b[item] = x
+}
+
+// maxAhead is how far, in ms, the clock of a member may be ahead of the registry's.
+const maxAhead = 3_600_000
+
+// beganAt is when an item began, by the node that says so; 0: it says nothing. A moment long
+// after the node was written is wrong. Each reshard would take it for a begin of just before.
+func beganAt(n registry.Node) int64 {
+	at, err := servertree.ParseMillis(string(n.Data))
+	if err != nil {
+		return 0
+	}
+	if written := n.Stat.ModifiedAt.UnixMilli(); at > written+maxAhead {
+		return max(written, 0)
+	}
+	return at
 }
 
 // foreign is when a member of ElasticJob began the item; 0: it is one of ours that began it
