@@ -50,6 +50,7 @@ func toolMutants() []mutant {
 		{"layout: a key that came", "or one has come", in("jobtree.checkKeys", "ops = append(ops, op)", "if op.Kind == registry.Absent {\nop = ops[0]\n}\nops = append(ops, op)"), notice{"../layout/v1", "^TestAChangeSeesEachKey$"}},
 		{"layout: offset not read", "a run has what members of ElasticJob have kept as its offset", without("runner.itemState.Load", "spelling.PutOffset(_, _, _)"), runner("TestOffsetOfLayout1")},
 		{"layout: begun in the future", "a begin that is dated far ahead counts as of when that was written", in("jobtree.beganAt", "at > written+maxAhead", "false"), script("foreign_began_future_address")},
+		{"layout: begins without bound", "rows of what members of ElasticJob began leave room in the record", in("protocol.State.beganUnseen", "w.bytes() > s.o.MaxBytes/4", "false"), script("foreign_began_many_address")},
 		{"layout: offset of long ago", "but not what they kept before a run of ours wrote another one as state alone", in("spelling.PutOffset", "offset.Stat.Modified >= state.Stat.Modified", "true"), runner("TestOffsetOfLayout1")},
 		{"layout: offset not written", "and what it keeps of that is where they look for it", in("jobtree.Job.SaveOffset", "bytes.Equal(n.Data, value)", "true"), runner("TestOffsetOfLayout1")},
 		{"layout: counted twice", "what a member of a dataflow has reported is not reported again", in("protocol.State.applied", "f.view.runs(m.Self).Flow", "Flow{}"), script("count")},

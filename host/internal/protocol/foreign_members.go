@@ -221,8 +221,9 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
 		next.idle(Span{To: s.dateOf(s.reshard.since)})
 	}
+	begins := s.weigh(own)
 	for i := range next.Total {
-		s.beganUnseen(i, next, own)
+		s.beganUnseen(i, next, own, &begins)
 		last := s.dateOf(at(s.evidence.ran, i))
 		if e := s.evidence.leftOpen(i); e != nil && last != 0 {
 			last = e.Instant - 1
@@ -242,7 +243,10 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 
 // beganUnseen accounts for what foreign members ran of an item while none of ours was there,
 // up to when they began it last. Nobody knows which instants before that they ran.
-func (s *State) beganUnseen(i int, next *Assignment, own *RunsData) {
+// Their rows are of as many kinds as there are seconds in which items began. Those that would
+// take more than a quarter of a transaction wait: for their items nothing is accounted for,
+// and begin tells in parts what was missed.
+func (s *State) beganUnseen(i int, next *Assignment, own *RunsData, w *weight) {
 	began, before := s.view.item(i).ForeignBegan, at(next.Last, i)
 	if s.future(began) { // by its member's clock
 		began = s.registryTime()
@@ -251,7 +255,14 @@ func (s *State) beganUnseen(i int, next *Assignment, own *RunsData) {
 		return
 	}
 	if hole := began - began%second - 1; before > 0 && hole > before { // the instant it began for is of that second
-		own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
+		rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self})
+		for k := range rows {
+			w.row(&rows[k])
+		}
+		if s.o.MaxBytes > 0 && w.bytes() > s.o.MaxBytes/4 {
+			return
+		}
+		own.rows(rows)
 	}
 	next.Last = set(next.Last, i, began)
 }
