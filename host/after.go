@@ -117,7 +117,8 @@ func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout
 	return layout.Found(j.of.namespace, j.name, func(paths []string) ([]registry.Node, error) { return readEach(ctx, s, paths) })
 }
 
-// followIn shows each view of the job in its layout, until another one is to be chosen.
+// followIn shows each view of the job, read in the layout that was chosen. It returns when
+// the layout is to be chosen anew.
 func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *backoff.Backoff) {
 	w := follow.NewWatch(j.layout, j.layout.Endings())
 	w.Events = j.events

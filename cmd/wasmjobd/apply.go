@@ -62,8 +62,8 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// textsIn are the jobs of a file, each with the digest of its module if there is one. While an artifact
-// cannot be had, jobs that are there can be changed all the same.
+// textsIn are the jobs of a file, each with the digest of its module. If a module's file is missing or its
+// artifact cannot be pulled, its jobs have none: only a job that the registry does not have needs one.
 func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

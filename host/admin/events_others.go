@@ -99,12 +99,13 @@ func (s *feed) wants(ip string) bool {
 	return only == "" || only == ip
 }
 
-// write adds what another server has sent.
+// write adds what another server has sent to the text for the client.
 func (s *feed) write(h received) {
 	if h.to != nil {
 		s.places.reached(h.from.Address, *h.to)
 	}
-	fmt.Fprintf(&s.text, "id: %s\n", cmp.Or(s.places.id(), unknownPlace)) // with none a client would begin with the next event
+	// A client sends the id when it connects again. With an empty one it would get only what happens after that.
+	fmt.Fprintf(&s.text, "id: %s\n", cmp.Or(s.places.id(), unknownPlace))
 	if h.kind != "" {
 		fmt.Fprintf(&s.text, "event: %s\ndata: %s\n", h.kind, h.data)
 	}

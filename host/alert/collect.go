@@ -72,7 +72,8 @@ func (w *Watcher) started(e *host.Event) {
 	}
 }
 
-// row makes facts of a row of a job whose alerts somebody wants.
+// row makes a fact of a row, if somebody wants the job's alerts and the row shows that
+// something is wrong or, of a job with alerts, that the item is all right again.
 func (w *Watcher) row(r *trace.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

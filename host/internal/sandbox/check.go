@@ -40,9 +40,9 @@ func decode(binary []byte, limit int64) (m *wasm.Module, err error) {
 	return m, nil
 }
 
-// checkBounds meters the module and checks bounds: the size of tables, and the cost
-// of compiling. It does not validate the code; the engine does, and can trust the
-// counts that were checked here.
+// checkBounds meters the module, and bounds its locals, its tables and the cost of
+// compiling it. The engine validates the code later, and may then allocate what the
+// counts of the module say.
 func (m *decodedModule) checkBounds() (err error) {
 	defer refusePanic(&err)
 	if err := m.checkLocals(); err != nil {

@@ -193,10 +193,12 @@ func (in *instance) handOver(from, to *run) {
 	in.bind(to)
 }
 
+// bind attaches the instance to a run.
 func (in *instance) bind(r *run) {
 	in.run, r.in = r, in
 	in.stdout.log, in.stderr.log, in.stderr.last = r.log, r.log, &r.stderr
-	// The tally belongs to the run, the balance to the instance.
+	// The tally is the run's, and the balance is a variable of the instance. What one says
+	// above the other would count as fuel that the guest has used, so both become zero.
 	r.fuelGauge.tally.GrantSlice(0)
 	if in.balance != nil {
 		in.balance.Set(0)

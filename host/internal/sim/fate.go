@@ -21,7 +21,8 @@ func (s *driver) fateOf(m *member, mu protocol.Mutation) *fate {
 	return s.fate(m, mu)
 }
 
-// send commits a transaction, or gives it its fate.
+// send commits a transaction, as usual if it has no fate. Otherwise the sender gets the
+// fate's error, whether the transaction is applied or not.
 func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registry.Receipt, error)) {
 	if f == nil {
 		s.commit(ops, by, reply)
@@ -31,7 +32,7 @@ func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registr
 		if f.applied {
 			s.w.apply(s, ops, by)
 		}
-		if f.unheard {
+		if f.unheard { // events come when the replica passes a change; this skips them
 			s.replica = s.w.tree.Revision()
 		}
 		s.w.tracef("server: answers %s with %v", by, f.err)
