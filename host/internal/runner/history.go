@@ -78,10 +78,12 @@ func (h *history) takeWaiting() []batch {
 
 func (h *history) writeWaiting(ctx context.Context) {
 	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
-		for _, b := range batches {
-			if !b.reported {
-				h.member.reportRows(&b)
+		for i := range batches { // all of them, as the history may refuse the first for long
+			if !batches[i].reported {
+				h.member.reportRows(&batches[i])
 			}
+		}
+		for _, b := range batches {
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxRowsAtOnce)
 				if !h.store(ctx, b.rows[:n], b.schedules) {

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -96,6 +98,41 @@ func TestGapsOfALostRegistry(t *testing.T) {
 		if missed != 4 {
 			t.Errorf("%d gaps, want one for each item", missed)
 		}
+		must(t, reg.Close())
+	})
+}
+
+// slowOnce takes its first rows after a while, and refuses all others.
+type slowOnce struct{ writes atomic.Int32 }
+
+func (s *slowOnce) Write(context.Context, []trace.Row) error {
+	if s.writes.Add(1) > 1 {
+		return errors.New("away")
+	}
+	time.Sleep(25 * time.Second) // two more fires end meanwhile
+	return nil
+}
+
+// Rows that wait behind one that the history refuses are reported all the same.
+func TestRowsBehindARefusedOneAreReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		var reported atomic.Int32
+		s := serve(t, reg, nil, "10.0.0.1", func(o *Options) {
+			o.Sink = new(slowOnce)
+			o.Observe = func(e *Event) {
+				if e.Kind == NewRow {
+					reported.Add(1)
+				}
+			}
+		})
+		time.Sleep(55 * time.Second)
+		if got := reported.Load(); got != 20 {
+			t.Errorf("%d rows were reported, want those of four items and five instants", got)
+		}
+		s.cancel()
+		<-s.done // with an error: not all rows are stored
 		must(t, reg.Close())
 	})
 }
