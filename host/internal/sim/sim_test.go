@@ -84,7 +84,7 @@ func TestSeedsInLayout3(t *testing.T) {
 func TestSeedsInLayout1(t *testing.T) {
 	t.Parallel()
 	defined := int64(0)
-	for seed := range uint64(10) {
+	for seed := range uint64(40) {
 		r := RunIn(job.Layout1, seed, nil)
 		if defined += r.Committed["define"]; r.Breach != nil {
 			t.Errorf("seed %d: %s", seed, r.Breach)
