@@ -102,14 +102,17 @@ func TestGapsOfALostRegistry(t *testing.T) {
 	})
 }
 
-// slowOnce takes its first rows after a while, and refuses all others.
-type slowOnce struct{ writes atomic.Int32 }
+// slowOnce takes its first rows when the gate opens, and refuses all others.
+type slowOnce struct {
+	gate   chan struct{}
+	writes atomic.Int32
+}
 
 func (s *slowOnce) Write(context.Context, []trace.Row) error {
 	if s.writes.Add(1) > 1 {
 		return errors.New("away")
 	}
-	time.Sleep(25 * time.Second) // two more fires end meanwhile
+	<-s.gate
 	return nil
 }
 
@@ -118,18 +121,21 @@ func TestRowsBehindARefusedOneAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
+		gate := make(chan struct{})
 		var reported atomic.Int32
 		s := serve(t, reg, nil, "10.0.0.1", func(o *Options) {
-			o.Sink = new(slowOnce)
+			o.Sink = &slowOnce{gate: gate}
 			o.Observe = func(e *Event) {
 				if e.Kind == NewRow {
 					reported.Add(1)
 				}
 			}
 		})
-		time.Sleep(55 * time.Second)
-		if got := reported.Load(); got != 20 {
-			t.Errorf("%d rows were reported, want those of four items and five instants", got)
+		time.Sleep(45 * time.Second) // several fires end meanwhile
+		close(gate)
+		synctest.Wait()
+		if got := reported.Load(); got != 16 {
+			t.Errorf("%d rows were reported, want those of four items and four instants", got)
 		}
 		s.cancel()
 		<-s.done // with an error: not all rows are stored
