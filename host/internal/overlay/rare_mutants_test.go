@@ -8,7 +8,7 @@ func rareMutants() []mutant {
 		{"next attempt: of a trigger", "what an operator asked for runs again after a doubt, also in a job that is paused", in("protocol.State.attemptDue", `!s.paused() || e.Trigger != ""`, "!s.paused()"), script("doubt_trigger")},
 		{"pending: emptied", "a pending run that a member of ElasticJob has written over keeps its name", in("protocol.State.identified", "was != nil", "false"), script("pending_foreign_emptied")},
 		{"pending: emptied and taken", "and has its row when it is taken", in("protocol.State.seeTakes", "now.Version > p.Version", "false"), script("pending_foreign_emptied_taken")},
-		{"marks: of a run with a row", "a mark that outlived its member goes with the reclaim that gives its run a row", without("protocol.facts.reclaimDead", "m.Unmark = m.closed(_)"), script("reclaim_layout3_row")},
+		{"marks: of a run with a row", "a mark that outlived its member goes with the reclaim that gives its run a row", without("protocol.facts.reclaimDead", "m.Unmark = append(m.Unmark, _)"), script("reclaim_layout3_row")},
 		{"marks: taken meanwhile", "a mark that outlived its member is not cleared when the item was taken since", without("jobtree.transaction.notBegunElsewhere", `t.fenced("clear-marks/taken", _)`), script("clear_marks_foreign_stale")},
 		{"marks: assigned meanwhile", "nor when a foreign leader has assigned the items anew", without("jobtree.transaction.notBegunElsewhere", `t.notAssigned("clear-marks/assigned")`), script("clear_marks_foreign_assigned")},
 		{"marks: assigned since the death", "nor one of a dead member's run, when that run is reclaimed", without("jobtree.transaction.unmarkDead", `t.notAssigned("pend/assigned")`), script("reclaim_layout3_assigned")},

@@ -74,6 +74,9 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 		if why != "" {
 			s.closes(&m.Own, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
+			if open <= len(d.Open) { // a run that waited for its next attempt has no mark
+				m.Unmark = append(m.Unmark, e.Item)
+			}
 			continue
 		}
 		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, After: u.After, Dead: d.ID})
@@ -82,7 +85,8 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 			m.Check = append(m.Check, o)
 		}
 	}
-	m.Unmark = m.closed(d.Open[:min(open, len(d.Open))])
+	slices.Sort(m.Unmark)
+	m.Unmark = slices.DeleteFunc(slices.Compact(m.Unmark), func(i int) bool { return waits[i] }) // that deletes the marks too
 	if rows < len(d.Rows) || open < len(d.Open)+len(d.Retries) {
 		if rows+open == 0 {
 			return nil // the own record is full of rows that the history has not taken
@@ -101,18 +105,6 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 	}
 	return m
-}
-
-// closed lists the items of open runs that do not become pending.
-func (m *Reclaim) closed(open []Entry) []int {
-	var items []int
-	for _, e := range open {
-		pends := func(p Pending) bool { return p.Item == e.Item }
-		if !slices.ContainsFunc(m.Pend, pends) && !slices.Contains(items, e.Item) {
-			items = append(items, e.Item)
-		}
-	}
-	return items
 }
 
 // unfinished are the open runs, then those that wait for a retry.
