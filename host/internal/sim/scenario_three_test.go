@@ -24,18 +24,8 @@ func inLayout3() *World {
 func scenariosOfLayout3() []scenario {
 	return []scenario{
 		{"a member of 3.0.4 takes over what ours was running", oneOfTheirs, takenByTheirs},
-		{"what a member of 3.0.4 had taken over is taken over again", func(w *World) {
-			w.plain(2, 9)
-			w.theirs("10.0.0.10", 0)
-			w.theirs("10.0.1.1", 1)
-			w.ours(1, 5)
-		}, takerDies},
-		{"a member of 3.0.4 dies in a run after failover was switched off", func(w *World) {
-			w.plain(2, 9)
-			w.theirs("10.0.0.10", 0)
-			w.theirs("10.0.1.1", 1)
-			w.ours(1, 5)
-		}, diesWithoutFailover},
+		{"what a member of 3.0.4 had taken over is taken over again", twoOfTheirs, takerDies},
+		{"a member of 3.0.4 dies in a run after failover was switched off", twoOfTheirs, diesWithoutFailover},
 		{"a member of 3.0.4 takes over before ours has made the run pending", func(w *World) {
 			w.plain(2, 9)
 			w.theirs("10.0.0.10", 0)
