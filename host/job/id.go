@@ -29,7 +29,10 @@ func (id InstanceID) Split() (ip, suffix string, err error) {
 // IP returns the part of the id that names the server; it is empty if the id
 // has no delimiter.
 func (id InstanceID) IP() string {
-	ip, _, _ := id.Split()
+	ip, _, delimited := strings.Cut(string(id), Delimiter)
+	if !delimited {
+		return ""
+	}
 	return ip
 }
 
