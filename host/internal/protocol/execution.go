@@ -58,6 +58,7 @@ func (s *facts) unable() Mutation {
 	if !s.session.leaving && !s.disabledHere() {
 		return nil
 	}
+	s.keepDue()
 	s.note(tickAnswered{})
 	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
@@ -67,6 +68,20 @@ func (s *facts) unable() Mutation {
 	b := newBeginning(s)
 	b.decline(s.inability())
 	return b.m
+}
+
+// keepDue keeps the instant that comes while an operator pauses the server alone. With
+// misfire its items make it good when the pause ends, as those of ElasticJob do.
+func (s *facts) keepDue() {
+	t, server := s.schedule.tick.At, s.view.server(s.self.IP())
+	if t == 0 || s.session.leaving || server == nil || !server.KeepsItems || !s.config().Misfire || s.view.PausedAt(t) {
+		return
+	}
+	for i := range s.view.total() {
+		if s.mine(i) && !s.passed(i, t) && !s.view.item(i).Disabled {
+			s.setDue(due{i, t, Misfired})
+		}
+	}
 }
 
 // scheduled begins the instant that is due.

@@ -56,7 +56,7 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 		if !v.hasServer(a.IP) {
 			return nil, "there is no such server"
 		}
-		if v.serverDisabled(a.IP) != a.Disabled {
+		if s := v.server(a.IP); v.serverDisabled(a.IP) != a.Disabled || a.Disabled && s.KeepsItems {
 			return DisableServer(a), ""
 		}
 	case AskConfig:

@@ -121,8 +121,10 @@ type Member struct {
 type Server struct {
 	IP       string
 	Disabled bool
-	Version  int32
-	Occupied bool // something that is not ours is below it
+	// KeepsItems: its items stay with it although it is disabled.
+	KeepsItems bool
+	Version    int32
+	Occupied   bool // something that is not ours is below it
 	// Nodes are those below it of which only the layout asks, for its transactions.
 	Nodes NodeSet
 }
@@ -236,12 +238,12 @@ func (v *View) pending(i int) *Pending {
 	return &v.Pending[k]
 }
 
-// eligible lists the instances that may own items, descending: live and on a
-// server that no operator disabled.
+// eligible lists the instances that may own items, descending: live, and on a server that
+// is enabled or keeps its items.
 func (v *View) eligible() []ID {
 	ids := make([]ID, 0, len(v.Instances))
 	for _, in := range v.Instances {
-		if !v.serverDisabled(in.ID.IP()) {
+		if s := v.server(in.ID.IP()); s == nil || !s.Disabled || s.KeepsItems {
 			ids = append(ids, in.ID)
 		}
 	}

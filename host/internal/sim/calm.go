@@ -128,8 +128,8 @@ func (w *World) undo() {
 		w.restoreServers(v)
 	}
 	for _, s := range v.Servers {
-		if (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != (s.IP == w.banned) {
-			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
+		if banned := s.IP == w.banned; (len(w.jvms) > 0 || w.inUse(s.IP)) && (s.Disabled != banned || s.KeepsItems) {
+			w.tool(protocol.DisableServer{IP: s.IP, Disabled: banned})
 		}
 	}
 }

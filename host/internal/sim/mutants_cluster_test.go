@@ -128,6 +128,6 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"foreign: works unmonitored", "a job that is not monitored does not run beside foreign members", []change{in("protocol.State.foreignBlocker", "!c.MonitorExecution", "false")}},
 		{"skew: works all the same", "a member with the wrong time begins nothing, if the job says so", []change{in("protocol.State.able", "!s.skewed()", "true")}},
 		{"server: works disabled", "a disabled server begins nothing", []change{in("protocol.State.works", "!s.disabledHere()", "true")}},
-		{"server: disabled is eligible", "a disabled server owns nothing", []change{in("protocol.View.eligible", "!v.serverDisabled(_)", "true")}},
+		{"server: disabled is eligible", "a disabled server owns nothing", []change{in("protocol.View.eligible", "!s.Disabled", "true")}},
 	}
 }

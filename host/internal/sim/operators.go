@@ -35,6 +35,10 @@ func (w *World) operate() {
 	case 2:
 		if len(v.Servers) > 0 {
 			s := v.Servers[w.rng.IntN(len(v.Servers))]
+			if w.profile.byAddress() && !s.Disabled && w.chance(0.5) {
+				w.pauseServer(s.IP)
+				return
+			}
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
 		}
 	case 3, 4:
@@ -91,6 +95,12 @@ func (w *World) removeSomething(v *protocol.View) {
 		in := v.Instances[w.rng.IntN(len(v.Instances))]
 		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.job.Instance(in.ID), Version: registry.AnyVersion}}, author{what: "tool removes instance " + string(in.ID)})
 	}
+}
+
+// pauseServer pauses one server alone, as a console of layouts 2.0 and 1 does.
+func (w *World) pauseServer(ip string) {
+	pause := registry.Op{Kind: registry.Create, Path: path.Join(w.job.Root(), "servers", ip, "paused")}
+	w.apply(nil, []registry.Op{pause}, author{what: "console pauses server " + ip})
 }
 
 // scribble writes owners into ElasticJob's nodes as a foreign leader would, without the

@@ -14,6 +14,9 @@ type Added struct {
 	// ByAddress: a member is known by the address of its server alone, below whose node
 	// all is that tells of it.
 	ByAddress bool
+	// PauseKeepsItems: a server that an operator pauses begins nothing, and no other one gets
+	// its items.
+	PauseKeepsItems bool
 	// Keys are those of the configuration, in the order in which members write them, where
 	// each is a node below config; nil: config has them all.
 	Keys []string

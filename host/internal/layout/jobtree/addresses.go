@@ -174,7 +174,8 @@ func (d *Decoder) resolveAddresses() {
 		}
 		occupied := slices.ContainsFunc(s.server.Children, func(c string) bool { return !slices.Contains(parts, c) })
 		out := slices.ContainsFunc(keptOut, s.has)
-		v.Servers = append(v.Servers, protocol.Server{IP: ip, Disabled: out, Version: s.server.Stat.Version, Occupied: occupied, Nodes: s.nodes})
+		keeps := out && d.j.added.PauseKeepsItems && !slices.ContainsFunc(keptOut, func(part string) bool { return part != partPaused && s.has(part) })
+		v.Servers = append(v.Servers, protocol.Server{IP: ip, Disabled: out, KeepsItems: keeps, Version: s.server.Stat.Version, Occupied: occupied, Nodes: s.nodes})
 		path := NodeServers + "/" + ip + "/" + partStatus
 		ghost := s.has(partStatus) && s.owner == 0
 		if d.faults.stray(path, ghost, "no session holds it, and it keeps servers of this address out; delete it"); ghost {

@@ -22,7 +22,7 @@ type dialect struct {
 	jobtree.ByAddress
 }
 
-var added = jobtree.Adding(jobtree.Added{ByAddress: true})
+var added = jobtree.Adding(jobtree.Added{ByAddress: true, PauseKeepsItems: true})
 
 func (dialect) Name() string { return job.Layout20 }
 
