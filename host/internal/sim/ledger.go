@@ -26,6 +26,7 @@ type ledger struct {
 	first    map[int]int64       // since when an item is accounted for
 	assigned map[int]int64       // when a reshard gave an unassigned item an owner, in ms
 	dues     []int64             // instants that came due anywhere, ascending
+	occupied map[runKey]bool     // instants that came due while a trigger's run of the item was open
 	crons    []int64             // when the cron changed
 	forced   []protocol.Schedule // schedules that were in force
 	pauses   []span              // from when until when the job was paused, in ms; the newest may go on
@@ -102,7 +103,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, before: map[protocol.Version]protocol.Version{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
+		token: map[int]int64{}, guests: map[int][]*running{}, before: map[protocol.Version]protocol.Version{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, occupied: map[runKey]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
 		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, asking: asking{askedRuns: map[runKey]protocol.Entry{}}, found: map[protocol.ID][]protocol.Member{},
 	}
 }
@@ -358,6 +359,13 @@ func (l *ledger) due(m *member, at int64) {
 	}
 	if k, ok := slices.BinarySearch(l.dues, at); !ok {
 		l.dues = slices.Insert(l.dues, k, at)
+	}
+	for k := range l.v.Runs {
+		for _, e := range l.v.Runs[k].Open {
+			if e.Trigger != "" {
+				l.occupied[runKey{item: e.Item, instant: at}] = true
+			}
+		}
 	}
 	if l.w.orderly {
 		l.expect(m, at)

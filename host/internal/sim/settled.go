@@ -189,7 +189,8 @@ func (l *ledger) coverage(i int) {
 	}
 	newest := l.dues[len(l.dues)-1]
 	for _, t := range l.dues {
-		if t <= max(end, l.assigned[i]) || l.cameInAPause(t) {
+		// What comes during a trigger's run is accounted for by the next begin.
+		if t <= max(end, l.assigned[i]) || l.cameInAPause(t) || l.occupied[runKey{item: i, instant: t}] {
 			continue
 		}
 		if newest-t > 20_000+period(l.v.Config.Cron) {
