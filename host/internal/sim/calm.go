@@ -128,7 +128,7 @@ func (w *World) undo() {
 		w.restoreServers(v)
 	}
 	for _, s := range v.Servers {
-		if banned := s.IP == w.banned; (len(w.jvms) > 0 || w.inUse(s.IP)) && (s.Disabled != banned || s.KeepsItems) {
+		if banned := s.IP == w.banned; s.KeepsItems || (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != banned {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: banned})
 		}
 	}
