@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// before reads the jobs after which a job runs, and returns what is wrong with them.
-func (o *Operator) before(ctx context.Context, r *JobReport) (views []*protocol.View, wrong []reason.Reason, err error) {
+// predecessors reads the jobs after which a job runs, and returns what is wrong with them.
+func (o *Operator) predecessors(ctx context.Context, r *JobReport) (views []*protocol.View, wrong []reason.Reason, err error) {
 	if r.Config == nil {
 		return nil, nil, nil
 	}
@@ -35,13 +35,13 @@ func (o *Operator) before(ctx context.Context, r *JobReport) (views []*protocol.
 	return views, wrong, err
 }
 
-// maxCircle bounds the jobs that are looked at for a circle. Nothing tells of a longer one.
+// maxCircle is the limit of jobs that are searched for a circle. A larger circle stays unnoticed.
 const maxCircle = 1000
 
-// circle is why a job that runs after others would run after itself, with what the registry
-// has of those; none if it would not.
+// circle is why a job that runs after these jobs would run after itself, by their definitions
+// in the registry; none if it would not.
 func (o *Operator) circle(ctx context.Context, name string, after []string) (reason.Reason, error) {
-	next := map[string]string{} // a job that runs after the key
+	next := map[string]string{} // by job: one that runs after it
 	reach := func(job string, after []string) (found []string) {
 		for _, before := range after {
 			if _, known := next[before]; !known {
@@ -69,8 +69,8 @@ func (o *Operator) circle(ctx context.Context, name string, after []string) (rea
 	return reason.Reason{}, nil
 }
 
-// refuseCircle refuses what would make a job run after itself. Of two requests at the same
-// time both may pass: then the reports on their jobs say so.
+// refuseCircle refuses a change that makes a job run after itself. Two concurrent requests
+// that close a circle together may both pass; then the reports on their jobs show it.
 func (o *Operator) refuseCircle(ctx context.Context, what, name string, after []string) error {
 	why, err := o.circle(ctx, name, after)
 	switch {
@@ -82,7 +82,7 @@ func (o *Operator) refuseCircle(ctx context.Context, what, name string, after []
 	return nil
 }
 
-// way names the jobs of a circle, each before the one that it runs after.
+// way lists the jobs of a circle, as "a after b after a".
 func way(next map[string]string, name string) string {
 	all := []string{name}
 	for at := next[name]; at != name; at = next[at] {
@@ -93,8 +93,8 @@ func way(next map[string]string, name string) string {
 	return fmt.Sprintf("%.512s", strings.Join(all, " after "))
 }
 
-// follow puts the instants of the jobs before this one into an explanation.
-func (f *facts) follow(e *Explanation, views []*protocol.View) {
+// planAfter adds the instants of the job's predecessors to an explanation.
+func (f *facts) planAfter(e *Explanation, views []*protocol.View) {
 	newest := int64(0)
 	for _, v := range views {
 		for _, end := range v.Endings() {
@@ -125,7 +125,7 @@ func (f *facts) follow(e *Explanation, views []*protocol.View) {
 	}
 }
 
-// awaited is why a job has not ended well at an instant; none if it has.
+// awaited is why a predecessor has not ended well at an instant; none if it has.
 func awaited(name string, v *protocol.View, at time.Time) reason.Reason {
 	for _, end := range v.Endings() {
 		switch {

@@ -20,33 +20,33 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Runs that an operator asks for item by item wait in the registry, as a retry does whose item
-// has moved. The owner of the item begins such a run as soon as the item is idle. If the item's
-// next instant comes first, the run gets a row that says so, and does not begin.
+// A run that an operator requests for single items is a pending run in the registry, like the
+// retry of an item that has moved. The owner begins it as soon as the item is idle. If the item's
+// next instant comes first, the run does not begin, and a row says so.
 
-// maxAsked bounds the items of one request, so that it fits into a transaction.
+// maxAsked is the limit of items in one request, so that it fits into a transaction.
 const maxAsked = 500
 
-// MaxParam is how many bytes the parameter of a run may have.
+// MaxParam is the limit of bytes in the parameter of a run.
 const MaxParam = 1024
 
-// Asked is which runs a request of an operator lets begin.
+// Asked is the result of an operator's request for runs of single items.
 type Asked struct {
 	Run   string `json:"run"`
 	Items []int  `json:"items"` // ascending
-	// Unread names servers that may have later attempts, and did not answer.
+	// Unread names servers that did not answer and may have later attempts.
 	Unread []string `json:"unread,omitempty"`
-	// Again: the idempotency key was presented before, with the same request. The run is that of then.
+	// Again: the same request was made before with this idempotency key, and Run is the run of then.
 	Again bool `json:"again,omitempty"`
 }
 
-// ItemsWanted says which items TriggerItems lets run.
+// ItemsWanted is the request of TriggerItems.
 type ItemsWanted struct {
 	Items []int
-	// Param is what their guests get in place of the job's parameter; nil: nothing. It is shown to
-	// all who may see the job, in the history and the audit, too, so it is no place for secrets.
+	// Param replaces the job's parameter for these runs; nil: it does not. All who may see the job
+	// see it, in the history and the audit, too, so it must not have secrets.
 	Param *string
-	// Key is an idempotency key; empty: none. It is one with the items and the parameter: another
+	// Key is an idempotency key; empty: none. It counts only together with Items and Param: another
 	// request with the same key is carried out.
 	Key string
 }
@@ -90,11 +90,11 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, want ItemsWant
 	return Asked{Run: runs[0].Trigger, Items: items}, err
 }
 
-// runText is the id of a run that somebody asks for.
+// runText is the id of a run that an operator requests.
 func runText(id []byte) string { return "t-" + hex.EncodeToString(id) }
 
-// run is the id of the run for which the first request with the key has asked. After a day
-// the key is new, and its run another.
+// run is the id of the run that the first request with the key has requested. The key expires
+// after a day, and then stands for another run.
 func (u *once) run() string {
 	id := sha256.Sum256(fmt.Appendf(nil, "%v %q %d %v", u.first.Key, u.first.Job, u.first.At, u.first.By))
 	return runText(id[:8])
@@ -102,8 +102,8 @@ func (u *once) run() string {
 
 // Retry requests another attempt of a run, for each item whose last attempt did not end
 // well; if items are given, only for these. It reads the history that Recall has set and the
-// rows in the registry. A run is named by its id or by the time of its instant; an empty one
-// stands for the newest with such an item. The run keeps its id, its instant and its parameter.
+// rows in the registry. run is the run's id or the time of its instant; if it is empty, Retry
+// takes the newest run with such an item. The run keeps its id, its instant and its parameter.
 func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (Asked, error) {
 	if len(items) > 0 {
 		var err error
@@ -122,7 +122,7 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 		case len(items) > 0 && !chosen:
 		case len(items) == 0 && !endedBadly(row.State):
 		case !endedBadly(row.State):
-			return Asked{}, failf(host.Refused, nil, "%s job %s: item %d of run %s is %s; only what did not end well is tried again", verbRetry.words, name, row.Item, run, row.State)
+			return Asked{}, failf(host.Refused, nil, "%s job %s: item %d of run %s is %s; only an item that did not end well can be retried", verbRetry.words, name, row.Item, run, row.State)
 		default:
 			a.Items = append(a.Items, row.Item)
 			e := protocol.Entry{Item: row.Item, Trigger: run, Cause: protocol.Cause(trace.Retry), Attempt: row.Attempt + 1, Param: row.Param}
@@ -136,12 +136,13 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 	case len(runs) == 0 && len(items) == 0:
 		return Asked{}, failf(host.Refused, nil, "%s job %s: every item of run %s has ended well", verbRetry.words, name, run)
 	case len(runs) < len(items):
-		return Asked{}, failf(host.NotFound, nil, "%s job %s: of the items asked for the history has only %s in run %s%s", verbRetry.words, name, itemsText(a.Items), run, unanswered(unread))
+		return Asked{}, failf(host.NotFound, nil, "%s job %s: of these items the history has only %s in run %s%s", verbRetry.words, name, itemsText(a.Items), run, unanswered(unread))
 	}
 	return a, o.enqueue(ctx, verbRetry, name, runs, nil)
 }
 
-// endedBadly: an attempt has ended, no other follows by itself, and one may help.
+// endedBadly reports whether an attempt has ended so that no retry follows by itself, but a
+// requested one may help.
 func endedBadly(s trace.State) bool {
 	switch s {
 	case trace.Failed, trace.TimedOut, trace.Cancelled, trace.Interrupted, trace.Lost:
@@ -171,7 +172,7 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 				run = at
 				break
 			}
-			return o.lastAttempts(ctx, name, r.Run) // its later attempts have other times
+			return o.lastAttempts(ctx, name, r.Run) // later attempts have later instants, which were not read
 		}
 	}
 	if run == "" {
@@ -202,8 +203,8 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 	return last, run, unread, nil
 }
 
-// attempts returns the rows of runs of a job, up to the instant of one, from the registry and
-// the history.
+// attempts returns the rows of a job's runs from the registry and the history. If run is an
+// instant, the history is read up to it.
 func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace.Row, unread []string, err error) {
 	v, l, _, err := o.presentView(ctx, verbRetry.words, name, o.wholly)
 	if err != nil {
@@ -223,10 +224,10 @@ func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace
 		}
 		rows, unread = append(rows, stored...), missing
 	}
-	return slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }), unread, nil // which is no run
+	return slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }), unread, nil // gaps are no runs
 }
 
-// enqueue lets runs wait for the owners of their items; with use, once.
+// enqueue makes runs pending for the owners of their items; with use, only if its key is new.
 func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry, use *once) error {
 	if len(runs) > maxAsked {
 		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
@@ -248,7 +249,7 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 				e.Trigger = use.run()
 			}
 			runs[k].Trigger = e.Trigger
-			e.Instant = now.UnixMilli() // those that come due after it overtake it
+			e.Instant = now.UnixMilli() // later instants overtake the run
 			pending[k] = protocol.Pending{Item: e.Item, Entry: e, After: e.Instant}
 		}
 		ops := layout.Enqueue(l, v, pending)
@@ -259,11 +260,11 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 	}})
 }
 
-// enqueued is what the audit says of runs that wait.
+// enqueued describes requested runs in the audit.
 func enqueued(runs []protocol.Entry) string {
 	text := "run=" + runs[0].Trigger + " items=" + itemsText(itemsIn(runs))
 	if runs[0].Param != "" {
-		text += " param=" + strconv.Quote(runs[0].Param) // the last, as it may be cut
+		text += " param=" + strconv.Quote(runs[0].Param) // last, because it may be cut off
 	}
 	return text
 }
@@ -276,7 +277,7 @@ func itemsIn(runs []protocol.Entry) []int {
 	return items
 }
 
-// sizeOf is the size of a transaction.
+// sizeOf is about the size of a transaction in bytes.
 func sizeOf(ops []registry.Op) (n int) {
 	for k := range ops {
 		n += len(ops[k].Path) + len(ops[k].Data)
@@ -284,7 +285,7 @@ func sizeOf(ops []registry.Op) (n int) {
 	return n
 }
 
-// whyNotEnqueued is why no run can wait for the owners of items; empty: it can.
+// whyNotEnqueued is why these runs cannot become pending; empty: they can.
 func whyNotEnqueued(v *protocol.View, runs []protocol.Entry, now int64) string {
 	items := itemsIn(runs)
 	if why := whyNotByItem(v, items); why != "" {
@@ -293,12 +294,12 @@ func whyNotEnqueued(v *protocol.View, runs []protocol.Entry, now int64) string {
 	if slices.ContainsFunc(runs, func(e protocol.Entry) bool { return e.Param != "" }) {
 		for k := range v.Members {
 			if m := &v.Members[k]; !m.Params {
-				return "the server of " + string(m.ID) + " is of a release that knows no parameters of runs, and would leave it out; bring it up to date first"
+				return "the server of " + string(m.ID) + " has a release without parameters of runs, and would ignore this one; upgrade it first"
 			}
 		}
 	}
 	if v.PausedAt(now) {
-		return "it is paused, and begins nothing by item; resume it first"
+		return "it is paused; resume it first"
 	}
 	for _, i := range items {
 		if slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Item == i }) {
@@ -308,8 +309,8 @@ func whyNotEnqueued(v *protocol.View, runs []protocol.Entry, now int64) string {
 	return ""
 }
 
-// whyNothingByItem is why a job runs nothing for which an operator asks by item; empty: it
-// does.
+// whyNothingByItem is why an operator cannot request runs of single items of a job; empty: one
+// can.
 func whyNothingByItem(v *protocol.View) string {
 	switch {
 	case !v.Assignment.Exists:
@@ -317,12 +318,12 @@ func whyNothingByItem(v *protocol.View) string {
 	case len(v.Instances) == 0:
 		return "no server is registered that could run it"
 	case v.Shared():
-		return "members of ElasticJob run it, too, and would take such runs at once; it is possible once they have left"
+		return "members of ElasticJob run it, too, and would take such runs at once; wait until they have left"
 	}
 	return ""
 }
 
-// whyNotByItem is why an operator cannot ask for runs of these items; empty: one can.
+// whyNotByItem is why an operator cannot request runs of these items; empty: one can.
 func whyNotByItem(v *protocol.View, items []int) string {
 	if why := whyNothingByItem(v); why != "" {
 		return why
@@ -338,8 +339,8 @@ func whyNotByItem(v *protocol.View, items []int) string {
 	return ""
 }
 
-// askedItems returns the items of a request in order. It refuses none, and those that are no
-// items or come twice.
+// askedItems sorts the items of a request. It refuses an empty list, negative numbers and
+// duplicates.
 func askedItems(what verb, name string, items []int) ([]int, error) {
 	items = slices.Sorted(slices.Values(items))
 	switch {
@@ -353,8 +354,8 @@ func askedItems(what verb, name string, items []int) ([]int, error) {
 	return items, nil
 }
 
-// checkParam refuses what cannot be the parameter of a run. An empty one is hardly meant: a
-// script whose variable is not set would run the job with its own parameter.
+// checkParam refuses what cannot be the parameter of a run. An empty one is probably a mistake,
+// such as an unset variable in a script: the run would get the job's own parameter.
 func checkParam(name string, param *string) error {
 	switch {
 	case param == nil:

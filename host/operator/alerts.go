@@ -16,7 +16,7 @@ const (
 	maxSilence = 30 * 24 * time.Hour
 )
 
-// Alert is something that is wrong with a job, or was until a moment ago.
+// Alert is a problem of a job that lasts or has just ended.
 type Alert struct {
 	Job      string    `json:"job"`
 	Kind     string    `json:"kind"`
@@ -26,13 +26,14 @@ type Alert struct {
 	Last     time.Time `json:"last"`
 	Text     string    `json:"text,omitempty"`   // what was wrong last
 	Notify   []string  `json:"notify"`           // names of notifiers
-	Untold   []string  `json:"untold,omitempty"` // those that do not know the newest yet
-	Tries    int       `json:"tries,omitempty"`  // to tell them, that failed
-	Over     time.Time `json:"over,omitzero"`    // when it was all right again
+	Untold   []string  `json:"untold,omitempty"` // notifiers that have not received the newest state
+	Tries    int       `json:"tries,omitempty"`  // failed deliveries to them
+	Over     time.Time `json:"over,omitzero"`    // when the problem ended; zero: it lasts
 	Silenced bool      `json:"silenced,omitempty"`
 }
 
-// Silence keeps the alerts of a job back until a moment, by the registry's clock.
+// Silence holds back the alerts of a job until a moment, by the registry's clock. Without a job
+// it holds back all alerts.
 type Silence struct {
 	Job   string    `json:"job"`
 	Until time.Time `json:"until"`
@@ -40,8 +41,8 @@ type Silence struct {
 	By    string    `json:"by"`
 }
 
-// Alerts returns what is wrong with the jobs of the cluster, by job and kind, and the jobs of
-// which nobody is told at present, by name.
+// Alerts returns the alerts of the cluster, sorted by job and kind, and the current silences,
+// sorted by job.
 func (o *Operator) Alerts(ctx context.Context) (alerts []Alert, silences []Silence, err error) {
 	const what = "list the alerts"
 	if err := o.session.Sync(ctx); err != nil {
@@ -74,8 +75,9 @@ func (o *Operator) Alerts(ctx context.Context) (alerts []Alert, silences []Silen
 	return alerts, silences, nil
 }
 
-// Silence lets nobody be told of a job for a while. What goes wrong meanwhile makes no alert;
-// one that nobody has been told of yet is told afterwards. It takes the place of a silence there is.
+// Silence holds back the alerts of a job for a while. Problems in this time raise no alert; an
+// earlier alert that was not delivered yet is delivered afterwards. A new silence replaces an
+// existing one.
 func (o *Operator) Silence(ctx context.Context, job string, life time.Duration, why string) (s Silence, err error) {
 	const what = "silence"
 	if life < minSilence || life > maxSilence {
@@ -113,7 +115,7 @@ func (o *Operator) Unsilence(ctx context.Context, job string) error {
 	})
 }
 
-// silenceOf says of a silence what the audit does; "": there is none.
+// silenceOf describes the silence of a job in the audit; "": there is none.
 func silenceOf(all *clustertree.Alerts, job string, now time.Time) string {
 	for _, s := range all.Silences {
 		if s.Job == clustertree.AlertJob(job) && s.Until > now.UnixMilli() {

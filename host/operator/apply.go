@@ -13,9 +13,9 @@ import (
 
 var verbApply = verb{"apply", "apply"}
 
-// ApplyJob does to a job of the registry what a server does that reads it in its file, and
-// returns what Plan would have said before. A job that is not there is created, as by
-// CreateJob. The module of one that is there stays. read makes a job of the text.
+// ApplyJob changes a job of the registry as a server with the job in its file does, and returns
+// what Plan would have returned before. It creates a missing job as CreateJob does, and keeps the
+// module of an existing one. read parses the text.
 func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (Planned, error) {
 	if err := o.resolveModule(ctx, &text); err != nil {
 		return Planned{}, err
@@ -26,12 +26,12 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	}
 	p := Planned{Job: c.Name, Action: PlanNew, Keys: []PlannedKey{}, Overwrite: c.Overwrite}
 	created := c
-	c.ModuleDigest = "" // the registry's
+	c.ModuleDigest = "" // keep the registry's
 	err = o.askBy(ctx, request{verb: verbApply, job: c.Name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		l := layout.New(c.Layout, o.namespace, c.Name)
 		merged := p.merge(l, v, c)
 		if p.Action == PlanUnread {
-			return nil, deed{}, failf(host.Refused, nil, "apply job %s: what the registry has of it cannot be read: %s", c.Name, p.Fault)
+			return nil, deed{}, failf(host.Refused, nil, "apply job %s: its definition in the registry cannot be read: %s", c.Name, p.Fault)
 		}
 		if err := o.refuseCircle(ctx, verbApply.words, c.Name, definition.JobOf(c.Name, merged.Config, &merged.Module).After); err != nil {
 			return nil, deed{}, err
@@ -55,7 +55,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	return p, err
 }
 
-// deed is what the audit says of the settings that the file changes.
+// deed lists the settings that the file changes, for the audit.
 func (p *Planned) deed() deed {
 	var d deed
 	for _, k := range p.Keys {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// verb is a request in the words of errors, and as people type it.
+// verb names a request, in the words of errors and as a command.
 type verb struct{ words, command string }
 
 var verbTrigger = verb{"trigger", "job trigger"}
@@ -22,16 +22,16 @@ var verbTrigger = verb{"trigger", "job trigger"}
 type request struct {
 	verb verb
 	job  string
-	// about has the kind and the subject of what is asked, so that no more is read than it takes;
-	// nil: the whole job is.
+	// about has the kind and subject of the request, so that only the nodes that decide it are
+	// read; nil: the whole job is read.
 	about protocol.Ask
-	// wish is what is asked, and how the audit tells it apart. It is called again when the
-	// job has changed meanwhile.
+	// wish returns the request to the core, and its audit row. It is called again if the job
+	// has changed meanwhile.
 	wish func(*protocol.View) (protocol.Ask, deed, error)
-	once *once // nil: as often as it is asked
-	// direct is the transaction of a request that is none of the core's, in the place of wish.
+	once *once // nil: no idempotency key
+	// direct replaces wish if the core has no such request: it returns the transaction.
 	direct func(*protocol.View, layout.Layout) ([]registry.Op, deed, error)
-	single bool // asked for twice it may be done twice
+	single bool // a repeat may take effect twice, so a try with an unknown outcome is not repeated
 }
 
 // ask writes a request.
@@ -39,7 +39,7 @@ func (o *Operator) ask(ctx context.Context, what verb, name string, a protocol.A
 	return o.askBy(ctx, request{verb: what, job: name, about: a, wish: func(*protocol.View) (protocol.Ask, deed, error) { return a, deedOf(a), nil }})
 }
 
-// deedOf is what the audit says of a request beside its verb and job.
+// deedOf is the audit row of a request, without verb and job.
 func deedOf(a protocol.Ask) deed {
 	switched := func(detail string, disabled bool) deed {
 		if disabled {
@@ -62,7 +62,7 @@ func deedOf(a protocol.Ask) deed {
 	}
 }
 
-// detailOf is what the audit says of a pause.
+// detailOf describes a pause in the audit.
 func detailOf(p protocol.Pause) string {
 	var all []string
 	if p.Until != 0 {
@@ -111,7 +111,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 	}
 }
 
-// opsOf is the transaction that fulfils a request on a view, none if nothing is to be done.
+// opsOf is the transaction that fulfils a request on a view; empty if there is nothing to do.
 func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout, sent bool) ([]registry.Op, deed, error) {
 	what, name := r.verb.words, r.job
 	var ops []registry.Op
@@ -147,14 +147,14 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 	does := l.Encode(m, v)
 	if !v.Parents.Assignment {
 		if is := oursAlone(m, v); is != "" {
-			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of %s", what, name, is)
+			return nil, d, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and foreign members do not support %s", what, name, is)
 		}
 		does = does[:len(does)-1] // the last operation sets the node `wasm`, which is missing
 	}
 	return append(does, ops...), d, nil
 }
 
-// oursAlone is what only servers of ours know of such a change; "": others do, too.
+// oursAlone names what foreign members do not support of a mutation; "": they support it.
 func oursAlone(m protocol.Mutation, v *protocol.View) string {
 	if _, pause := m.(protocol.SetPaused); pause {
 		return "pauses"

@@ -13,13 +13,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Author is who writes through an Operator, for the audit.
+// Author is the caller in whose name an Operator writes, for the audit.
 type Author struct {
 	Name    string `json:"who"`               // of a token, or a user
-	Way     Way    `json:"way"`               // how they came in
-	Role    Role   `json:"role,omitempty"`    // of their token
-	Request string `json:"request,omitempty"` // id of the request, as the log has it
-	// Through is the address of the server that asks for them, ByServer. A row has it in its detail.
+	Way     Way    `json:"way"`               // to the cluster
+	Role    Role   `json:"role,omitempty"`    // of the token
+	Request string `json:"request,omitempty"` // id of the request, as in the log
+	// Through is the address of the server that forwards the request, if Way is ByServer. A row has it
+	// in its detail.
 	Through string `json:"-"`
 }
 
@@ -29,24 +30,23 @@ type Way string
 const (
 	ByToken    Way = "token"    // at the address of a server
 	BySession  Way = "session"  // of a browser, at the address of a server
-	ByServer   Way = "server"   // through another server, which they have asked
+	ByServer   Way = "server"   // forwarded by another server
 	BySocket   Way = "socket"   // at the socket of a server, as its user
 	ByRegistry Way = "registry" // with the password of the registry, if it has one
 )
 
-// As says who writes through the Operator from now on. Without it the audit knows nobody.
+// As sets the author of all further writes. Without it, audit rows have no author.
 func (o *Operator) As(a Author) { o.author = a }
 
-// deed is what the audit says of a write.
+// deed describes a write for the audit.
 type deed struct {
 	verb, job, detail, before, after string
-	// unaudited: it has no row, because it changes nothing for others, and anybody with a
-	// token could push all rows out by it.
+	// unaudited: it gets no row. A sign-in, for example, changes nothing for others, and with rows for
+	// it any caller could displace all other rows.
 	unaudited bool
 }
 
-// commit applies a transaction together with its row of the audit, so that neither is
-// there without the other.
+// commit applies a transaction and its audit row atomically. A dry run only notes the deed.
 func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error {
 	if o.dry {
 		o.onlyIf = nil
@@ -71,7 +71,7 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 	if err != nil {
 		return err
 	}
-	o.onlyIf = nil // the job has changed by this
+	o.onlyIf = nil // this write has changed the job
 	o.trimAudit(ctx, path.Base(receipt.Results[len(ops)].Path))
 	return nil
 }
@@ -85,7 +85,7 @@ func (o *Operator) Note(ctx context.Context, verb, detail string) error {
 	return nil
 }
 
-// makeTree creates the nodes above all that belongs to the cluster.
+// makeTree creates the parent nodes of the cluster's state.
 func (o *Operator) makeTree(ctx context.Context) error {
 	if o.treeMade || o.dry {
 		return nil
@@ -101,7 +101,8 @@ func (o *Operator) makeTree(ctx context.Context) error {
 	return nil
 }
 
-// deniedTree says what to do where the root of the cluster cannot be made or written.
+// deniedTree is the error if this user of the registry cannot create or write the root of the
+// cluster's state. It says what to do.
 func (o *Operator) deniedTree(ctx context.Context, err error) error {
 	root := o.tree.Root()
 	if n, unread := o.session.Read(ctx, root); unread == nil && !n.Exists {
@@ -112,11 +113,11 @@ func (o *Operator) deniedTree(ctx context.Context, err error) error {
 		"addauth digest USER:PASSWORD as its owner and as this user, then setAcl -R %s auth::cdrwa", root, root)
 }
 
-// trimEvery is how many rows are added between two looks for rows that may go.
+// trimEvery is the number of added rows between two trims of the audit.
 const trimEvery = 50
 
-// trimAudit deletes the oldest rows, if there are too many, after so and so many were
-// added. The write is done, and what fails here the next look makes up for.
+// trimAudit deletes the oldest rows beyond the limit whenever trimEvery rows were added. It
+// ignores errors: the write itself is done, and the next trim tries again.
 func (o *Operator) trimAudit(ctx context.Context, added string) {
 	n, ok := clustertree.RowNumber(added)
 	if !ok || n%trimEvery != 0 {
@@ -136,12 +137,12 @@ func (o *Operator) trimAudit(ctx context.Context, added string) {
 	}
 }
 
-// auditRows are the names of the rows below a node, the oldest first.
+// auditRows returns the names of the rows below a node, the oldest first.
 func auditRows(dir registry.Node) []string {
 	names := slices.DeleteFunc(slices.Clone(dir.Children), func(name string) bool {
 		_, ok := clustertree.RowNumber(name)
 		return !ok
 	})
-	slices.Sort(names) // all have as many digits
+	slices.Sort(names) // all have the same number of digits
 	return names
 }

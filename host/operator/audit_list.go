@@ -20,25 +20,25 @@ type AuditRow struct {
 	Detail string `json:"detail,omitempty"` // parameters, as name=value
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	Fault  string `json:"fault,omitempty"` // why the row cannot be read; then it has no more than this
+	Fault  string `json:"fault,omitempty"` // why the row cannot be read; then only Number and At are set, too
 }
 
-// AuditFilter says which rows Audit returns. The zero value is all of them.
+// AuditFilter selects the rows that Audit returns. The zero value selects all.
 type AuditFilter struct {
 	Who   string
-	Verb  string // or how it begins: "job" is all verbs of jobs
+	Verb  string // or its first words: "job" selects all verbs of jobs
 	Job   string
 	Since time.Time
-	Limit int // the newest so many; 0: no limit
+	Limit int // the maximum of rows, the newest ones; 0: no limit
 }
 
-func (f AuditFilter) takes(r *AuditRow) bool {
+func (f AuditFilter) selects(r *AuditRow) bool {
 	return (f.Who == "" || r.Name == f.Who) && (f.Job == "" || r.Job == f.Job) && !r.At.Before(f.Since) &&
 		(f.Verb == "" || r.Verb == f.Verb || strings.HasPrefix(r.Verb, f.Verb+" "))
 }
 
-// Audit returns rows of the audit, the newest first. A row that cannot be read is among
-// them, with the reason, unless the filter asks for what it may not have.
+// Audit returns rows of the audit, the newest first. An unreadable row has only its number,
+// its time and a Fault, so it is missing if the filter asks for an author, a verb or a job.
 func (o *Operator) Audit(ctx context.Context, f AuditFilter) ([]AuditRow, error) {
 	const what = "read the audit"
 	if f.Limit < 0 {
@@ -66,7 +66,7 @@ func (o *Operator) Audit(ctx context.Context, f AuditFilter) ([]AuditRow, error)
 			}
 			r := auditRow(some[i], n.Data)
 			r.At = n.Stat.ModifiedAt
-			if f.takes(&r) {
+			if f.selects(&r) {
 				rows = append(rows, r)
 			}
 			if f.Limit > 0 && len(rows) == f.Limit || !f.Since.IsZero() && r.At.Before(f.Since) {

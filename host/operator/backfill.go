@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// maxBackfilled bounds the instants of a range.
+	// maxBackfilled is the limit of instants in a range.
 	maxBackfilled = protocol.MaxBackfill
-	// maxBackfillRuns bounds the runs of a request, so that it fits into a transaction.
+	// maxBackfillRuns is the limit of runs in a request, so that it fits into a transaction.
 	maxBackfillRuns = 10_000
 )
 
-// BackfillRange is what a backfill is to run: what lies in [From, To) and has a row of the
+// BackfillRange selects the instants of a backfill: those in [From, To) that have a row of the
 // state missed.
 type BackfillRange struct {
 	From, To time.Time
 	Items    []int  // none: all
-	Key      string // an idempotency key, as of TriggerOnce; "": none
-	DryRun   bool   // only tell
-	// Force goes by the histories that can be read. Another one may say that an instant ran.
+	Key      string // an idempotency key, as for TriggerOnce; "": none
+	DryRun   bool   // only report
+	// Force ignores histories that cannot be read, although one may say that an instant ran.
 	Force bool
 }
 
-// Backfill is what waits to begin late, or would.
+// Backfill is the result of a request for a backfill.
 type Backfill struct {
 	Job    string         `json:"job"`
 	DryRun bool           `json:"dry_run"`
-	Again  bool           `json:"again,omitempty"` // its key was presented before, and nothing was asked for now
+	Again  bool           `json:"again,omitempty"` // its key was used before, and nothing was requested now
 	Items  []BackfillItem `json:"items"`
 	// LeftOut are the instants of the range that do not begin, and why.
 	LeftOut []BackfillLeftOut `json:"left_out"`
-	// Paused: the job is, and what waits begins when that ends.
+	// Paused: the job is paused, and begins the instants after the pause.
 	Paused bool `json:"paused,omitempty"`
 }
 
@@ -61,10 +61,10 @@ var (
 	verbCancelBackfill = verb{"cancel the backfill of", "backfill --cancel"}
 )
 
-// Backfill requests that instants of a range run which have a row of the state missed, in
-// the history that Recall gave or in the registry. The owners of their items begin them one
-// after the other, the oldest first, each under the id that the run would have had. They
-// wait in the registry, at most once for each item.
+// Backfill requests runs for the instants of a range that have a row of the state missed, in
+// the history that Recall set or in the registry. The instants wait in the registry. The owners
+// of their items begin them one after the other, the oldest first, each under the id that its
+// run would have had. While instants of an item wait, it gets no further backfill.
 func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (Backfill, error) {
 	b := Backfill{Job: name, DryRun: r.DryRun, Items: []BackfillItem{}, LeftOut: []BackfillLeftOut{}}
 	use, err := newOnce(verbBackfill, r.Key)
@@ -101,7 +101,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 	return b, err
 }
 
-// whyNotBackfilled is why nothing of a plan can wait for these items; empty: it can.
+// whyNotBackfilled is why a plan for these items cannot be requested; empty: it can.
 func whyNotBackfilled(v *protocol.View, items []int, b *Backfill) string {
 	if why := whyNotByItem(v, items); why != "" {
 		return why
@@ -110,13 +110,13 @@ func whyNotBackfilled(v *protocol.View, items []int, b *Backfill) string {
 	case len(b.Items) > 0:
 		return ""
 	case len(b.LeftOut) > 0:
-		return fmt.Sprintf("nothing in that range can run; of item %d: %s; a dry run tells of all", b.LeftOut[0].Item, b.LeftOut[0].Why)
+		return fmt.Sprintf("nothing in that range can run; item %d: %s; a dry run shows all reasons", b.LeftOut[0].Item, b.LeftOut[0].Why)
 	}
 	return "its schedule has no instant in that range"
 }
 
-// CancelBackfill gives up what waits of a backfill: of some items or, without, of all. What
-// runs goes on.
+// CancelBackfill drops the instants that wait for a backfill, of these items or, without any, of
+// all. Open runs go on.
 func (o *Operator) CancelBackfill(ctx context.Context, name string, items []int) error {
 	if len(items) > 0 {
 		var err error
@@ -133,7 +133,7 @@ func (o *Operator) CancelBackfill(ctx context.Context, name string, items []int)
 	}})
 }
 
-// queues is what a plan lets wait, and how many runs these are.
+// queues converts a plan to backfills of the core, and counts their runs.
 func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
 	var all []protocol.Backfill
 	runs := 0
@@ -153,7 +153,8 @@ func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
 
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// planBackfill decides what of a range can run, as long as the assignment has the version.
+// planBackfill adds to b which instants of a range can run. That holds while the assignment has
+// the returned version.
 func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRange, b *Backfill) (version int32, err error) {
 	if !r.From.Before(r.To) || r.From.Unix() < 0 || r.To.After(time.Now().Add(farAhead)) {
 		return 0, failf(host.Invalid, nil, "%s job %s: nothing lies between %s and %s", verbBackfill.words, name, stampOf(r.From), stampOf(r.To))
@@ -201,7 +202,7 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	return v.Assignment.Version, nil
 }
 
-// rowsOf are the rows of an item, of the history and of the registry.
+// rowsOf returns the rows of an item from the history and the registry.
 func (o *Operator) rowsOf(ctx context.Context, name string, item int, r BackfillRange, kept []KeptRow) (rows []trace.Row, err error) {
 	if o.history != nil {
 		var unread []string

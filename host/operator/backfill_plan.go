@@ -22,7 +22,7 @@ type backfillPlan struct {
 	due    []int64 // the instants of the present schedule in the range
 }
 
-// schedule takes the instants of the present schedule.
+// schedule sets due to the past instants of the present schedule.
 func (p *backfillPlan) schedule() error {
 	if p.config.Cron == "" {
 		return nil
@@ -54,7 +54,7 @@ func (p *backfillPlan) between(cron string, from, to time.Time) ([]int64, error)
 	return all, nil
 }
 
-// item decides on one item, by its rows.
+// item decides on one item by its rows, and adds to b what it leaves out.
 func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem, error) {
 	missed, why := map[int64]bool{}, map[int64]string{}
 	for k := range rows {
@@ -64,7 +64,7 @@ func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem,
 	}
 	for _, t := range p.due {
 		if !missed[t] && why[t] == "" {
-			why[t] = "no row of it is in the history that was asked"
+			why[t] = "the history that was read has no row of it"
 		}
 	}
 	p.open(i, why)
@@ -87,13 +87,13 @@ func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem,
 	return it, nil
 }
 
-// row takes what one row says of instants in the range.
+// row notes what one row says about instants in the range.
 func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]string) error {
 	from, to := p.r.From, p.r.To
 	if r.Count == 0 {
 		at := time.UnixMilli(r.Instant)
 		switch {
-		case r.Run != strconv.FormatInt(r.Instant, 10) || at.Before(from) || !at.Before(to): // of a trigger, or elsewhere
+		case r.Run != strconv.FormatInt(r.Instant, 10) || at.Before(from) || !at.Before(to): // of a trigger, or not in the range
 		case r.State == trace.Missed:
 			missed[r.Instant] = true
 		case endedBadly(r.State):
@@ -131,7 +131,8 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 	return err
 }
 
-// open notes what runs, or waits to be tried again, so that it has no last row yet.
+// open notes the instants of item i whose run is open or waits for a retry: they have no final
+// row yet.
 func (p *backfillPlan) open(i int, why map[int64]string) {
 	note := func(e protocol.Entry) {
 		if at, err := strconv.ParseInt(e.Trigger, 10, 64); e.Item == i && err == nil {
@@ -151,7 +152,7 @@ func (p *backfillPlan) open(i int, why map[int64]string) {
 	}
 }
 
-// whyNotItem is why nothing can be asked for of an item; empty: it can.
+// whyNotItem is why an item cannot get a backfill; empty: it can.
 func whyNotItem(v *protocol.View, i int) string {
 	switch {
 	case i >= len(v.Items) || i >= v.Config.Total:
@@ -164,7 +165,7 @@ func whyNotItem(v *protocol.View, i int) string {
 	return ""
 }
 
-// leaveOut tells of instants of an item that do not begin.
+// leaveOut reports the instants of an item that do not begin, grouped by reason.
 func (b *Backfill) leaveOut(i int, why map[int64]string) {
 	of := map[string]*BackfillLeftOut{}
 	var all []*BackfillLeftOut

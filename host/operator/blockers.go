@@ -31,7 +31,7 @@ func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, conf
 	}
 	f, joinable := layout.AdmissionFacts(l, o.files[name], config, module, v.Shared())
 	if !joinable {
-		return nil, nil // not a job for us
+		return nil, nil // a job that no server of ours can run
 	}
 	j := f.Job
 	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil)

@@ -19,7 +19,8 @@ import (
 type CancelFilter struct {
 	Run  string // its id, or the time of its instant; "": all
 	Item *int   // nil: all
-	// Now ends them at once. Otherwise they are asked to stop, and ended after their grace.
+	// Now ends them at once. Otherwise their guests are asked to stop, and ended after a grace
+	// period.
 	Now bool
 }
 
@@ -33,9 +34,9 @@ type OpenRun struct {
 
 var verbCancel = verb{"cancel runs of", "job cancel"}
 
-// Cancel requests that open runs of a job end, and returns those. They get rows of the state
-// cancelled, and are not retried. It returns when the request is written; the members act on it
-// as long as their servers reach the registry.
+// Cancel requests that open runs of a job end, and returns these runs. They get rows of the state
+// cancelled, and are not retried. It returns when the request is written; a member acts on it only
+// while its server reaches the registry.
 func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]OpenRun, error) {
 	var asked []OpenRun
 	err := o.askBy(ctx, request{verb: verbCancel, job: name, direct: func(v *protocol.View, _ layout.Layout) ([]registry.Op, deed, error) {
@@ -52,7 +53,7 @@ func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]O
 		}
 		n, err := o.session.Read(ctx, o.tree.Cancels())
 		if err != nil {
-			return nil, deed{}, readError(err, "%s job %s: read the requests there are", verbCancel.words, name)
+			return nil, deed{}, readError(err, "%s job %s: read the existing requests", verbCancel.words, name)
 		}
 		all, err := clustertree.DecodeCancels(n.Data)
 		if err != nil {
@@ -71,7 +72,7 @@ func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]O
 	return asked, nil
 }
 
-// text tells the audit what was chosen.
+// text describes the filter in the audit.
 func (f CancelFilter) text() string {
 	text := ""
 	if f.Run != "" {
@@ -106,8 +107,8 @@ func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 	return all
 }
 
-// CarryOut passes to a server's host what operators ask of the runs that it has, until ctx
-// ends. While the registry is away, requests wait there.
+// CarryOut passes the requests to cancel runs to a server's host, until ctx ends. While the
+// registry cannot be reached, requests wait in it.
 func (s *SharedSession) CarryOut(ctx context.Context, h *host.Host, log *slog.Logger) {
 	done := map[clustertree.Cancel]bool{}
 	session.Again(ctx, func() error { return s.carryOut(ctx, h, done) }, func(err error) {
@@ -121,7 +122,7 @@ func (s *SharedSession) carryOut(ctx context.Context, h *host.Host, done map[clu
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.Close() }() // it is the session of others, too
+	defer func() { _ = o.Close() }() // others share the session
 	if err := o.session.Follow(ctx, o.tree.Cancels()); err != nil {
 		return failf(host.Unavailable, err, "follow the requests to cancel runs")
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// changeState changes what the cluster keeps by one transaction. If others change it
-// meanwhile, it calls change again, which reads it and returns what is to be written.
+// changeState changes the cluster's state in one transaction. change reads the state and
+// returns the operations, none if there is nothing to write. It is called again if the
+// transaction conflicts or its outcome is unknown.
 func (o *Operator) changeState(ctx context.Context, what string, d *deed, change func(now time.Time) ([]registry.Op, error)) error {
 	if err := o.makeTree(ctx); err != nil {
 		return err
@@ -18,7 +19,7 @@ func (o *Operator) changeState(ctx context.Context, what string, d *deed, change
 	unsure := false // a try had no answer
 	failed := func(err error) error {
 		if unsure {
-			return failf(host.Unknown, err, "a try before had no answer")
+			return failf(host.Unknown, err, "an earlier try had no answer")
 		}
 		return err
 	}
@@ -48,7 +49,7 @@ func (o *Operator) changeState(ctx context.Context, what string, d *deed, change
 	}
 }
 
-// readState reads what the cluster keeps at a path, and its node.
+// readState reads a node of the cluster's state and decodes its value.
 func readState[T any](ctx context.Context, o *Operator, what, name, path string, decode func([]byte) (T, error)) (T, registry.Node, error) {
 	n, err := o.session.Read(ctx, path)
 	if err != nil {

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// uploadsAtOnce is the number of uploads at the same time.
+	// uploadsAtOnce is the limit of concurrent uploads.
 	uploadsAtOnce = 4
-	// maxCopies is how many servers get the bytes of an upload.
+	// maxCopies is the limit of servers to which a module is uploaded.
 	maxCopies = 64
 )
 
-// ModuleCopy is a server that was to get the bytes of a module.
+// ModuleCopy is the upload of a module to one server.
 type ModuleCopy struct {
 	Address string `json:"address"`
-	Fault   string `json:"fault,omitempty"` // why it does not have them; empty: it has
+	Fault   string `json:"fault,omitempty"` // why the server does not have the bytes; empty: it has
 
 	err error
 }
 
 // spread uploads a module to servers of the cluster, except the one whose member is self, and
-// reports which of them have it now. self is "" if no server is excepted. token is the peer
-// token of the servers.
+// reports which of them have it now. An empty self excepts no server. token is the peer token
+// of the servers.
 func (o *Operator) spread(ctx context.Context, m peer.Module, token string, self job.InstanceID) ([]ModuleCopy, error) {
 	if m.Size > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", m.Size, module.MaxSize)
@@ -85,7 +85,8 @@ func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) ([]st
 	return addresses, nil
 }
 
-// isSelf reports whether an id is that of a server, which gets another with each session.
+// isSelf reports whether an id belongs to the server self. The id gets another suffix with each
+// session.
 func isSelf(id string, self job.InstanceID) bool {
 	return self != "" && (id == string(self) || strings.HasPrefix(id, string(self)+"-"))
 }

@@ -20,7 +20,7 @@ import (
 // JobText is a job as a person writes it.
 type JobText struct {
 	Name string `json:"name"`
-	// TOML is a configuration that has the table of the job. Other tables mean nothing.
+	// TOML is a configuration with the table of the job. Other tables are ignored.
 	TOML   string `json:"toml"`
 	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex; or NAME@VERSION
 }
@@ -28,12 +28,13 @@ type JobText struct {
 // Unheld returns a warning if no server is known to have a module, else "".
 type Unheld func(ctx context.Context, digest string) (warning string)
 
-// WarnOf lets CreateJob and ApplyJob warn of new jobs whose module no server has.
+// WarnOf makes CreateJob and ApplyJob warn of new jobs whose module no server has.
 func (o *Operator) WarnOf(unheld Unheld) { o.unheld = unheld }
 
-// CreateJob puts a job into the registry that no file has: servers that find jobs there run
-// it as soon as they have its module. read makes a job of the text. The warning is that of WarnOf,
-// and of jobs after which it runs, in a dry run that of its deed as well.
+// CreateJob adds a job to the registry that no server's file has: servers that discover jobs there run
+// it as soon as they have its module. read parses the text. The warning is about a module that no
+// server has (see WarnOf), and about missing jobs after which it runs. In a dry run, the job's Deed has
+// the warning, too.
 func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (warning string, err error) {
 	if err := o.resolveModule(ctx, &text); err != nil {
 		return "", err
@@ -48,14 +49,14 @@ func (o *Operator) CreateJob(ctx context.Context, text JobText, read func(JobTex
 	return o.warn(ctx, c, o.missing(ctx, c.After)), nil
 }
 
-// missing says which of these jobs the registry does not have. The new one is made, so that nobody can
-// tell is no error.
+// missing returns a warning for each job that the registry does not have. A failed read is a warning,
+// too, since the new job is created already.
 func (o *Operator) missing(ctx context.Context, after []string) (why []string) {
 	for _, name := range after {
 		v, _, err := o.readOutline(ctx, name, readsAtOnce)
 		switch {
 		case err != nil:
-			return append(why, "whether the jobs are there after which it runs is not known: "+err.Error())
+			return append(why, "cannot tell whether the jobs exist after which it runs: "+err.Error())
 		case v.Config == nil && v.ConfigFault == "":
 			why = append(why, reason.Of(reason.AfterGone, strconv.Quote(name)).String())
 		}
@@ -63,7 +64,7 @@ func (o *Operator) missing(ctx context.Context, after []string) (why []string) {
 	return why
 }
 
-// warn makes one warning of what keeps a new job from running.
+// warn joins all that keeps a new job from running into one warning.
 func (o *Operator) warn(ctx context.Context, c job.Config, why []string) string {
 	if o.unheld != nil {
 		why = append(why, o.unheld(ctx, c.ModuleDigest))
@@ -76,7 +77,7 @@ func (o *Operator) warn(ctx context.Context, c job.Config, why []string) string 
 	return warning
 }
 
-// create makes a job. name is what it is to be called.
+// create creates a job. name is the one in the request, for errors.
 func (o *Operator) create(ctx context.Context, c job.Config, name string) error {
 	const what = "create"
 	if err := creatable(c); err != nil {
@@ -85,7 +86,7 @@ func (o *Operator) create(ctx context.Context, c job.Config, name string) error 
 	if err := o.refuseCircle(ctx, what, c.Name, c.After); err != nil {
 		return err
 	}
-	swept, err := o.finishRemoval(ctx, c.Name) // or the job would begin with the state of the one before
+	swept, err := o.finishRemoval(ctx, c.Name) // or the job would inherit the state of a removed one
 	if err != nil {
 		return err
 	}
@@ -109,14 +110,14 @@ func (o *Operator) create(ctx context.Context, c job.Config, name string) error 
 	err = o.commit(ctx, deed{verb: "job create", job: c.Name, detail: "module=" + c.ModuleDigest}, l.Encode(protocol.Setup{Definition: spelled}, v)...)
 	switch {
 	case errors.Is(err, registry.ErrConflict):
-		return failf(host.Refused, err, "%s job %s: somebody has just made it", what, c.Name)
+		return failf(host.Refused, err, "%s job %s: it has just been created", what, c.Name)
 	case err != nil:
 		return failf(host.CodeOf(err), err, "%s job %s", what, c.Name)
 	}
 	return nil
 }
 
-// resolveModule puts a digest in the place of NAME@VERSION.
+// resolveModule replaces NAME@VERSION by a digest.
 func (o *Operator) resolveModule(ctx context.Context, text *JobText) (err error) {
 	if IsVersion(text.Digest) {
 		text.Digest, err = o.Resolve(ctx, text.Digest)
@@ -124,7 +125,7 @@ func (o *Operator) resolveModule(ctx context.Context, text *JobText) (err error)
 	return err
 }
 
-// creatable refuses jobs that no server could find in the registry and run.
+// creatable refuses jobs that no server could discover and run.
 func creatable(c job.Config) error {
 	switch {
 	case c.Command != "":

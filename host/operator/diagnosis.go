@@ -14,12 +14,12 @@ import (
 
 // Diagnosis is what a server with some options would find in the registry.
 type Diagnosis struct {
-	// Breaks are of the state of the cluster.
+	// Breaks are faults of the cluster's state.
 	Breaks []reason.Reason `json:"breaks"`
 	Jobs   []Checkup       `json:"jobs"`
-	Absent string          `json:"absent,omitempty"` // why there is no namespace; a first server makes it
-	// Others is what other servers find otherwise, by their own configurations and histories, and Unread
-	// names those that did not answer.
+	Absent string          `json:"absent,omitempty"` // that the namespace is missing; the first server creates it
+	// Others has what other servers find differently, by their own configurations and histories. Unread
+	// names servers that did not answer.
 	Others []DiagnosedElsewhere `json:"other_servers,omitempty"`
 	Unread []string             `json:"unread,omitempty"`
 }
@@ -58,8 +58,8 @@ func equalReasons(a, b []reason.Reason) bool {
 
 // Doctor examines the state of the cluster and the jobs of the namespace, or those with the
 // given names, for a server with the options as. It compares them with the history that
-// Recall gave, and writes nothing. What would break a job that no server of ours is meant
-// to run is only a note, unless the job is named: others may share the namespace.
+// Recall set, and writes nothing. Unless a job is named, what would break it is only a note
+// if no server of ours is meant to run it: others may share the namespace.
 func (o *Operator) Doctor(ctx context.Context, as host.Options, names ...string) (*Diagnosis, error) {
 	d := &Diagnosis{Breaks: []reason.Reason{}, Jobs: []Checkup{}}
 	all, err := o.Checkups(ctx, as, names...)
@@ -94,7 +94,8 @@ func (o *Operator) Doctor(ctx context.Context, as host.Options, names ...string)
 	return d, err
 }
 
-// openNodes are the nodes of the cluster's state that everybody may read or change.
+// openNodes returns the nodes of the cluster's state that every user of the registry may read
+// or change.
 func (o *Operator) openNodes(ctx context.Context) (open []string, err error) {
 	s := o.session
 	if l, ok := s.(*link); ok {
@@ -116,7 +117,7 @@ func (o *Operator) openNodes(ctx context.Context) (open []string, err error) {
 	return open, nil
 }
 
-// compareTokens notes of a job that its tokens would go backwards: the history has rows
+// compareTokens notes that a job's fencing tokens would go backwards: the history has rows
 // with later tokens than the registry has reached.
 func (o *Operator) compareTokens(ctx context.Context, c *Checkup) error {
 	if o.history == nil || c.Newest < 0 {

@@ -213,12 +213,12 @@ func fileOf(o *host.Options, name string) *job.Config {
 // maxOlder is how many servers of a job of layout 1 or 2.0 are named.
 const maxOlder = 20
 
-// noteOlder notes what a job of layout 1 or 2.0 is, and how its servers are.
+// noteOlder notes the servers of a job of layout 1 or 2.0 and their states.
 func (c *Checkup) noteOlder(v *protocol.View, form layout.Form) {
 	if form.Older == nil && form.Unreadable == nil {
 		return
 	}
-	if form.Unreadable != nil && len(v.Faults) == 0 { // which tell of it, too
+	if form.Unreadable != nil && len(v.Faults) == 0 { // else the faults of the view say so
 		c.breaks(reason.Of(reason.NodeUnreadable, form.Unreadable.Error()))
 	}
 	var servers []string
@@ -233,8 +233,8 @@ func (c *Checkup) noteOlder(v *protocol.View, form layout.Form) {
 	}
 }
 
-// noteLatch notes what keeps a job with members from electing a leader: who holds the
-// first place of the latch.
+// noteLatch notes what keeps a job with members from electing a leader: the holder of the
+// latch's first place.
 func (c *Checkup) noteLatch(v *protocol.View, form layout.Form) {
 	if v.Leader != "" || len(v.Instances) == 0 {
 		return
@@ -276,7 +276,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	switch {
 	case joinable:
 		facts.Unable = as.Unable(facts.Job, file)
-	case settings.HTTP || settings.Static: // nothing that a file says lets a server run it
+	case settings.HTTP || settings.Static: // no setting in a file lets a server run it
 	default:
 		j := config.Apply(job.Config{Name: c.Job, Class: settings.Class, Kind: settings.Kind, TimeZone: "UTC"})
 		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))
@@ -310,8 +310,8 @@ func (c *Checkup) noteForeign(as *host.Options, failover bool, form layout.Form)
 	}
 }
 
-// noteServersDown notes the servers of a job that are down. The registry does not show which of
-// them were foreign.
+// noteServersDown notes the servers of a job that are down. The registry does not show whether they
+// were foreign.
 func (c *Checkup) noteServersDown(v *protocol.View) {
 	var down []string
 	for _, s := range v.Servers {
@@ -324,8 +324,8 @@ func (c *Checkup) noteServersDown(v *protocol.View) {
 	}
 }
 
-// noteDifferences notes where the server's own file and the registry differ. What the file
-// changes is there only until a server has read it, unless the registry has refused it.
+// noteDifferences notes where the server's own file and the registry differ. A setting that the
+// file changes differs only until a server has read the file, or if the registry refuses it.
 func (c *Checkup) noteDifferences(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
 	merged, err := definition.Merge(l.Define(file), config, module)
 	c.breaks(admission.Invalid(err)...)
@@ -349,7 +349,7 @@ func (c *Checkup) note(code reason.Code, args ...string) {
 const maxUnheld = 5
 
 // reportUnheld reports marks whose sessions are gone. A leader of ours removes them. Beside
-// foreign members the reclaimer does, after they had time to; without one, nobody does.
+// foreign members the reclaimer does, after they had time to; without a reclaimer, they stay.
 func (c *Checkup) reportUnheld(paths []string, foreign bool) {
 	to, code := &c.Notes, reason.MarkUnheld
 	if foreign {

@@ -26,7 +26,7 @@ func ours(v *protocol.View, id job.InstanceID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
 
-// shown is a member as people know it: one of ElasticJob that has no id has its address.
+// shown is the id of a member in reports. A foreign member without an id has its address there.
 func shown(v *protocol.View, id job.InstanceID) job.InstanceID {
 	if v.ByAddress && !ours(v, id) {
 		return job.InstanceID(id.IP())

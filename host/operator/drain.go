@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Drain is an operator's word that the servers at an address start nothing.
+// Drain is an operator's request that the servers at an address start nothing.
 type Drain struct {
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
@@ -46,8 +46,8 @@ func drainOf(d *clustertree.Drain) *Drain {
 	return &Drain{By: d.By, Why: d.Why, Since: time.UnixMilli(d.Since)}
 }
 
-// addDrains adds to reports because of which drains servers are disabled. A server that was disabled for a
-// job before its drain stays so after it.
+// addDrains adds to disabled servers in reports the drain that has disabled them. A server that was
+// disabled for a job before its drain gets none, since it stays disabled after the drain.
 func (o *Operator) addDrains(ctx context.Context, jobs []JobReport) error {
 	disabled := func(s ServerState) bool { return s.Disabled }
 	if !slices.ContainsFunc(jobs, func(j JobReport) bool { return slices.ContainsFunc(j.Servers, disabled) }) {
@@ -55,14 +55,14 @@ func (o *Operator) addDrains(ctx context.Context, jobs []JobReport) error {
 	}
 	drains, _, err := o.readDrains(ctx, "report on jobs")
 	switch {
-	case host.CodeOf(err) == host.Refused: // it cannot be read, which Servers tells: a list of jobs does without it
+	case host.CodeOf(err) == host.Refused: // unreadable, as Servers reports; a list of jobs works without it
 		return nil
 	case err != nil:
 		return err
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.Servers = slices.Clone(j.Servers) // others have the report as well
+		j.Servers = slices.Clone(j.Servers) // the roster shares the report
 		for k := range j.Servers {
 			s := &j.Servers[k]
 			if d := drains.Find(s.IP); s.Disabled && d != nil && !slices.Contains(d.Kept, j.Name) {
@@ -73,7 +73,7 @@ func (o *Operator) addDrains(ctx context.Context, jobs []JobReport) error {
 	return nil
 }
 
-// drainAt is the drain because of which the servers at an address are disabled for a job; nil: there is none.
+// drainAt is the drain that has disabled the servers at an address for a job; nil: there is none.
 func (r *JobReport) drainAt(ip string) *Drain {
 	for _, s := range r.Servers {
 		if s.IP == ip {
@@ -83,7 +83,7 @@ func (r *JobReport) drainAt(ip string) *Drain {
 	return nil
 }
 
-// Drained are the servers that are disabled for a job because of a drain.
+// Drained returns the servers that a drain has disabled for a job.
 func (r *JobReport) Drained() (all []ServerState) {
 	for _, s := range r.Servers {
 		if s.Drain != nil {
@@ -97,8 +97,8 @@ func (r *JobReport) Drained() (all []ServerState) {
 func (d *Drain) reason() reason.Reason { return reason.Of(reason.ServerDrained, d.By, d.Why) }
 
 // Drain makes the servers at an address start nothing: it disables them for every job that knows
-// them, and for those that come later. Their items move when what runs has ended. It returns the
-// names of those jobs, and of the jobs that it could not read and did not change.
+// them, now or later. Their items move once their open runs have ended. It returns the jobs for
+// which it disabled them, and those that it could not read and left unchanged.
 func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []string, err error) {
 	what := "drain server " + ip
 	if err := checkWhy(what, why); err != nil {
@@ -131,7 +131,7 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 	}
 	err = o.changeDrains(ctx, what, deed{verb: verbDrain, detail: detail, after: "drained"}, func(all *clustertree.Drains) error {
 		next := clustertree.Drain{Server: ip, By: o.author.Name, Why: why, Since: now.UnixMilli(), Kept: kept}
-		if before := all.Find(ip); before != nil { // said again, it goes on where it was interrupted
+		if before := all.Find(ip); before != nil { // a repeated drain continues an interrupted one
 			next.Since, next.Kept = before.Since, before.Kept
 		}
 		if !all.Put(next) {
@@ -145,8 +145,9 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 	return o.switchServers(ctx, ip, true, nil)
 }
 
-// Undrain gives the servers at an address items again, of all jobs but those for which they were
-// disabled before the drain. If it is interrupted, it goes on when it is said again.
+// Undrain ends a drain: it enables the servers at an address for all jobs except those for which
+// they were disabled before the drain. A repeated Undrain continues an interrupted one. It returns
+// the jobs as Drain does.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
 	var kept []string
 	what, sent := "undrain server "+ip, false
@@ -159,7 +160,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 		if is != nil {
 			kept, is.Ending = is.Kept, true
 		}
-		sent = true // after a try without an answer somebody else may have ended it
+		sent = true // after a try without an answer, another operator may have ended it
 		return nil
 	})
 	if err != nil {
@@ -168,7 +169,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	if set, unread, err = o.switchServers(ctx, ip, false, kept); err != nil {
 		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: undrain it again", ip)
 	}
-	d.unaudited = true // the row is there
+	d.unaudited = true // the first transaction has written the row
 	return set, unread, o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
 		if is := all.Find(ip); is != nil && is.Ending {
 			all.Remove(ip)
@@ -177,8 +178,8 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	})
 }
 
-// notDrained refuses to enable the servers at an address that is drained: they would start
-// something, and disable themselves again.
+// notDrained refuses to enable servers at a drained address: they would start something, and
+// then disable themselves again.
 func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) error {
 	if disabled {
 		return nil
@@ -193,17 +194,17 @@ func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) err
 	return nil
 }
 
-// jobsNow lists the jobs as the registry has them by now.
+// jobsNow lists the jobs after a sync, without cached reports.
 func (o *Operator) jobsNow(ctx context.Context) ([]JobReport, error) {
-	if err := o.session.Sync(ctx); err != nil { // a job that is not seen yet is left as it is
+	if err := o.session.Sync(ctx); err != nil { // without a sync, a new job could be missed
 		return nil, failf(host.Unavailable, err, "list the jobs of namespace %s", o.namespace)
 	}
 	o.roster = nil // events of other writes may still be on their way
 	return o.Jobs(ctx)
 }
 
-// switchServers calls SetServer for every job that knows the address and is not among but.
-func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, but []string) (set, unread []string, err error) {
+// switchServers calls setServer for every job that knows the address and is not in except.
+func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, except []string) (set, unread []string, err error) {
 	jobs, err := o.jobsNow(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -214,7 +215,7 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 			unread = append(unread, j.Name)
 			continue
 		}
-		if slices.Contains(but, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
+		if slices.Contains(except, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
 		if err := o.setServer(ctx, j.Name, ip, disabled); err != nil {
@@ -243,12 +244,12 @@ func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change
 	})
 }
 
-// joinedEvery is how often a drained server looks for jobs that have come.
+// joinedEvery is how often a drained server looks for new jobs.
 const joinedEvery = 5 * time.Second
 
-// KeepDrained reports the drain of a server at an address, nil without one, until ctx ends. As long
-// as it lasts, the server is also disabled for jobs that come later. While the registry is away,
-// what was reported last holds.
+// KeepDrained reports the drain of the server at an address, nil without one, until ctx ends. During
+// a drain it also disables the server for new jobs. While the registry cannot be reached, the last
+// report holds.
 func (s *SharedSession) KeepDrained(ctx context.Context, ip string, report func(*Drain), log *slog.Logger) {
 	session.Again(ctx, func() error { return s.keepDrained(ctx, ip, report) }, func(err error) {
 		log.Debug("whether this server is drained is not seen until the registry is back", "error", err)
@@ -261,7 +262,7 @@ func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.Close() }() // it is the session of others, too
+	defer func() { _ = o.Close() }() // others share the session
 	o.As(Author{Name: "server " + ip, Way: ByRegistry})
 	if err := o.session.Follow(ctx, o.tree.Drains()); err != nil {
 		return failf(host.Unavailable, err, "follow the drains")
@@ -297,8 +298,8 @@ func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(
 	}
 }
 
-// drainJoined disables the server for jobs that do not know yet that it is drained, unless that has
-// changed meanwhile.
+// drainJoined disables a drained server for jobs for which it is enabled. If the drains have changed
+// since they were read, its writes fail.
 func (o *Operator) drainJoined(ctx context.Context, ip string, drains registry.Node) error {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {

@@ -26,27 +26,27 @@ type Question struct {
 type Explanation struct {
 	Job string    `json:"job"`
 	At  time.Time `json:"at,omitzero"` // zero: the job has no schedule, and none was asked for
-	// Due says that the present schedule has the instant; Before and After are its nearest
-	// ones.
+	// Due reports whether the present schedule has the instant; Before and After are its
+	// neighbours there.
 	Due    bool            `json:"due"`
 	Before time.Time       `json:"before,omitzero"`
 	After  time.Time       `json:"after,omitzero"`
 	Items  []Explained     `json:"items"`
 	Now    []reason.Reason `json:"now"` // what is wrong with the job now
-	// Unread names servers that may have rows of it, and did not answer.
+	// Unread names servers that did not answer and may have rows.
 	Unread []string `json:"unread,omitempty"`
 }
 
 // The verdicts on an item.
 const (
-	Ran       = "ran"         // it has ended, at least one attempt
+	Ran       = "ran"         // at least one attempt has ended
 	RunsNow   = "running"     // it has begun
 	Waits     = "waits"       // for a server, or for the time of its next attempt
 	DidNotRun = "did_not_run" // and will not
 	NotBegun  = "not_begun"   // so far
 	NotYet    = "not_yet"     // the instant is to come
 	NotDue    = "not_due"     // there is no such instant
-	NoRow     = "no_row"      // it is accounted for, and no history that was read has its row
+	NoRow     = "no_row"      // it is accounted for, but no history that was read has its row
 )
 
 // Explained is why one item ran, or did not.
@@ -54,28 +54,28 @@ type Explained struct {
 	Item    int            `json:"item"`
 	Verdict string         `json:"verdict"`
 	Why     reason.Reason  `json:"why,omitzero"`
-	Server  job.InstanceID `json:"instance,omitempty"` // that ran it, or that has to do with Why
-	Since   time.Time      `json:"since,omitzero"`     // of the run, or of what Why says; zero: not known
+	Server  job.InstanceID `json:"instance,omitempty"` // that ran it, or that Why is about
+	Since   time.Time      `json:"since,omitzero"`     // begin of the run or of what Why says; zero: not known
 	Until   time.Time      `json:"until,omitzero"`
 	State   trace.State    `json:"state,omitempty"` // of its row
 	Cause   trace.Cause    `json:"cause,omitempty"`
 	Attempt int            `json:"attempt,omitempty"`
 	Run     string         `json:"run,omitempty"`
-	Param   string         `json:"param,omitempty"` // that it got in place of the job's
+	Param   string         `json:"param,omitempty"` // that replaced the job's
 }
 
-// History returns the newest rows of a job, or of one of its items, that are not after an
-// instant. unread names servers that may have more, and cannot be asked.
+// History returns the newest rows of a job, or of one of its items, up to an instant. unread
+// names servers that may have more, but cannot be asked.
 type History func(ctx context.Context, name string, item *int, upTo time.Time) (rows []trace.Row, unread []string, err error)
 
-// Recall gives the Operator a history to look into.
+// Recall sets the history that the Operator reads.
 func (o *Operator) Recall(h History) { o.history = h }
 
 // farAhead bounds the instants that can be asked for.
 const farAhead = 10 * 365 * 24 * time.Hour
 
-// Explain says why items of a job ran at an instant, or did not: from the job in the
-// registry as it is at one moment, its rows there, and the history that Recall gave.
+// Explain says why items of a job ran at an instant, or did not. It goes by the job in the
+// registry at one moment, its rows there, and the history that Recall set.
 func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error) {
 	now := time.Now()
 	if !q.At.IsZero() && (q.At.Unix() < 0 || q.At.After(now.Add(farAhead))) {
@@ -91,9 +91,9 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	}
 	f := facts{now: now, job: &jobs[0], items: itemReports(v), rows: map[int][]trace.Row{}}
 	for k, it := range status.Items(v) {
-		f.items[k].Last = moment(it.Last) // instant or not, nothing before it is looked for any more
+		f.items[k].Last = moment(it.Last) // even if it is no instant, earlier ones are accounted for
 	}
-	views, wrong, err := o.before(ctx, f.job)
+	views, wrong, err := o.predecessors(ctx, f.job)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	e.Now = append(e.Now, wrong...)
 	f.plan(e)
 	if len(views) > 0 {
-		f.follow(e, views)
+		f.planAfter(e, views)
 	}
 	for _, kept := range keptRows(l, q.Job, v) {
 		f.rows[kept.Item] = append(f.rows[kept.Item], kept.Row)
@@ -126,8 +126,8 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	return e, nil
 }
 
-// recall adds the rows of the history and, where an operator keeps items from beginning, what
-// the audit says of who did that.
+// recall adds the rows of the history and, if the job is paused or an item is disabled, the
+// audit rows of the job.
 func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
 	if o.history != nil && !e.At.IsZero() {
 		rows, unread, err := o.history(ctx, q.Job, q.Item, e.At)
@@ -154,10 +154,10 @@ type facts struct {
 	audit []AuditRow          // what operators did to the job, the newest first
 
 	excepted bool          // the schedule lacks the instant only because of its day
-	awaits   reason.Reason // why these have not ended well at the instant; none if they have, or there are none
+	awaits   reason.Reason // why a predecessor has not ended well at the instant; none if all have, or there is none
 }
 
-// plan puts the instants of the schedule into an explanation.
+// plan adds the instants of the schedule to an explanation.
 func (f *facts) plan(e *Explanation) {
 	c := f.job.Config
 	if c == nil || c.Cron == "" {
@@ -183,7 +183,7 @@ func (f *facts) plan(e *Explanation) {
 	}
 	upTo := e.At.Add(-time.Nanosecond)
 	if far := f.now.Add(farAhead); upTo.After(far) {
-		upTo = far // the search looks back from there, and does not reach further than centuries
+		upTo = far // the search goes back from here, and only for some centuries
 	}
 	e.Before = newest(upTo)
 	e.After = s.Next(e.At)
@@ -191,8 +191,8 @@ func (f *facts) plan(e *Explanation) {
 	e.Due = s.Next(e.At.Add(-time.Nanosecond)).Equal(e.At)
 }
 
-// explain decides on one item. A row counts most, then what the item does now, then what
-// keeps it from beginning.
+// explain decides on one item: by its open or pending run for the instant, then by its row,
+// then by what keeps it from beginning.
 func (f *facts) explain(e *Explanation, item int) Explained {
 	x := Explained{Item: item}
 	var it *ItemReport
@@ -228,8 +228,8 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	return x
 }
 
-// row returns the newest attempt of a run of the item for an instant, or the gap that has
-// the instant; nil: there is none.
+// row returns the item's newest attempt for an instant, or the gap that contains the instant;
+// nil: there is none.
 func (f *facts) row(at time.Time, item int) *trace.Row {
 	ms := at.UnixMilli()
 	var best *trace.Row
@@ -245,7 +245,7 @@ func (f *facts) row(at time.Time, item int) *trace.Row {
 	return best
 }
 
-// ofRow says what a row says.
+// ofRow explains an item by its row.
 func (x *Explained) ofRow(r *trace.Row) {
 	x.Verdict, x.Why, x.Server = Ran, r.Reason, job.InstanceID(r.Instance)
 	x.State, x.Cause, x.Attempt, x.Run, x.Param = r.State, r.Cause, r.Attempt, r.Run, r.Param
@@ -294,7 +294,7 @@ func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 	}
 }
 
-// disabled says that the server is disabled, by a drain if there is one.
+// disabled explains an item by a disabled server, or by its drain d if d is not nil.
 func (x *Explained) disabled(d *Drain) {
 	x.Why = reason.Of(reason.ServerDisabled)
 	if d != nil {
@@ -302,7 +302,7 @@ func (x *Explained) disabled(d *Drain) {
 	}
 }
 
-// since returns when an operator did something last; zero if the audit does not say.
+// since returns the time of an operator's newest such request; zero if the audit has none.
 func (f *facts) since(verb, detail string) time.Time {
 	for _, d := range f.audit {
 		if d.Verb == verb && d.Detail == detail {

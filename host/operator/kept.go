@@ -11,7 +11,7 @@ import (
 )
 
 // KeptRow is a row of the history that is still in the registry: no history has stored
-// it yet, or it has and the registry has not dropped it. It has no text of the guest.
+// it yet, or the registry has not dropped it since. It has no text of the guest.
 type KeptRow struct {
 	trace.Row
 	By job.InstanceID // the member whose history stores it
@@ -34,7 +34,7 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 	return rows, reports, err
 }
 
-// nameOrAll returns a name, or those of all jobs if it is empty.
+// nameOrAll returns a name or, if it is empty, the names of all jobs.
 func (o *Operator) nameOrAll(ctx context.Context, name string) ([]string, error) {
 	if name == "" {
 		return o.Names(ctx)

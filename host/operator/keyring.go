@@ -21,46 +21,46 @@ const (
 	// staleTokens is how long tokens are accepted after an event of their node, while it
 	// is read again.
 	staleTokens = time.Second
-	// lookAgain is the time between two questions for the registry's time, and between two
-	// looks for tokens that expired long ago.
+	// lookAgain is how often a Keyring asks for the registry's time, and looks for tokens
+	// that expired long ago.
 	lookAgain = time.Minute
-	// openPatience bounds one try to open a session.
+	// openPatience limits one try to open a session.
 	openPatience = 10 * time.Second
 )
 
-// Keyring keeps the tokens of a cluster, and the keys of its servers, in the memory of a
-// server, so that a check asks the registry nothing. Create it with NewKeyring; it accepts no token before Run has read
-// them.
+// Keyring caches the tokens of a cluster and the keys of its servers in the memory of a server, so
+// that a check needs no request to the registry. Create it with NewKeyring; it accepts no token
+// before Run has read them.
 type Keyring struct {
 	registry registry.Registry
 	tree     clustertree.Tree
 	log      *slog.Logger
-	warned   string // the newest warning of Run, unless all was well after it
+	warned   string // the last warning of Run; empty after a successful read
 
 	mu      sync.RWMutex // guards the fields below
 	session registry.Session
 	fault   string // why no token is accepted; empty: some may be
 	tokens  clustertree.Tokens
 	hashes  [][]byte // of tokens, in their order
-	// sessions are those of browsers. If they cannot be read, unread says why.
+	// sessions are the browser sessions. If they cannot be read, unread says why.
 	sessions clustertree.Sessions
 	unread   string
 	roll     roll
-	taken    chan struct{} // closed, and replaced, when tokens and sessions were read
-	events   int           // so many have said that the tokens may have changed
-	changed  time.Time     // of the oldest event that is not followed up; zero: none
+	updated  chan struct{} // closed and replaced after each read of tokens and sessions
+	events   int           // number of events after which the tokens may have changed
+	changed  time.Time     // of the oldest event without a read since; zero: none
 	clock    estimate
 }
 
-// estimate is the registry's time, as it was told at a moment of this server's clock.
+// estimate is a time of the registry, and when this server received it by its own clock.
 type estimate struct{ theirs, at time.Time }
 
-// now is the registry's time, or somewhat later.
+// now is the present time of the registry, or somewhat later.
 func (e estimate) now() time.Time { return e.theirs.Add(since(e.at)) }
 
-// since is the time since a moment. Go's clock does not count the sleep of a machine, and
-// the one on the wall may be set; the longer time counts, so that nothing is valid for
-// longer than it should be.
+// since is the time since a moment. Go's monotonic clock does not count the sleep of a
+// machine, and the wall clock may be set; the longer time counts, so that nothing is valid
+// for too long.
 func since(at time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
@@ -72,12 +72,12 @@ func NewKeyring(r registry.Registry, namespace string, log *slog.Logger) *Keyrin
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Keyring{registry: r, tree: clustertree.Of(namespace), log: log, fault: "the tokens were not read yet", taken: make(chan struct{})}
+	return &Keyring{registry: r, tree: clustertree.Of(namespace), log: log, fault: "the tokens have not been read yet", updated: make(chan struct{})}
 }
 
-// Check returns who the bearer of a token is. The error of a token that is not accepted
-// has the code Denied and is ErrToken. While the server cannot know which tokens are valid,
-// it accepts none, and the code is Unavailable.
+// Check returns the caller with a token. If the token is not accepted, the error has the
+// code Denied and wraps ErrToken. While the server cannot know which tokens are valid, it
+// accepts none, and the code is Unavailable.
 func (k *Keyring) Check(token string) (Caller, error) {
 	hash, err := hashOf(token)
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *Keyring) Check(token string) (Caller, error) {
 		return Caller{}, failf(host.Unavailable, nil, "no token is accepted at present: %s; try again", why)
 	}
 	var found clustertree.Token
-	for i, have := range k.hashes { // all of them, so that the time says nothing
+	for i, have := range k.hashes { // all of them, so that the time reveals nothing
 		if subtle.ConstantTimeCompare(have, hash[:]) == 1 {
 			found = k.tokens.All[i]
 		}
@@ -103,8 +103,7 @@ func (k *Keyring) Check(token string) (Caller, error) {
 	return Caller{found.Name, Role(found.Role)}, nil
 }
 
-// unsure says why the tokens in memory may not be those in the registry; empty: they are.
-// The lock is held.
+// unsure says why the tokens in memory may be outdated; empty: they are not. mu is held.
 func (k *Keyring) unsure() string {
 	switch {
 	case k.fault != "":
@@ -178,7 +177,7 @@ func (k *Keyring) follow(ctx context.Context) error {
 		select {
 		case <-inbox.News():
 		case <-again.C:
-			_ = k.askTime(ctx, s) // else the time goes on as it was told last
+			_ = k.askTime(ctx, s) // on an error, the last estimate continues
 			k.forget(ctx, s)
 		case <-ctx.Done():
 		}
@@ -186,15 +185,15 @@ func (k *Keyring) follow(ctx context.Context) error {
 	return nil
 }
 
-// warn logs what is wrong, once as long as it is the same.
+// warn logs an error unless it is the same as the last one.
 func (k *Keyring) warn(err error) {
 	if text := err.Error(); text != k.warned {
 		k.warned = text
-		k.log.Warn("tokens cannot be checked by what the registry has", "error", err)
+		k.log.Warn("tokens cannot be checked against the registry", "error", err)
 	}
 }
 
-// notice says that the tokens in memory may be old from now on.
+// notice marks the tokens in memory as possibly outdated.
 func (k *Keyring) notice() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -204,8 +203,8 @@ func (k *Keyring) notice() {
 	}
 }
 
-// read takes the tokens as they are now. If an event comes meanwhile, they may be older
-// than it. While the registry does not answer, those of before stay.
+// read reads the tokens, sessions and servers. If an event comes meanwhile, they stay marked
+// as possibly outdated. If the registry does not answer, the earlier ones stay.
 func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 	k.mu.RLock()
 	events := k.events
@@ -216,7 +215,7 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 	if err == nil {
 		sessions, _, err = readSessions(ctx, s, k.tree)
 		if e, ok := errors.AsType[*host.Error](err); ok && e.Code != host.Unavailable {
-			unread, err = e.Error(), nil // which concerns no token
+			unread, err = e.Error(), nil // tokens can be checked without sessions
 		}
 	}
 	var servers map[string]Server
@@ -224,7 +223,7 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 	if err == nil {
 		servers, err = k.readServers(ctx, s)
 		if e, ok := errors.AsType[*host.Error](err); ok && e.Code != host.Unavailable {
-			faulty, err = e.Error(), nil // so does this
+			faulty, err = e.Error(), nil // and without servers
 		}
 	}
 	k.mu.Lock()
@@ -241,10 +240,10 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 		k.log.Warn("the other servers cannot be asked", "error", faulty)
 	}
 	k.roll.all, k.roll.fault = servers, faulty
-	close(k.taken)
-	k.taken = make(chan struct{})
+	close(k.updated)
+	k.updated = make(chan struct{})
 	for _, t := range all.All {
-		hash, _ := hex.DecodeString(t.Hash) // which was checked when it was read
+		hash, _ := hex.DecodeString(t.Hash) // DecodeTokens has checked it
 		k.hashes = append(k.hashes, hash)
 	}
 	if k.events == events {
@@ -265,8 +264,8 @@ func (k *Keyring) askTime(ctx context.Context, s registry.Session) error {
 	return nil
 }
 
-// forget deletes tokens that expired long ago. Other servers may do the same, and what
-// fails now is done in a minute.
+// forget deletes tokens that expired long ago. Other servers may do the same, and a failure
+// is made up for a minute later.
 func (k *Keyring) forget(ctx context.Context, s registry.Session) {
 	k.mu.RLock()
 	some, now := k.tokens, k.clock.now()
@@ -279,6 +278,6 @@ func (k *Keyring) forget(ctx context.Context, s registry.Session) {
 		return
 	}
 	if _, err := s.Commit(ctx, setOrCreate(k.tree.Tokens(), n, all.Encode())); err != nil {
-		k.log.Info("expired tokens were not removed, later they are", "error", err)
+		k.log.Info("expired tokens were not removed; the next try is in a minute", "error", err)
 	}
 }

@@ -11,25 +11,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Maintenance is a time in which something is mended: nobody is told of alerts of any job, and some
-// jobs are paused.
+// Maintenance is a period in which all alerts are held back and some jobs are paused.
 type Maintenance struct {
 	By     string    `json:"by,omitempty"`
 	Why    string    `json:"why,omitempty"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	Paused []string  `json:"paused"` // jobs, by name
-	// NotPaused are jobs that it was to pause, and that no server of ours has run, or that are
+	// NotPaused are jobs that should have been paused, but no server of ours has run them or they are
 	// gone.
 	NotPaused []string `json:"not_paused,omitempty"`
 }
 
-// MaintenanceTerms are what is said of a maintenance.
+// MaintenanceTerms are the parameters of a maintenance.
 type MaintenanceTerms struct {
 	For  time.Duration
 	Why  string
-	Jobs []string // that it pauses
-	All  bool     // it pauses all jobs
+	Jobs []string // to pause
+	All  bool     // pause all jobs
 }
 
 var (
@@ -37,7 +36,7 @@ var (
 	verbEnd   = verb{"resume after a maintenance", "maintenance end"}
 )
 
-// Maintenance returns the maintenance that goes on; nil if there is none.
+// Maintenance returns the current maintenance; nil if there is none.
 func (o *Operator) Maintenance(ctx context.Context) (*Maintenance, error) {
 	const what = "look at the maintenance"
 	if err := o.session.Sync(ctx); err != nil {
@@ -61,8 +60,8 @@ func maintenanceOf(m *clustertree.Maintenance) *Maintenance {
 	return &Maintenance{By: m.By, Why: m.Why, Since: time.UnixMilli(m.Since), Until: time.UnixMilli(m.Until), Paused: append([]string{}, m.Paused...)}
 }
 
-// StartMaintenance begins a maintenance. Jobs that are paused already stay as they are. What it says ends by
-// itself: the silence, and the pauses.
+// StartMaintenance begins a maintenance. Jobs that are already paused stay as they are. The silence and
+// the pauses of the maintenance expire by themselves.
 func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*Maintenance, error) {
 	const what = "start a maintenance"
 	if t.For < minSilence || t.For > maxSilence {
@@ -79,9 +78,9 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	until := time.UnixMilli(m.Until).UTC().Format(time.RFC3339)
 	d := deed{verb: verbStart.command, detail: detailOf(p), after: "until " + until}
 	err = o.changeMaintenance(ctx, what, d, func(is *clustertree.Maintenance, all *clustertree.Alerts) error {
-		ours := string(is.Encode()) == string(m.Encode()) // by a try without an answer
+		ours := string(is.Encode()) == string(m.Encode()) // from a try without an answer
 		if is.Until > m.Since && !ours {
-			return failf(host.Refused, nil, "%s: there is a maintenance until %s; end that first", what, time.UnixMilli(is.Until).UTC().Format(time.RFC3339))
+			return failf(host.Refused, nil, "%s: there is a maintenance until %s; end it first", what, time.UnixMilli(is.Until).UTC().Format(time.RFC3339))
 		}
 		*is = m
 		if !all.Silence(clustertree.Silence{Until: m.Until, Why: m.Why, By: m.By}, m.Since) {
@@ -102,13 +101,13 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 		case isCode(err, host.NotFound) || isCode(err, host.Refused):
 			begun.NotPaused = append(begun.NotPaused, name)
 		default:
-			return nil, failf(host.CodeOf(err), err, "the maintenance goes on, but not all its jobs are paused: end it, and start it again")
+			return nil, failf(host.CodeOf(err), err, "the maintenance has begun, but not all its jobs are paused: end it, and start it again")
 		}
 	}
 	return begun, nil
 }
 
-// maintained are the jobs that a maintenance pauses: those that are not paused already.
+// maintained returns the jobs that a maintenance pauses, without those that are already paused.
 func (o *Operator) maintained(ctx context.Context, what string, t MaintenanceTerms) ([]string, error) {
 	if !t.All && len(t.Jobs) == 0 {
 		return nil, nil
@@ -135,8 +134,8 @@ func (o *Operator) maintained(ctx context.Context, what string, t MaintenanceTer
 	return paused, nil
 }
 
-// EndMaintenance ends the maintenance before its time. Jobs whose pause is still that of the maintenance go
-// on.
+// EndMaintenance ends the maintenance before its time. It resumes the jobs whose pause is still the
+// one of the maintenance.
 func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	const what = "end the maintenance"
 	now, err := o.surelyNow(ctx)
@@ -161,13 +160,13 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	for _, name := range was.Paused {
 		err := o.askBy(ctx, request{verb: verbEnd, job: name, about: protocol.AskPause{}, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 			a := protocol.AskPause{}
-			if v.Pause.Since != was.Since || v.Pause.Until != was.Until { // another word has taken its place
+			if v.Pause.Since != was.Since || v.Pause.Until != was.Until { // another request has replaced the pause
 				a = protocol.AskPause{Paused: v.Paused, Pause: v.Pause}
 			}
 			return a, deedOf(a), nil
 		}})
 		if err != nil && host.CodeOf(err) != host.NotFound { // it may have been removed
-			return nil, failf(host.CodeOf(err), err, "the maintenance is ended, but not all its jobs go on before %s: resume them", time.UnixMilli(was.Until).UTC().Format(time.RFC3339))
+			return nil, failf(host.CodeOf(err), err, "the maintenance has ended, but some of its jobs stay paused until %s: resume them", time.UnixMilli(was.Until).UTC().Format(time.RFC3339))
 		}
 	}
 	return maintenanceOf(&was), nil
@@ -177,7 +176,7 @@ func (o *Operator) readMaintenance(ctx context.Context, what string) (clustertre
 	return readState(ctx, o, what, "maintenance", o.tree.Maintenance(), clustertree.DecodeMaintenance)
 }
 
-// changeMaintenance changes the maintenance and the silences by one transaction.
+// changeMaintenance changes the maintenance and the silences in one transaction.
 func (o *Operator) changeMaintenance(ctx context.Context, what string, d deed, change func(*clustertree.Maintenance, *clustertree.Alerts) error) error {
 	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
 		all, silences, err := o.readAlerts(ctx, what)

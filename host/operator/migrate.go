@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Move says where a job is to be moved.
+// Move is the target of a migration.
 type Move struct {
 	To     string // a later layout; empty with Back
 	Back   bool   // to the layout that it had before
@@ -23,7 +23,7 @@ type Move struct {
 // Migration is what Migrate has written, or would write.
 type Migration struct {
 	Job string `json:"job"`
-	// From and To are layouts. They are the same if there is only the rest of a migration.
+	// From and To are layouts. They are the same if only remains of a migration are left to delete.
 	From   string           `json:"from"`
 	To     string           `json:"to"`
 	DryRun bool             `json:"dry_run"`
@@ -39,13 +39,13 @@ type MigrationWrite struct {
 	Value string `json:"value"`
 }
 
-// Migrate moves a job that nobody runs to a later layout, or back. What was cut is finished
-// by the same call; it may also be taken back. If a member has joined the job since, a further call
-// deletes what was kept to go back.
+// Migrate moves a job that no member runs to a later layout, or back. A further call completes an
+// interrupted migration, or takes it back. Once a member has joined the job, a further call deletes
+// what was kept for the way back.
 func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migration, error) {
 	var report *Migration
-	turned, sent := false, false // by a transaction that may have been applied
-	begun := false               // something is written, and so the job has other tags
+	turned, sent := false, false // a transaction may have been applied; turned: one with the plan's Turn
+	begun := false               // something is written, so the fence of OnlyIf would fail
 	for try := 1; ; try++ {
 		p, err := o.planMove(ctx, name, want)
 		if turned && (errors.Is(err, migration.ErrNone) || err == nil && !want.Back && len(p.Turn) == 0) {
@@ -92,7 +92,7 @@ func (o *Operator) unchanged(ctx context.Context, name string, sent bool) (fence
 	return f, err
 }
 
-// planMove reads the job as it is by now, and plans what is left to do.
+// planMove syncs, reads the job, and plans what is left to do.
 func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migration.Plan, error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, readError(err, "migrate job %s", name)
@@ -116,7 +116,7 @@ func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migra
 	return p, nil
 }
 
-// wholeTree reads all nodes of a job, a level after the other.
+// wholeTree reads all nodes of a job, level by level.
 func (o *Operator) wholeTree(ctx context.Context, root string) (migration.Tree, error) {
 	t := migration.Tree{}
 	for level := []string{""}; len(level) > 0; {
@@ -133,7 +133,7 @@ func (o *Operator) wholeTree(ctx context.Context, root string) (migration.Tree, 
 		var next []string
 		for i, n := range nodes {
 			if !n.Exists && level[i] != "" {
-				continue // it went meanwhile
+				continue // it was deleted meanwhile
 			}
 			t[level[i]] = n
 			for _, c := range n.Children {
@@ -156,11 +156,12 @@ func reportMove(name string, p *migration.Plan) *Migration {
 	return r
 }
 
-// errReplan: what a plan copies is written, and the rest depends on what has come meanwhile.
+// errReplan: the copies of a plan are written, and what follows has to be planned again by the nodes
+// that exist by now.
 var errReplan = fmt.Errorf("%w: in parts", registry.ErrConflict)
 
-// carryOut writes a plan in one transaction if it fits, else in parts, and reports whether any was
-// written by now. The first depends on unchanged.
+// carryOut writes a plan in one transaction if it fits, else in parts. The first transaction has the
+// fence unchanged. It reports whether anything has been written, in this call or, with begun, before.
 func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan, want Move, unchanged fence, begun bool) (bool, error) {
 	d := deed{verb: "job migrate", job: name, before: "layout " + p.From, after: "layout " + p.To}
 	if want.Back {
@@ -187,8 +188,8 @@ func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan,
 // partBytes is about the size of a part of a migration.
 const partBytes = 128 << 10
 
-// inParts applies operations in several transactions, and reports whether any was applied. The first
-// depends on a fence. Each part leaves what the next call finishes.
+// inParts applies operations in several transactions, the first one with the fence f, and reports
+// whether any was applied. After an error, a further migration completes the rest.
 func (o *Operator) inParts(ctx context.Context, f fence, ops []registry.Op) (written bool, err error) {
 	for ; len(ops) > 0; written = true {
 		n, size := 0, 0

@@ -30,11 +30,11 @@ type ModulesReport struct {
 	Next  *ModuleRef   `json:"next,omitempty"` // replaces Now once every server has it; nil: none
 	Past  []ModuleRef  `json:"past,omitempty"` // ran before, the newest last
 	Waits []ModuleWait `json:"waits,omitempty"`
-	// Pinned says that Now stays until that is lifted.
+	// Pinned: Now stays until the pin is lifted.
 	Pinned bool `json:"pinned,omitempty"`
 	// Strategy assigns the items; nil: no module does.
 	Strategy *ModuleRef `json:"strategy,omitempty"`
-	// Unread says that the registry names modules for the job, which cannot be read.
+	// Unread: the node that names the job's modules cannot be read.
 	Unread bool `json:"unreadable,omitempty"`
 }
 
@@ -46,8 +46,8 @@ type ModuleWait struct {
 
 // BringModule uploads a module to the servers that run the job. They keep its bytes and
 // do not run it yet. One upload is enough, since servers fetch modules from each other;
-// faults has an error for each upload that failed. sign is the text of its signature, nil if it
-// has none, and token is the peer token of the servers.
+// faults has an error for each upload that failed. sign is the text of the module's signature, nil
+// if it has none, and token is the peer token of the servers.
 func (o *Operator) BringModule(ctx context.Context, name string, wasm, sign []byte, token string) (faults []error, err error) {
 	const what = "bring a module to the servers of"
 	if len(wasm) > module.MaxSize {
@@ -131,8 +131,8 @@ func (o *Operator) PinModule(ctx context.Context, name string) error {
 	return o.setPinned(ctx, verb{"pin the module of", "module pin"}, name, true)
 }
 
-// UnpinModule lifts a pin. What the file of a server says counts again from its next start, or
-// when it changes.
+// UnpinModule lifts a pin. The file of a server counts again once the server restarts or the file
+// changes.
 func (o *Operator) UnpinModule(ctx context.Context, name string) error {
 	return o.setPinned(ctx, verb{"unpin the module of", "module unpin"}, name, false)
 }
@@ -147,7 +147,7 @@ func (o *Operator) setPinned(ctx context.Context, by verb, name string, pinned b
 	})
 }
 
-// pinnedText is what the audit says of a pin.
+// pinnedText describes a pin in the audit.
 func pinnedText(m *definition.Module) string {
 	if m.Pinned {
 		return ", pinned"
@@ -170,7 +170,7 @@ type rollBack struct {
 	withdrawn, named string // digests of the last try: the module that it withdrew, or named
 }
 
-// decide changes m, unless m already is what the last try was to write.
+// decide changes m, unless m shows that the last try was applied.
 func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err error) {
 	switch {
 	case r.withdrawn != "" && m.Next == nil && m.Code.Digest != r.withdrawn:
@@ -219,7 +219,7 @@ func (o *Operator) amend(ctx context.Context, by verb, name string, change func(
 		}
 		m, err := spelling.ModuleOf(v)
 		if err != nil {
-			return nil, d, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
+			return nil, d, failf(host.Refused, err, "%s job %s: its module node in the registry cannot be read", what, name)
 		}
 		if m.Code == nil {
 			return nil, d, failf(host.Refused, nil, "%s job %s: it runs no module", what, name)
@@ -294,8 +294,7 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 	}
 }
 
-// modulesOf reports on the modules of a job; m is nil if the view has none that can be
-// read.
+// modulesOf reports on the modules of a job; m is nil if the view has no readable ones.
 func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 	var r ModulesReport
 	if m == nil {

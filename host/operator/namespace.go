@@ -14,7 +14,7 @@ import (
 const maxListed = 10
 
 // Namespace returns an error of the code NotFound if the namespace is not in the
-// registry. The error lists the children of the deepest node of the path that exists, but
+// registry. The error lists the children of the deepest existing node on the path, without
 // those that hold the state of a cluster.
 func (o *Operator) Namespace(ctx context.Context) error {
 	there, siblings := "/", []string(nil)

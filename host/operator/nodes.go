@@ -6,14 +6,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// ManyReader is a session that reads several nodes in one request, because a request
-// costs it much more than a node.
+// ManyReader is a session that reads several nodes in one request, because each request
+// is expensive.
 type ManyReader interface {
 	// ReadMany is Read for each of the paths.
 	ReadMany(ctx context.Context, paths []string) ([]registry.Node, error)
 }
 
-// Node reads a node of the registry. A missing node is no error; Exists says so.
+// Node reads a node of the registry. A missing node is not an error; its Exists is false.
 func (o *Operator) Node(ctx context.Context, path string) (registry.Node, error) {
 	n, err := o.session.Read(ctx, path)
 	if err != nil {

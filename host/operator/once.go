@@ -17,14 +17,13 @@ const maxKey = 255
 
 // Triggered is the result of TriggerOnce.
 type Triggered struct {
-	At    time.Time // by the registry's clock, when the key was presented first
-	Again bool      // the key was presented before, and nothing was triggered now
+	At    time.Time // of the first request with the key, by the registry's clock
+	Again bool      // the key was used before, and nothing was triggered now
 }
 
-// TriggerOnce is Trigger for clients that may send a request twice. A key that was
-// presented within a day, to whichever server, triggers nothing and returns the first
-// result. A key that was presented for another job is refused. Each caller has keys of its
-// own, and so has each verb.
+// TriggerOnce is Trigger for clients that may send a request twice. A key that was used
+// within a day, on any server, triggers nothing and returns the first result. A key that
+// was used for another job is refused. Keys of different callers or verbs do not collide.
 func (o *Operator) TriggerOnce(ctx context.Context, name, key string) (Triggered, error) {
 	use, err := newOnce(verbTrigger, key)
 	switch {
@@ -40,17 +39,17 @@ func (o *Operator) TriggerOnce(ctx context.Context, name, key string) (Triggered
 	return Triggered{time.UnixMilli(use.first.At), use.again && !use.settled()}, nil
 }
 
-// once lets a request be carried out only if its key is new.
+// once makes a request take effect only if its key is new.
 type once struct {
 	verb   verb
 	key    clustertree.Key
-	ours   clustertree.KeyUsed // what the last try was to write
+	ours   clustertree.KeyUsed // what the last try wrote, if it was applied
 	unsure bool                // a try had no answer
 	first  clustertree.KeyUsed
 	again  bool // the key is known already
 }
 
-// newOnce is for a request with a key; nil without one.
+// newOnce returns a once for a key; nil if the key is empty.
 func newOnce(what verb, key string) (*once, error) {
 	if key == "" {
 		return nil, nil
@@ -61,8 +60,9 @@ func newOnce(what verb, key string) (*once, error) {
 	return &once{verb: what, key: keyOf(what, key)}, nil
 }
 
-// keyOf tells keys of verbs apart. That of a trigger is the one that a release writes which
-// does not: a repeat of a trigger is known to both. No client presents a NUL.
+// keyOf makes the keys of different verbs distinct. Older releases, which have keys only for
+// triggers, recognise those, since they have no prefix. Clients cannot send the NUL of the
+// prefix.
 func keyOf(what verb, key string) clustertree.Key {
 	if what != verbTrigger {
 		key = what.command + "\x00" + key
@@ -74,10 +74,10 @@ func badKey(key string) error {
 	return failf(host.Invalid, nil, "%.80q cannot be an idempotency key: write 1 to %d printable characters of ASCII", key, maxKey)
 }
 
-// settled: a try without an answer was applied.
+// settled reports whether a try without an answer was applied.
 func (u *once) settled() bool { return u.unsure && u.first == u.ours }
 
-// ops is the part of the transaction that remembers the key; none if it is known.
+// ops is the part of the transaction that stores the key; empty if the key is stored already.
 func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op, error) {
 	what := u.verb.words
 	if err := o.makeTree(ctx); err != nil {
@@ -112,7 +112,7 @@ func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op
 	return []registry.Op{setOrCreate(path, n, keys.Encode())}, nil
 }
 
-// setOrCreate writes a value of the cluster, unless its node has changed since it was n.
+// setOrCreate writes a node of the cluster's state, unless it has changed since n was read.
 func setOrCreate(path string, n registry.Node, data []byte) registry.Op {
 	if !n.Exists {
 		return registry.Op{Kind: registry.Create, Path: path, Data: data}
@@ -122,16 +122,16 @@ func setOrCreate(path string, n registry.Node, data []byte) registry.Op {
 
 // now is the registry's time, in a dry run this machine's. The root must exist.
 func (o *Operator) now(ctx context.Context) (time.Time, error) {
-	if o.dry { // ZooKeeper tells its time only to who writes
+	if o.dry { // ZooKeeper shows its time only in writes
 		return time.Now(), nil
 	}
 	return timeOf(ctx, o.session, o.tree)
 }
 
-// timeOf asks a registry for its time. Where transactions carry it, only the root of the
-// cluster has to be writable.
+// timeOf asks a registry for its time. Where receipts carry the time, only the root of the
+// cluster's state has to be writable.
 func timeOf(ctx context.Context, s registry.Session, tree clustertree.Tree) (time.Time, error) {
-	if s.Timeout() == 0 { // it is inside this server, and not asked to write
+	if s.Timeout() == 0 { // the registry inside this server needs no write for that
 		return s.Time(ctx)
 	}
 	receipt, err := s.Commit(ctx, registry.Op{Kind: registry.Set, Path: tree.Root(), Version: registry.AnyVersion})

@@ -16,13 +16,13 @@ import (
 // wasmNode is set by every transaction of ours that changes a job.
 const wasmNode = "wasm"
 
-// OnlyIf lets the next write to a job happen only if holds returns no error for the report
-// on it, and nobody of ours has changed the job between that report and the write. The
-// verb returns the error of holds as it is.
+// OnlyIf makes the next write to a job conditional: it happens only if holds returns no error
+// for a report on the job, and no member or operator of ours changes the job between that
+// report and the write. The verb returns the error of holds as it is.
 func (o *Operator) OnlyIf(holds func(*JobReport) error) { o.onlyIf = holds }
 
-// newFence returns a fence for a job, to be taken before a view that OnlyIf judges; none without
-// OnlyIf, or if no server of ours has run the job.
+// newFence returns a fence for a job. Call it before the view for OnlyIf is read. It returns none
+// without OnlyIf, or if no server of ours has run the job.
 func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error) {
 	if o.onlyIf == nil {
 		return nil, nil
@@ -34,7 +34,7 @@ func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error)
 	return fence{{Kind: registry.Check, Path: l.At(wasmNode), Version: n.Stat.Version}}, nil
 }
 
-// holds asks OnlyIf about a view. sent says that a try of the same write had no answer: then
+// holds checks a view by OnlyIf. sent says that a try of the same write had no answer: then
 // the view may show that write.
 func (o *Operator) holds(l layout.Layout, name string, v *protocol.View, sent bool) error {
 	if o.onlyIf == nil {
@@ -57,7 +57,7 @@ func (o *Operator) wholeReport(l layout.Layout, name string, v *protocol.View) *
 // editionOf is the Edition of a report.
 func editionOf(v *protocol.View) string {
 	hash := sha256.New()
-	say := func(what ...any) { _, _ = fmt.Fprintf(hash, "%q\n", what) } // a hash takes all
+	say := func(what ...any) { _, _ = fmt.Fprintf(hash, "%q\n", what) } // a hash returns no errors
 	for i, part := range []protocol.Spelled{v.Definition.Config, v.Definition.Module} {
 		text := ""
 		if part != nil {

@@ -25,7 +25,7 @@ import (
 type Operator struct {
 	namespace string
 	session   registry.Session
-	end       func() error // of the use of session
+	end       func() error // closes session, or leaves a shared one
 	inbox     *session.Inbox
 	files     map[string]*job.Config // set by Compare, by name
 	rows      trace.Sink             // set by Record; nil: none
@@ -38,8 +38,8 @@ type Operator struct {
 	dry       bool                   // set by DryRun: nothing is written
 	deeds     []Deed                 // what a dry run would have written
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
-	unheld    Unheld                 // set by WarnOf; nil: nobody knows
-	roster    *roster                // of the session; nil: each list reads all
+	unheld    Unheld                 // set by WarnOf; nil: no warnings
+	roster    *roster                // cache of a shared session; nil: each list reads all jobs
 }
 
 const (
@@ -66,7 +66,7 @@ func newOperator(namespace string) *Operator {
 	return &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
 }
 
-// Close ends the session, unless it is that of a SharedSession.
+// Close ends the session, unless a SharedSession owns it.
 func (o *Operator) Close() error { return o.end() }
 
 // Trigger requests that every member of the job runs its items now. It returns when the
@@ -75,7 +75,7 @@ func (o *Operator) Trigger(ctx context.Context, name string) error {
 	return o.ask(ctx, verbTrigger, name, protocol.AskTrigger{})
 }
 
-// Resume ends a pause, also one that is over.
+// Resume ends a pause, even an expired one.
 func (o *Operator) Resume(ctx context.Context, name string) error {
 	return o.ask(ctx, verb{"resume", "job resume"}, name, protocol.AskPause{})
 }
@@ -120,7 +120,7 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	for _, s := range v.Servers {
 		if err = o.notDrained(ctx, s.IP, disabled); err != nil {
 			drained++
-			continue // it stays as it is, for the others are free to go on
+			continue // leave it disabled, and enable the others
 		}
 		if err := o.setServer(ctx, name, s.IP, disabled); err != nil {
 			return err
@@ -132,8 +132,8 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	return err
 }
 
-// SetServers calls SetServer for every job that knows the address. It returns the names
-// of those jobs, and of the jobs that it could not read and did not change.
+// SetServers calls SetServer for every job that knows the address. It returns the jobs
+// that it changed, and those that it could not read and left unchanged.
 func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
 	if err := o.notDrained(ctx, ip, disabled); err != nil {
 		return nil, nil, err
@@ -167,12 +167,12 @@ type Which struct {
 	Instance job.InstanceID
 }
 
-func (w Which) names(id job.InstanceID) bool {
+func (w Which) selects(id job.InstanceID) bool {
 	return w.All || w.IP != "" && id.IP() == w.IP || w.Instance != "" && id == w.Instance
 }
 
-// Shutdown ends the job on the selected members and returns their ids. Their servers go
-// on; a server that restarts runs the job again.
+// Shutdown ends the job on the selected members and returns their ids. Their servers keep
+// running, and a restarted server runs the job again.
 func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.InstanceID, error) {
 	for try := 1; ; try++ {
 		gone, again, err := o.shutDown(ctx, name, w)
@@ -182,7 +182,8 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 	}
 }
 
-// shutDown is one try of Shutdown. again: OnlyIf has to judge the job anew, and nothing was done.
+// shutDown is one try of Shutdown. again reports that nothing was done, because the job has changed
+// since OnlyIf checked it.
 func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []job.InstanceID, again bool, err error) {
 	const what = "shut down"
 	by := o.outlined
@@ -194,20 +195,20 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 		return nil, false, err
 	}
 	if o.onlyIf == nil {
-		unchanged = nil // a member that joins or runs is no reason to keep others
+		unchanged = nil // a member may join or begin a run meanwhile
 	} else if err := o.holds(l, name, v, false); err != nil {
 		return nil, false, err
 	}
-	all := slices.Clone(v.Ghosts) // removes nodes that no session holds, too
+	all := slices.Clone(v.Ghosts) // nodes that no session holds are removed, too
 	for _, in := range v.Instances {
 		all = append(all, in.ID)
 	}
 	for _, id := range all {
-		if !w.names(id) {
+		if !w.selects(id) {
 			continue
 		}
 		if v.ByAddress && !ours(v, id) && !slices.Contains(v.Ghosts, id) {
-			return gone, false, failf(host.Refused, nil, "%s job %s: the member at %s is one of ElasticJob, whose own console ends it in this layout", what, name, id.IP())
+			return gone, false, failf(host.Refused, nil, "%s job %s: the member at %s is foreign; in this layout only ElasticJob's own console can end it", what, name, id.IP())
 		}
 		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, append(slices.Clip(unchanged), l.EndInstance(v, id)...)...)
 		c, conflict := errors.AsType[*registry.ConflictError](err)
@@ -224,7 +225,7 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 	return gone, false, nil
 }
 
-// found returns the layout that the job's tree has.
+// found returns the layout of the job's tree.
 func (o *Operator) found(ctx context.Context, name string) (layout.Layout, error) {
 	l, err := layout.Found(o.namespace, name, func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) })
 	if err != nil {
@@ -254,18 +255,20 @@ func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*
 	return v, nil
 }
 
-// isJob reports whether the nodes are those of a job: there is a configuration or, if
-// that was removed, an instance or a record.
+// isJob reports whether a view shows a job: it has a configuration or, if that was
+// removed, an instance or a record.
 func isJob(v *protocol.View) bool {
 	return v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Runs) > 0
 }
 
-// readsEach is the number of concurrent reads per job when that many jobs are read. It
-// is small because a goroutine costs more than a read of the registry inside the server.
+// readsEach is the number of concurrent reads per job when that many jobs are read. With
+// many jobs it is 1, because a goroutine costs more than a read of the registry inside
+// the server.
 func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 
-// readView reads the named nodes, and the nodes below that the layout follows. With watch the view is of one moment; without, it may mix
-// values from before and after a change, which is enough for a report.
+// readView reads the named nodes, and the nodes below them that the layout follows. With watch, the
+// view is of one moment; without, it may mix values from before and after a change, which is enough
+// for a report.
 func (o *Operator) readView(ctx context.Context, l layout.Layout, names []string, watch bool) (*protocol.View, error) {
 	w := follow.NewWatch(l, names)
 	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, readsAtOnce) }
@@ -307,20 +310,20 @@ func (o *Operator) readAll(ctx context.Context, paths []string, atOnce int) ([]r
 	return nodes, reads.Wait() //nolint:wrapcheck // its functions return our errors
 }
 
-// Names lists the names of the namespace's nodes, which may be jobs, in order.
+// Names lists the names of the nodes in the namespace, sorted. Each may be a job.
 func (o *Operator) Names(ctx context.Context) ([]string, error) {
 	n, err := o.session.Read(ctx, layout.JobsIn(o.namespace))
 	if err != nil {
 		return nil, readError(err, "list the jobs of namespace %s", o.namespace)
 	}
-	// Of a namespace below this one the cluster's own state stands here.
+	// The cluster state of a nested namespace lies here, too.
 	names := slices.DeleteFunc(slices.Clone(n.Children), clustertree.Reserved)
 	slices.Sort(names)
 	return names, nil
 }
 
-// readError is the error of a read that failed. An unknown outcome is Unavailable here,
-// since a read changes nothing.
+// readError is the error of a failed read. The codes Unknown and Internal become
+// Unavailable, since a read changes nothing.
 func readError(err error, format string, args ...any) error {
 	code := host.CodeOf(err)
 	if code == host.Unknown || code == host.Internal {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// askedAtOnce bounds the servers that are asked at once, and so what their answers take of
-	// the memory.
+	// askedAtOnce limits the servers that are asked at the same time, and so the memory for their
+	// answers.
 	askedAtOnce = 8
-	// askPatience bounds the time of one of them that reads, and doPatience of one that has more to do.
+	// askPatience limits the time of a request that reads, and doPatience of one that takes longer.
 	askPatience = 5 * time.Second
 	doPatience  = 20 * time.Second
 )
 
-// AskAll asks servers, by their addresses, and returns those that did not answer, with the
-// reasons. Who does not have what is asked for has answered.
+// AskAll asks servers, which are given by address, and returns those that did not answer, with
+// the reasons. An error of the code NotFound counts as an answer.
 func AskAll[S any](ctx context.Context, servers map[string]S, ask func(ctx context.Context, address string, s S) error) (unread []string) {
 	return askAll(ctx, servers, askPatience, ask)
 }
 
-// AskAllTo asks servers for what takes longer, as AskAll. Who is to do something and does not answer may
-// have done it.
+// AskAllTo is AskAll for requests that take longer, such as changes. A server that did not answer may
+// have made the change.
 func AskAllTo[S any](ctx context.Context, servers map[string]S, do func(ctx context.Context, address string, s S) error) (unread []string) {
 	return askAll(ctx, servers, doPatience, do)
 }
@@ -50,26 +50,26 @@ func askAll[S any](ctx context.Context, servers map[string]S, patience time.Dura
 			return nil
 		})
 	}
-	_ = asking.Wait() // nobody returns an error
+	_ = asking.Wait() // no function returns an error
 	slices.Sort(unread)
 	return unread
 }
 
-// Unlisted names the servers that a job knows, or any job if name is empty, and that are not
-// among those which can be asked, this one included.
+// Unlisted names the servers that a job knows, or any job if name is empty, but that are not
+// listed. listed has the servers that can be asked, and this one.
 func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) ([]string, error) {
 	names, err := o.nameOrAll(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	files := o.files
-	o.files = nil // how they compare does not matter, and without them only jobs that have changed are read
+	o.files = nil // so that outlines can use cached reports
 	all, err := o.outlines(ctx, names, false)
 	o.files = files
 	if err != nil {
 		return nil, err
 	}
-	most, foreign := map[string]int{}, map[string]bool{} // members of ours of one job, by address
+	most, foreign := map[string]int{}, map[string]bool{} // by address; most counts our members of one job
 	for _, of := range all {
 		here := map[string]int{}
 		for _, m := range of.report.Members {
@@ -89,7 +89,7 @@ func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) (
 	return unlisted(most, foreign, listed), nil
 }
 
-// unlisted compares how many servers there are at each address with those that are listed.
+// unlisted names the addresses with more servers than are listed there.
 func unlisted(most map[string]int, foreign map[string]bool, listed []Server) []string {
 	has := map[string]int{}
 	for _, s := range listed {

@@ -13,10 +13,10 @@ const maxLooked = 1000
 
 // JobFilter selects the jobs of a page.
 type JobFilter struct {
-	Part  string // of the name
+	Part  string // a substring of the name
 	State string // empty: any; see JobStates
-	After string // the name behind which the page begins
-	Limit int    // of jobs on the page
+	After string // the page begins after this name
+	Limit int    // the maximum of jobs on the page
 }
 
 // JobStates are the states that a JobReport can have.
@@ -25,9 +25,9 @@ func JobStates() []string {
 }
 
 // JobsPage returns one page of the reports that Jobs returns, and reads only the jobs of
-// this page. next is where the following page begins; it is empty on the last one. A page
-// that filters by state may be short or empty and still have a next one: the state of a
-// job is known only when it has been read, and one page reads 1000 jobs at most.
+// this page. next is After of the following page, and empty on the last page. A page that
+// filters by state may be short or empty and still have a next one: only a read shows the
+// state of a job, and one page reads at most 1000 jobs.
 func (o *Operator) JobsPage(ctx context.Context, f JobFilter) (page []JobReport, next string, err error) {
 	names, err := o.Names(ctx)
 	if err == nil && len(names) == 0 {

@@ -14,21 +14,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Bounds of what is said of a pause.
+// Limits of a pause.
 const (
 	maxPause = 366 * 24 * time.Hour
-	maxWhy   = 200 // bytes of its reason, as of that of a silence
+	maxWhy   = 200 // bytes of a reason, also of a silence or drain
 )
 
-// PauseTerms are what is said of a pause, all of it optional. Of Until and For one is given at most.
+// PauseTerms are the parameters of a pause, all of them optional. At most one of Until and For is set.
 type PauseTerms struct {
 	Why   string
 	Until time.Time     // by the registry's clock
 	For   time.Duration // from now
 }
 
-// Pause stops the job from beginning at its instants until its end or, without one, until Resume. It
-// takes the place of a pause there is.
+// Pause keeps the job from beginning at its instants until the pause ends or, without an end, until
+// Resume. It replaces an existing pause.
 func (o *Operator) Pause(ctx context.Context, name string, t PauseTerms) error {
 	what := verb{"pause", "job pause"}
 	p, err := o.pauseBy(ctx, "pause job "+name, t)
@@ -38,7 +38,7 @@ func (o *Operator) Pause(ctx context.Context, name string, t PauseTerms) error {
 	return o.ask(ctx, what, name, protocol.AskPause{Paused: true, Pause: p})
 }
 
-// pauseBy checks what is said of a pause that begins now. Errors begin with what.
+// pauseBy checks the terms of a pause that begins now. Errors begin with what.
 func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p protocol.Pause, err error) {
 	if err := checkWhy(what, t.Why); err != nil {
 		return p, err
@@ -46,7 +46,7 @@ func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p pr
 	if t.For < 0 || t.For != 0 && !t.Until.IsZero() {
 		return p, failf(host.Invalid, nil, "%s: write a time from now, or when it ends", what)
 	}
-	if err := o.Namespace(ctx); err != nil { // it may be mistyped
+	if err := o.Namespace(ctx); err != nil { // surelyNow would create the state of a mistyped one
 		return p, err
 	}
 	now, err := o.surelyNow(ctx)
@@ -67,8 +67,8 @@ func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p pr
 	return p, nil
 }
 
-// surelyNow asks the registry for its time, again if there is no answer: asking changes nothing,
-// but makes the root of the cluster's state.
+// surelyNow asks the registry for its time, and repeats that if there is no answer: it changes
+// nothing, except that it creates the root of the cluster's state.
 func (o *Operator) surelyNow(ctx context.Context) (now time.Time, err error) {
 	for try := 1; ; try++ {
 		if err = o.makeTree(ctx); err == nil {
@@ -83,7 +83,7 @@ func (o *Operator) surelyNow(ctx context.Context) (now time.Time, err error) {
 	}
 }
 
-// checkWhy refuses a reason that is too long, or that a terminal may act on.
+// checkWhy refuses a reason that is too long, or has characters that a terminal may interpret.
 func checkWhy(what, why string) error {
 	if len(why) > maxWhy {
 		return failf(host.Invalid, nil, "%s: the reason has %d bytes; write %d at most", what, len(why), maxWhy)
@@ -94,7 +94,7 @@ func checkWhy(what, why string) error {
 	return nil
 }
 
-// PauseReport is what an operator said of a pause.
+// PauseReport describes a pause.
 type PauseReport struct {
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
@@ -102,17 +102,17 @@ type PauseReport struct {
 	Until time.Time `json:"until,omitzero"` // zero: until somebody resumes the job
 }
 
-// pauseReport is what a report says of the pause of a job.
 func pauseReport(p protocol.Pause) PauseReport {
 	return PauseReport{By: p.By, Why: p.Why, Since: moment(p.Since), Until: moment(p.Until)}
 }
 
-// Has reports whether an instant came during the pause. None did if there is no pause.
+// Has reports whether an instant came during a pause with an end. It is false without a pause,
+// and for a pause without an end.
 func (p *PauseReport) Has(at time.Time) bool {
 	return at.Before(p.Until) && !at.Before(p.Since)
 }
 
-// reason is why nothing begins meanwhile.
+// reason is why nothing begins during the pause.
 func (p *PauseReport) reason() reason.Reason {
 	q := protocol.Pause{By: p.By, Why: p.Why}
 	if !p.Until.IsZero() {

@@ -20,7 +20,7 @@ const (
 	PlanSame    = "same"    // the file changes nothing
 	PlanChanges = "changes" // the file changes it
 	PlanOther   = "other"   // only the registry has it
-	PlanUnread  = "unread"  // what the registry has of it cannot be read, and Fault says why
+	PlanUnread  = "unread"  // its definition in the registry cannot be read, and Fault says why
 )
 
 // Planned is what a server does to a job of the registry when it reads a file.
@@ -31,7 +31,7 @@ type Planned struct {
 	// Overwrite: the file wins wherever the two differ.
 	Overwrite bool   `json:"overwrite"`
 	Fault     string `json:"fault,omitempty"`
-	Warning   string `json:"warning,omitempty"` // of what was applied
+	Warning   string `json:"warning,omitempty"` // of ApplyJob, for a job that it created
 }
 
 // PlannedKey is a setting in which file and registry differ.
@@ -49,15 +49,15 @@ const (
 	FateDisputed = "disputed" // both have changed, and the registry stays
 )
 
-// Plan tells what a server that reads these jobs in its file changes in the registry, and
-// where the registry has gone its own way. It writes nothing. Modules are left out: a
-// server looks for their bytes first. Jobs are sorted by name.
+// Plan returns what a server with these jobs in its file changes in the registry, and where
+// the registry has drifted from the file. It writes nothing. Modules are left out, since a
+// server first looks for their bytes. Jobs are sorted by name.
 func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, error) {
 	names, err := o.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rest := map[string]bool{} // of the names, without those of the files
+	rest := map[string]bool{} // names that no file has
 	for _, name := range names {
 		rest[name] = true
 	}
@@ -79,14 +79,14 @@ func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, err
 		return nil, err //nolint:wrapcheck // its functions return our errors
 	}
 	for name := range rest {
-		all = append(all, Planned{Job: name, Action: PlanOther, Keys: []PlannedKey{}}) //nolint:makezero // behind those of the files
+		all = append(all, Planned{Job: name, Action: PlanOther, Keys: []PlannedKey{}}) //nolint:makezero // all has the jobs of the files
 	}
 	slices.SortFunc(all, func(a, b Planned) int { return cmp.Compare(a.Job, b.Job) })
 	return all, nil
 }
 
-// planned compares one of all jobs of a file with the registry, by the rule by which a
-// server merges them.
+// planned compares one job of a file with the registry. all is the number of jobs that are
+// compared.
 func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Planned, error) {
 	p := Planned{Job: file.Name, Action: PlanSame, Keys: []PlannedKey{}, Overwrite: file.Overwrite}
 	v, l, err := o.readOutline(ctx, file.Name, readsEach(all))
@@ -101,8 +101,8 @@ func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Plann
 	return p, nil
 }
 
-// merge compares a job of a file with the registry, by the rule by which a server merges
-// them.
+// merge compares a job of a file with the registry, by the same rule by which a server merges
+// the two.
 func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (merged definition.Merged) {
 	p.Action, p.Keys, p.Fault = PlanSame, []PlannedKey{}, ""
 	config, module := l.Defined(v)
@@ -115,7 +115,7 @@ func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (mer
 		p.Action, p.Fault = PlanUnread, fault.Error()
 		return merged
 	}
-	merged.Module.Made = module == nil || !module.Applied() // else a server has had it in its file
+	merged.Module.Made = module == nil || !module.Applied() // false if a server had it in its file
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {
 			p.Keys = append(p.Keys, PlannedKey{k.Key, k.Registry, k.File, fate})

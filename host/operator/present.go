@@ -16,8 +16,8 @@ type fence []registry.Op
 // look reads a job, or as much of it as a verb needs, and returns a fence for the view.
 type look func(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error)
 
-// wholly reads all of a job as of one moment. The fence is that of OnlyIf. While a job of many items
-// works, no moment may be long enough for that.
+// wholly reads all of a job as of one moment. The fence is that of OnlyIf. A busy job of many items may
+// never stay unchanged long enough to be read so.
 func (o *Operator) wholly(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 	f, err := o.newFence(ctx, l)
 	if err != nil {
@@ -27,8 +27,8 @@ func (o *Operator) wholly(ctx context.Context, l layout.Layout, name string) (*p
 	return v, f, err
 }
 
-// outlined reads what a job shows without its items, from one moment or several. The fence holds as
-// long as nobody joins, and nobody begins or ends a run. For OnlyIf the whole job is read.
+// outlined reads a job without its items; the view may mix several moments. The fence fails once a
+// member has joined, or has begun or ended a run. With OnlyIf it reads the whole job.
 func (o *Operator) outlined(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 	var v *protocol.View
 	var f fence
@@ -46,9 +46,9 @@ func (o *Operator) outlined(ctx context.Context, l layout.Layout, name string) (
 	return v, append(f, l.CheckRecords(v)...), nil
 }
 
-// decidedBy reads the nodes that decide about a request, from one moment or several. The fence holds as
-// long as none of them changes. It reads the whole job for OnlyIf, and for a job without a readable
-// configuration, whose view says what is wrong.
+// decidedBy reads the nodes that decide about a request; the view may mix several moments. The fence
+// fails once one of these nodes has changed. It reads the whole job with OnlyIf, and if the
+// configuration is unreadable or missing: then the view says what is wrong.
 func (o *Operator) decidedBy(a protocol.Ask) look {
 	return func(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 		names := l.DecidedBy(a)
@@ -69,7 +69,7 @@ func (o *Operator) decidedBy(a protocol.Ask) look {
 		d := l.NewDecoder(nil)
 		for i, n := range nodes {
 			d.Apply(paths[i], n)
-			if n.Exists { // what comes up meanwhile is in the way of its creation
+			if n.Exists { // a node that appears meanwhile makes its Create fail
 				f = append(f, registry.Op{Kind: registry.Check, Path: paths[i], Version: n.Stat.Version})
 			}
 		}
@@ -80,7 +80,7 @@ func (o *Operator) decidedBy(a protocol.Ask) look {
 	}
 }
 
-// editableView reads a job that is to be changed. It refuses one without a readable
+// editableView reads a job in order to change it. It refuses a job without a readable
 // configuration.
 func (o *Operator) editableView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name, by)
@@ -95,9 +95,9 @@ func (o *Operator) editableView(ctx context.Context, what, name string, by look)
 	return v, l, f, nil
 }
 
-// presentView reads the job as the registry has it by now. What jobView reads may be older than another operator's last change, since
-// a server of ZooKeeper may lag behind the others; a verb that takes that change back would then find
-// nothing to do.
+// presentView syncs before it reads the job. Without that, the view may be older than another
+// operator's last change, since a server of ZooKeeper may lag behind the others; a verb that reverts
+// that change would then find nothing to do.
 func (o *Operator) presentView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, nil, nil, readError(err, "%s job %s", what, name)

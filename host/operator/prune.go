@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// unusedFor is how long a server keeps a module that nothing uses. Who uploads one has this
-// time to name it.
+// unusedFor is how long a server keeps a module that nothing uses. An operator who uploads a
+// module has this time to give it a name or a job.
 const unusedFor = 24 * time.Hour
 
 // Prune says what is pruned.
@@ -49,8 +49,8 @@ type PrunedModule struct {
 
 // PruneModules removes modules from the disk of the asked server that have no name, that no
 // job of the cluster uses and that are older than a day. A job uses the modules that it
-// runs, is to run, or can go back to. If one job cannot be read, nothing is removed. Beside
-// an error, the report lists what was removed before it.
+// runs, is to run, or can go back to. If one job cannot be read, nothing is removed. On an
+// error, the report lists what was removed before it.
 func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, error) {
 	report := PruneReport{Version: 1, DryRun: p.DryRun, Removed: []PrunedModule{}}
 	if p.Remove == nil {
@@ -64,7 +64,7 @@ func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, erro
 	if len(gone) == 0 || p.DryRun {
 		return report, err
 	}
-	// It is done, and does not end with a client that went away.
+	// The modules are removed: write the row even if the client has gone away.
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
 	defer cancel()
 	if noted := o.Note(after, "module prune", fmt.Sprintf("removed=%d bytes=%d", len(gone), report.Bytes)); err == nil {
@@ -73,15 +73,15 @@ func (o *Operator) PruneModules(ctx context.Context, p Prune) (PruneReport, erro
 	return report, err
 }
 
-// usedModules returns the digests of the modules that jobs use now. It reads every job
-// again, since what lists remember of it may be out of date.
+// usedModules returns the digests of the modules that jobs use now. It reads every job, since
+// cached reports may be out of date.
 func (o *Operator) usedModules(ctx context.Context) (map[string]bool, error) {
 	const what = "look which modules are used"
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, readError(err, what)
 	}
 	names, err := o.Names(ctx)
-	if err == nil && len(names) == 0 { // another namespace would show no use of anything
+	if err == nil && len(names) == 0 { // in a mistyped namespace, nothing would be in use
 		err = o.Namespace(ctx)
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *Operator) usedModules(ctx context.Context) (map[string]bool, error) {
 		used[n.Digest] = true
 	}
 	if len(unread) > 0 {
-		return nil, failf(host.Refused, nil, "%s: what the registry says of the modules of these jobs cannot be read: %.512s; see job show", what, strings.Join(unread, ", "))
+		return nil, failf(host.Refused, nil, "%s: in the registry, the modules of these jobs cannot be read: %.512s; see job show", what, strings.Join(unread, ", "))
 	}
 	return used, nil
 }

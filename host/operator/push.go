@@ -15,10 +15,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// MaxSignature is how many bytes the text of a signature may have.
+// MaxSignature is the limit of bytes in the text of a signature.
 const MaxSignature = 2 << 10
 
-// notePatience bounds the row of the audit for a module that is kept already.
+// notePatience limits the time to write the audit row, or the name, of a module after the change
+// itself.
 const notePatience = 10 * time.Second
 
 // Wasm is a module on its way: a file on the server that got it, or bytes in memory.
@@ -40,7 +41,7 @@ type Push struct {
 	Given func(key string) bool
 	host.Signing
 	// Keep stores the module on the server that was asked, with the text of its signature;
-	// nil: none was.
+	// nil: no server was asked.
 	Keep func(digest string, sign []byte) error
 	// Token is the peer token of the servers, Self the member that the asked server is.
 	// Without Token no other server gets the bytes.
@@ -48,7 +49,7 @@ type Push struct {
 	Self  job.InstanceID
 }
 
-// PushReport is what is known of a module before it is saved, and who has it then.
+// PushReport describes a module, and which servers have it once it is saved.
 type PushReport struct {
 	Version int `json:"version"`
 	guest.Examination
@@ -68,8 +69,8 @@ type ModuleSignature struct {
 	Comment string `json:"comment,omitempty"` // signed, too
 }
 
-// SignatureOf returns how a module is signed. If keys say who has to have signed it, and they
-// have not, that is an error.
+// SignatureOf returns how a module is signed. If s has keys, it returns an error for a module that
+// none of them has signed.
 func SignatureOf(wasm io.Reader, s host.Signing) (ModuleSignature, error) {
 	keys, err := signature.ParseKeys(s.Keys)
 	if err != nil {
@@ -88,7 +89,7 @@ func SignatureOf(wasm io.Reader, s host.Signing) (ModuleSignature, error) {
 	return found, nil
 }
 
-// AskedGrant is one that the imports of a module can make use of.
+// AskedGrant is a grant that the imports of a module can use.
 type AskedGrant struct {
 	Key     string `json:"key"`
 	Unknown bool   `json:"unknown,omitempty"` // whether it is given
@@ -112,7 +113,7 @@ func (o *Operator) PushModule(ctx context.Context, wasm Wasm, p Push) (PushRepor
 		}
 	}
 	var err error
-	if report.Signature, err = SignatureOf(bytesOf(wasm), p.Signing); err != nil { // before anything of it runs
+	if report.Signature, err = SignatureOf(bytesOf(wasm), p.Signing); err != nil { // before any of its code runs
 		return report, err
 	}
 	if report.Examination, err = p.Examine(ctx, bytesOf(wasm)); err != nil {
@@ -176,7 +177,7 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 		return failf(host.Unavailable, nil, "push a module: no server has it: %s", faultsOf(report.Other))
 	}
 	report.Saved = true
-	// It is done, and does not end with a client that went away.
+	// The module is saved: write the row even if the client has gone away.
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), notePatience)
 	defer cancel()
 	return o.Note(after, "module push", fmt.Sprintf("held_by=%d digest=%s", report.Held, report.Digest))

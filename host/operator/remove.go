@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// wholeTries is how often Remove tries to delete a job by one transaction.
+// wholeTries is how often Remove tries to delete a job in one transaction.
 const wholeTries = 5
 
 // Record gives the Operator a history. Before Remove deletes a job that no server runs,
@@ -56,11 +56,13 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 
 // Remove deletes a job from the registry, with its configuration and the state of its
 // guests. Rows of its runs stay in the histories; after Record, missed instants of a job
-// without a server get a row. Servers that run the job stop it. Remove is refused while
-// an item runs. Unless forced, it is also refused if its configuration cannot be read, since
-// then members may go unseen; and if a server that runs the job has it in its own file, or the
-// jobs of Compare have it, since that server would create it again. Files of servers that are down are not known. If there is only the rest of a job
-// whose removal was not finished, Remove finishes it; OnlyIf, which judges a job, prevents that.
+// without a server get a row. Servers that run the job stop it.
+//
+// Remove is refused while an item runs. Unless forced, it is also refused if the configuration
+// cannot be read, since members may then go unseen, or if a file would create the job again: the
+// file of a server that runs it, or one whose jobs Compare was given. Files of servers that are
+// down are not known. If only the rest of an unfinished removal exists, Remove finishes it, unless
+// OnlyIf is set, whose report needs a job.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
 	if o.onlyIf == nil {
@@ -84,14 +86,14 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	return o.removeJob(ctx, name)
 }
 
-// removeJob tries until the job is gone, or has to stay.
+// removeJob tries until the job is deleted, or the removal is refused.
 func (o *Operator) removeJob(ctx context.Context, name string) error {
 	const what = "remove"
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
 		err := o.removeNow(ctx, name, sent, try > wholeTries)
 		switch {
-		case sent && host.CodeOf(err) == host.NotFound: // its definition went with the try without an answer
+		case sent && host.CodeOf(err) == host.NotFound: // the try without an answer has deleted its definition
 			_, err = o.finishRemoval(ctx, name)
 			return err
 		case err == nil:
@@ -104,7 +106,7 @@ func (o *Operator) removeJob(ctx context.Context, name string) error {
 		if err := o.session.Sync(ctx); err != nil {
 			return askError(what, name, err)
 		}
-		if sent { // the definition may have gone with it, and records of dead members be left
+		if sent { // that try may have deleted the definition, and left records of dead members
 			if found, err := o.finishRemoval(ctx, name); found || err != nil {
 				return err
 			}
@@ -117,7 +119,7 @@ func (o *Operator) removeJob(ctx context.Context, name string) error {
 
 // removeNow is one try of Remove.
 func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) error {
-	nodes, err := removal.Nodes(ctx, o.session, layout.NewJob(o.namespace, name).Root()) // those that come later refuse the transaction
+	nodes, err := removal.Nodes(ctx, o.session, layout.NewJob(o.namespace, name).Root()) // nodes that are created later make the transaction fail
 	if err != nil {
 		return readError(err, "look at job %s", name)
 	}
@@ -128,14 +130,14 @@ func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool)
 	recorded := o.rows != nil && v.WithoutServer() // open runs have their rows in o.rows
 	for i := range v.Runs {
 		if len(v.Runs[i].Open) > 0 && !recorded {
-			return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+			return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait until they end", name, v.Runs[i].ID)
 		}
 	}
 	d := deed{verb: "job remove", job: name, before: fmt.Sprintf("%d nodes", len(nodes))}
 	return o.removeNodes(ctx, d, l, f, nodes, parts)
 }
 
-// heldView is a view of a job for which OnlyIf holds.
+// heldView reads a job and checks it by OnlyIf.
 func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name, o.outlined)
 	if err == nil {
@@ -144,9 +146,9 @@ func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (
 	return v, l, f, err
 }
 
-// removeNodes deletes all nodes in one transaction, so that no server sees half a job. If
-// they are too many, or change all the time and it is to be in parts, the definition goes first, and
-// a mark comes in its place.
+// removeNodes deletes all nodes in one transaction, so that no server sees half a job. If there are
+// too many, or parts is set because they keep changing, it deletes the definition first, creates a mark
+// in the same transaction, and then sweeps the rest.
 func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string, parts bool) error {
 	if !parts {
 		if err := o.commit(ctx, d, append(f, removal.Deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {

@@ -7,9 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// refuseUnlessForced refuses to remove a job whose configuration cannot be read, as where it is
-// half of another layout, whose members this one does not show. It also refuses one that a file would
-// bring back: the file of a server that runs it, at the next start, or the configuration that Compare was given.
+// refuseUnlessForced refuses to remove a job whose configuration cannot be read: half of its nodes may
+// be of another layout, whose members this view does not show. It also refuses a job that a file would
+// create again: the file of a server that runs it, at its next start, or the configuration that Compare
+// was given.
 func (o *Operator) refuseUnlessForced(ctx context.Context, name string) error {
 	v, _, _, err := o.presentView(ctx, "remove", name, o.outlined)
 	if err != nil {

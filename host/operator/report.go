@@ -27,8 +27,8 @@ type JobReport struct {
 	// State is the first that applies: unreadable, down (no server), paused, disabled
 	// (every server is), running, resharding or idle.
 	State string `json:"state"`
-	// Edition names what operators and files have decided of the job, and changes with nothing
-	// else. A list of jobs has none.
+	// Edition identifies what operators and files have decided about the job; nothing else
+	// changes it. In a list of jobs it is empty.
 	Edition string `json:"edition,omitempty"`
 	// Config is the job's configuration in the registry; nil if it is missing or
 	// unreadable, and Faults says why.
@@ -41,11 +41,11 @@ type JobReport struct {
 	Leader job.InstanceID `json:"leader,omitempty"` // "": no leader
 	Paused bool           `json:"paused"`
 	Pause  PauseReport    `json:"pause,omitzero"`
-	// EndedPause is the newest pause if it is over by itself and nobody has resumed the job since.
+	// EndedPause is the newest pause if it has expired and no operator has resumed the job since.
 	EndedPause PauseReport    `json:"ended_pause,omitzero"`
 	Resharding bool           `json:"resharding"` // a reshard is pending
 	Members    []MemberReport `json:"members"`
-	// Leaving are servers that were told to end the job and whose runs have not ended.
+	// Leaving are members that were shut down and still have open runs.
 	Leaving []MemberReport `json:"leaving,omitempty"`
 	Servers []ServerState  `json:"servers"`         // ascending by address
 	Running int            `json:"running"`         // items with an open run
@@ -69,7 +69,7 @@ type MemberReport struct {
 type ServerState struct {
 	IP       string `json:"server"`
 	Disabled bool   `json:"disabled"`
-	Drain    *Drain `json:"drain,omitempty"` // because of which it is disabled
+	Drain    *Drain `json:"drain,omitempty"` // that has disabled it; nil: none
 }
 
 // ServerReport sums up the jobs of a namespace for the servers at one address.
@@ -130,8 +130,8 @@ type ItemReport struct {
 	Misfired bool           `json:"misfired"`           // an instant came while it ran; the item runs once more for it
 	Pending  bool           `json:"pending"`            // a pending run waits for a member
 	Retry    time.Time      `json:"retry,omitzero"`     // earliest time of the next attempt of a failed run; zero: no retry
-	Waits    []string       `json:"waits,omitempty"`    // requests of which a run waits to begin, or for its next attempt
-	Backfill int            `json:"backfill,omitempty"` // instants that wait to begin late
+	Waits    []string       `json:"waits,omitempty"`    // requests with a run that waits to begin, or for its next attempt
+	Backfill int            `json:"backfill,omitempty"` // instants that wait for a backfill
 	Runner   job.InstanceID `json:"runs_on,omitempty"`  // the member that runs it; "": none is known
 	Run      RunReport      `json:"run,omitzero"`       // the open or pending run
 	Last     time.Time      `json:"last,omitzero"`      // the newest instant that began or has a row; zero: none, or a manual job
@@ -139,8 +139,8 @@ type ItemReport struct {
 	// not known. Jobs of thousands of items may round them down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
-	// Failures is how often it failed in a row. Of more than 64 items with failures of one
-	// server some are not counted.
+	// Failures is how often it failed in a row. A server counts the failures of at most 64
+	// items.
 	Failures int `json:"failures_in_a_row,omitempty"`
 }
 
@@ -148,7 +148,7 @@ type ItemReport struct {
 type LatestReport struct {
 	State string    `json:"state"`
 	Ended time.Time `json:"ended"`
-	// Failures is the longest current series of failures of one item, which is Item.
+	// Failures is the longest current streak of an item, which is Item.
 	Failures int `json:"failures_in_a_row"`
 	Item     int `json:"failing_item"`
 }
@@ -159,13 +159,13 @@ type RunReport struct {
 	Begun   time.Time `json:"begun,omitzero"`   // zero: not known
 	Cause   string    `json:"cause"`
 	Attempt int       `json:"attempt"`
-	Request string    `json:"request,omitempty"` // by which it was asked for; "": it is scheduled
-	Param   string    `json:"param,omitempty"`   // that it got in place of the job's
+	Request string    `json:"request,omitempty"` // id of the operator's request; "": it is scheduled
+	Param   string    `json:"param,omitempty"`   // that replaces the job's
 }
 
-// Jobs reports on every job of the namespace without its items, sorted by name. A job
-// that may not be read has the state unreadable. A report may mix values from before and
-// after a change that happens while it is read. A missing namespace is an error.
+// Jobs reports on every job of the namespace without its items, sorted by name. A job that this
+// user of the registry may not read has the state unreadable. A report may mix values from before
+// and after a change that happens while it is read. A missing namespace is an error.
 func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	names, err := o.Names(ctx)
 	if err == nil && len(names) == 0 {
@@ -191,11 +191,11 @@ type outline struct {
 	kept   []KeptRow
 }
 
-// outlines reads jobs, with their rows if asked for. It leaves out nodes that are no jobs.
+// outlines reads jobs, with their rows if rows is set. It leaves out nodes that are no jobs.
 func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
 	all := make([]outline, len(names))
 	kept := o.roster
-	if rows || o.files != nil { // a report says how the job compares with the files
+	if rows || o.files != nil { // cached reports have no rows and no comparison with files
 		kept = nil
 	}
 	if kept != nil {
@@ -239,7 +239,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	return slices.DeleteFunc(all, func(of outline) bool { return of.report == nil }), nil
 }
 
-// watch returns a Watch of nodes of a job, and the nodes that it has read, by path.
+// watch returns a Watch of nodes of a job, and a map that collects the nodes it reads, by path.
 func (o *Operator) watch(ctx context.Context, l layout.Layout, nodes []string, atOnce int) (w *follow.Watch, known map[string]registry.Node) {
 	w, known = follow.NewWatch(l, nodes), map[string]registry.Node{}
 	w.Read = func(paths []string) ([]registry.Node, error) {
@@ -252,8 +252,8 @@ func (o *Operator) watch(ctx context.Context, l layout.Layout, nodes []string, a
 	return w, known
 }
 
-// readOutline reads the outline of a job. The nodes of the outline show the layout of its
-// tree; if that is another than the one by which they were read, it reads them again.
+// readOutline reads the outline of a job. If its nodes show another layout than the one by
+// which they were read, it reads them again.
 func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*protocol.View, layout.Layout, error) {
 	l := layout.NewJob(o.namespace, name)
 	for {
@@ -270,7 +270,7 @@ func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*p
 	}
 }
 
-// amongst reads nodes that were read before; another one does not exist.
+// amongst returns a read of nodes that are in known; any other node does not exist.
 func amongst(known map[string]registry.Node) func(paths []string) ([]registry.Node, error) {
 	return func(paths []string) (nodes []registry.Node, err error) {
 		for _, path := range paths {
@@ -280,7 +280,7 @@ func amongst(known map[string]registry.Node) func(paths []string) ([]registry.No
 	}
 }
 
-// denied is the fault of a job that may not be read.
+// denied is the fault of a job that this user of the registry may not read.
 func denied(err error) reason.Reason {
 	return reason.Of(reason.JobDenied, err.Error())
 }
@@ -292,7 +292,7 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 		return nil, err
 	}
 	r := o.wholeReport(l, name, v)
-	_, wrong, err := o.before(ctx, r)
+	_, wrong, err := o.predecessors(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func scheduleOver(c job.Config) reason.Reason {
 	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
 }
 
-// failuresOf is how often an item failed in a row, by the record that saw it end last.
+// failuresOf returns how often an item failed in a row, by the record in which it ended last.
 func failuresOf(v *protocol.View, item int) int {
 	var newest protocol.Streak
 	in := func(all []protocol.Streak) {
@@ -383,8 +383,8 @@ func runReport(e protocol.Entry) RunReport {
 	return RunReport{Instant: moment(instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt, Request: e.Trigger, Param: e.Param}
 }
 
-// instantOf converts an instant of a schedule, which is a whole second. An item that has had
-// none is accounted for from a moment on that is not, when it was assigned for the first time.
+// instantOf converts an instant of a schedule, which is a whole second. Before an item has had
+// one, ms is the moment of its first assignment, which is none; the result is then zero.
 func instantOf(ms int64) time.Time {
 	if ms%1000 != 0 {
 		return time.Time{}
@@ -392,7 +392,7 @@ func instantOf(ms int64) time.Time {
 	return moment(ms)
 }
 
-// moment converts a time of the registry, in milliseconds; 0 is none.
+// moment converts a time in milliseconds; 0 is the zero time.
 func moment(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -9,8 +9,8 @@ import (
 )
 
 // RetryModule lets the server with a data directory compile a module again although an
-// earlier try ended the server. The server may be running. prefix is the beginning of the
-// digest, which is returned whole. A dry run only looks for the module.
+// earlier try crashed the server. The server may be running. prefix is the beginning of the
+// digest; the whole digest is returned. A dry run only looks for the module.
 func RetryModule(dataDir, prefix string, dry bool) (digest string, err error) {
 	refused, err := host.RefusedModules(dataDir)
 	if err != nil {

@@ -64,7 +64,7 @@ func ParseRole(name string) (Role, error) {
 	return "", failf(host.Invalid, nil, "there is no role %.64q; %s", name, hint)
 }
 
-// Caller is who sends a request: the name of its token, and what it may do.
+// Caller is the sender of a request: the name of its token, and its role.
 type Caller struct {
 	Name string
 	Role Role

@@ -9,27 +9,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxKnown bounds the jobs of a roster. Those beyond it are read for each list.
+// maxKnown is the limit of jobs in a roster. Further jobs are read for each list.
 const maxKnown = 20_000
 
-// roster keeps the reports on jobs that a session has read for lists, until the registry says that
-// their jobs have changed. A list reads only those that are not known.
+// roster caches the reports on jobs that a session has read for lists. An event removes the report
+// on its job, so a list reads only jobs that are new or have changed.
 type roster struct {
 	root string // the node above all jobs
 
 	following sync.Mutex // held while the session begins to follow the root
-	follows   bool       // it does; guarded by following
+	follows   bool       // the session follows the root; guarded by following
 
 	mu   sync.Mutex
 	jobs map[string]*known // guarded by mu
 }
 
-// known is what a list has read of a job. While it is read it has no report.
+// known is the cached report on a job; nil while the job is being read.
 type known struct{ report *JobReport }
 
 func newRoster(root string) *roster { return &roster{root: root, jobs: map[string]*known{}} }
 
-// follow makes the events of all jobs come, on the session of the roster.
+// follow makes s, the session of the roster, receive the events of all jobs.
 func (r *roster) follow(ctx context.Context, s registry.Session) error {
 	r.following.Lock()
 	defer r.following.Unlock()
@@ -43,7 +43,7 @@ func (r *roster) follow(ctx context.Context, s registry.Session) error {
 	return nil
 }
 
-// event forgets what an event makes doubtful. It does not wait.
+// event removes the reports that an event may outdate. It does not block.
 func (r *roster) event(e registry.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,8 @@ func (r *roster) event(e registry.Event) {
 	}
 }
 
-// look returns the report on a job, or what keep needs after it was read.
+// look returns the cached report on a job. If there is none, the caller reads the job and passes
+// reading to keep.
 func (r *roster) look(name string) (report *JobReport, reading *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,18 +67,18 @@ func (r *roster) look(name string) (report *JobReport, reading *known) {
 		return k.report, nil
 	}
 	if k = (&known{}); len(r.jobs) < maxKnown {
-		r.jobs[name] = k // an event takes it away, and with it what is being read
+		r.jobs[name] = k // if an event removes it meanwhile, keep drops the report
 	}
 	return nil, k
 }
 
-// pauseOver reports whether the pause that a report tells of has ended since, which changes nothing in
-// the registry.
+// pauseOver reports whether the pause in a report has expired since. The registry sends no event for
+// that.
 func (r *JobReport) pauseOver() bool {
 	return r.Paused && !r.Pause.Until.IsZero() && !time.Now().Before(r.Pause.Until)
 }
 
-// keep keeps a report unless the job has changed since look.
+// keep caches a report unless the job has changed since look.
 func (r *roster) keep(name string, reading *known, report *JobReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,8 +22,8 @@ type RunName struct {
 
 func (n RunName) String() string { return n.Job + "/" + strconv.Itoa(n.Item) + "/" + n.Run }
 
-// ParseRun reads the name of a run as logs and events have it, job/item/run, or with the time
-// of its instant as run.
+// ParseRun parses the name of a run as logs and events write it, job/item/run. The time of its
+// instant may stand in place of run.
 func ParseRun(text string) (RunName, error) {
 	name, rest, _ := strings.Cut(text, "/")
 	number, run, _ := strings.Cut(rest, "/")
@@ -34,8 +34,8 @@ func ParseRun(text string) (RunName, error) {
 	return RunName{name, item, runID(run)}, nil
 }
 
-// runID is the id of the run that a person names by it or, as lists of the history show it,
-// by the time of its instant.
+// runID is the id of a run that is given by its id or by the time of its instant, which lists of
+// the history show.
 func runID(text string) string {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return strconv.FormatInt(at.UnixMilli(), 10)
@@ -43,60 +43,60 @@ func runID(text string) string {
 	return text
 }
 
-// AttemptLog is the end of what an attempt logged.
+// AttemptLog is the end of the log of an attempt.
 type AttemptLog struct {
 	Attempt  int         `json:"attempt"`
 	Running  bool        `json:"running,omitempty"` // no history has its row yet
 	State    trace.State `json:"state,omitempty"`   // of its row
 	Instance string      `json:"instance,omitempty"`
-	Kept     bool        `json:"kept"` // false: no log is kept of it, which is not the same as nothing logged
+	Kept     bool        `json:"kept"` // false: its log was not kept; true with an empty Log: it logged nothing
 	Log      string      `json:"log"`
 }
 
-// LogPart is a piece of the log of a run that is followed.
+// LogPart is a piece of the log of a followed run.
 type LogPart struct {
 	Attempt int    `json:"attempt"`
 	Next    int64  `json:"next"` // where the following part begins
 	Text    string `json:"text"`
 	Gap     bool   `json:"gap,omitempty"`   // lines before Text are lost
-	Ended   bool   `json:"ended,omitempty"` // the attempt has ended, and all was told
+	Ended   bool   `json:"ended,omitempty"` // the attempt has ended, and this is its last part
 }
 
-// LogReader reads the logs of runs. A server is one for its own runs.
+// LogReader reads the logs of runs.
 type LogReader interface {
 	// RunLog returns the logs of all attempts of a run, the first one first. unread names
-	// servers that may have more, and cannot be asked.
+	// servers that may have more, but cannot be asked.
 	RunLog(ctx context.Context, name RunName) (all []AttemptLog, unread []string, err error)
-	// FollowRunLog tells a run's newest attempt as it logs, until the attempt ends or report
-	// returns an error. after is the last part that is known already.
+	// FollowRunLog reports the log of a run's newest attempt as it grows, until the attempt
+	// ends or report returns an error. after is the last part that the caller has.
 	FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error
 }
 
 // RunLogs are the logs of the runs of a server, and of other servers.
 type RunLogs struct {
-	// Live has what runs here now; nil: nothing does.
+	// Live has the logs of runs that are open here; nil: there are none.
 	Live *runlog.Logs
 	// History returns the attempts of a run with their logs.
 	History func(context.Context, RunName) ([]trace.Row, error)
-	// Others returns the other servers by their addresses, and those that a job knows and
-	// that cannot be asked; nil: there are none.
+	// Others returns the other servers by their addresses, and the names of those that a job
+	// knows but that cannot be asked; nil: there are none.
 	Others func(ctx context.Context, name string) (map[string]LogReader, []string)
 }
 
-// ReadLogs gives the Operator the logs that it reads.
+// ReadLogs sets the logs that the Operator reads.
 func (o *Operator) ReadLogs(l *RunLogs) { o.logs = l }
 
-// RunLog is LogReader.RunLog of the logs that ReadLogs gave.
+// RunLog is LogReader.RunLog of the logs that ReadLogs set.
 func (o *Operator) RunLog(ctx context.Context, name RunName) ([]AttemptLog, []string, error) {
 	return o.logs.RunLog(ctx, name)
 }
 
-// FollowRunLog is LogReader.FollowRunLog of the logs that ReadLogs gave.
+// FollowRunLog is LogReader.FollowRunLog of the logs that ReadLogs set.
 func (o *Operator) FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error {
 	return o.logs.FollowRunLog(ctx, name, after, report)
 }
 
-// Here are the logs of this server alone.
+// Here returns the logs of this server alone.
 func (l *RunLogs) Here() *RunLogs { return &RunLogs{Live: l.Live, History: l.History} }
 
 // RunLog implements LogReader.
@@ -136,7 +136,7 @@ func better(a, b AttemptLog) bool {
 	return !a.Running && b.Running
 }
 
-// noLog is the error of a run that was found nowhere.
+// noLog is the error of a run that was not found anywhere.
 func noLog(name RunName, unread []string) error {
 	if len(unread) > 0 {
 		return failf(host.Unavailable, nil, "no server that answers has a run %.600q%s", name.String(), unanswered(unread))
@@ -144,11 +144,11 @@ func noLog(name RunName, unread []string) error {
 	return failf(host.NotFound, nil, "no history has a run %.600q, and no server runs it", name.String())
 }
 
-// own returns what this server knows of a run. A row of its history counts more than what
-// the memory has.
+// own returns what this server knows of a run. A row of its history counts more than the log
+// in memory.
 func (l *RunLogs) own(ctx context.Context, name RunName) ([]AttemptLog, error) {
 	var all []AttemptLog
-	lines := l.Live.Of(name.String()) // before the history, where it may come meanwhile
+	lines := l.Live.Of(name.String()) // read before the history, to which it may move meanwhile
 	rows, err := l.History(ctx, name)
 	if err != nil {
 		return nil, err
@@ -214,13 +214,13 @@ func (l *RunLogs) FollowRunLog(ctx context.Context, name RunName, after LogPart,
 		return noLog(name, unread)
 	}
 	a := slices.MaxFunc(last, func(a, b AttemptLog) int { return a.Attempt - b.Attempt })
-	if after.Attempt == a.Attempt { // how far that was is not known any more
+	if after.Attempt == a.Attempt { // where after ends in the kept log is not known
 		return report(LogPart{Attempt: a.Attempt, Next: after.Next, Gap: true, Ended: true})
 	}
 	return report(LogPart{Attempt: a.Attempt, Next: int64(len(a.Log)), Text: a.Log, Ended: true})
 }
 
-// followLines tells what an attempt logs, as it comes.
+// followLines reports the log of an attempt as it grows.
 func followLines(ctx context.Context, lines *runlog.Lines, after LogPart, report func(LogPart) error) error {
 	var seen int64
 	if after.Attempt == lines.Attempt() {

@@ -14,7 +14,7 @@ import (
 
 // A token is written as its prefix and, in base32, 256 random bits and a checksum of both.
 const (
-	// TokenPrefix begins every token, so that tools find tokens that were left somewhere.
+	// TokenPrefix begins every token, so that scanners find leaked tokens.
 	TokenPrefix = "wjd_"
 	secretBytes = 32
 	sumBytes    = 4
@@ -27,7 +27,7 @@ var base = base32.NewEncoding(alphabet).WithPadding(base32.NoPadding) // read on
 // newSecret makes a token.
 func newSecret() string {
 	var random [secretBytes]byte
-	_, _ = rand.Read(random[:]) // it ends the program rather than to fail
+	_, _ = rand.Read(random[:]) // it crashes the program rather than fail
 	return writeSecret(random[:])
 }
 
@@ -36,8 +36,8 @@ func writeSecret(random []byte) string {
 	return TokenPrefix + base.EncodeToString(binary.BigEndian.AppendUint32(random[:secretBytes:secretBytes], sum))
 }
 
-// hashOf is what is stored of a token. It refuses what is none, without a look at those
-// that there are. No error has a part of what was presented.
+// hashOf is the hash under which a token is stored. It refuses malformed tokens without
+// reading the stored ones. No error shows a part of the given text.
 func hashOf(token string) (hash [sha256.Size]byte, err error) {
 	text, ok := strings.CutPrefix(token, TokenPrefix)
 	if want := base.EncodedLen(secretBytes + sumBytes); !ok || len(text) != want {
@@ -50,11 +50,11 @@ func hashOf(token string) (hash [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(token)), nil
 }
 
-// shownSecret is how many characters HideTokens leaves behind TokenPrefix. They are enough
-// for names of other things, and say too little of a secret.
+// shownSecret is the longest text after TokenPrefix that HideTokens leaves: enough for other
+// names with that prefix, and too little of a secret to help anyone.
 const shownSecret = 16
 
-// HideTokens returns a text for a log without the tokens in it, and without parts of them.
+// HideTokens returns a text for a log, without tokens and parts of tokens.
 func HideTokens(text string) string {
 	var shown strings.Builder
 	for {

@@ -18,16 +18,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Server is a server of the cluster that others can ask.
+// Server is a server of the cluster to which the other servers can send requests.
 type Server struct {
 	Key     string // its public key of Ed25519, in hex
-	IP      string // which instances there have
+	IP      string // as in the ids of its instances
 	Address string // as https://host:port
 
 	since int64 // revision of its node
 }
 
-// OwnServer is this server, as the others know it.
+// OwnServer is this server, as the others know it, with its private key.
 type OwnServer struct {
 	Server
 	Private ed25519.PrivateKey
@@ -35,22 +35,22 @@ type OwnServer struct {
 
 // roll is what a Keyring knows of the servers of the cluster.
 type roll struct {
-	says clustertree.Server // of this one; no address: the others cannot ask it
-	own  ed25519.PrivateKey // of this session; nil: none
-	// all are the servers by their keys, this one among them. If they cannot be read, fault
-	// says why.
+	says clustertree.Server // the node of this server; without an address, it is not published
+	own  ed25519.PrivateKey // the key of the current session; nil: none
+	// all has the servers by key, including this one. If they cannot be read, fault says
+	// why.
 	all   map[string]Server
 	fault string
 }
 
-// Introduce lets the others ask this server at an address. They know it by a key that it has
-// as long as its session of the registry. Call it before Run.
+// Introduce sets the address at which the others can ask this server. They identify it by a
+// key that is new with each session of the registry. Call it before Run.
 func (k *Keyring) Introduce(ip, address string) {
 	k.roll.says = clustertree.Server{IP: ip, Address: address}
 }
 
-// Own returns this server with its key. Until the others can know it, the error has the code
-// Unavailable.
+// Own returns this server with its key. Until its node is in the registry, the error has the
+// code Unavailable.
 func (k *Keyring) Own() (OwnServer, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -65,8 +65,8 @@ func (k *Keyring) Own() (OwnServer, error) {
 	return OwnServer{own, k.roll.own}, nil
 }
 
-// Others returns the other servers that can be asked, by address. Of a server that has begun
-// anew the node of before may still be there; it is left out.
+// Others returns the other servers that can be asked, sorted by address. It leaves out the old
+// node of a restarted server, which may still exist.
 func (k *Keyring) Others() ([]Server, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -82,8 +82,8 @@ func (k *Keyring) Others() ([]Server, error) {
 	return slices.DeleteFunc(all, func(s Server) bool { return s.Address == own.Address && s.IP == own.IP }), nil
 }
 
-// Server returns the server with a key. The error of one that is not there has the code
-// Denied; while nobody can tell which are, it has Unavailable.
+// Server returns the server with a key. For an unknown key, the error has the code Denied;
+// while the servers are not known, it has Unavailable.
 func (k *Keyring) Server(key string) (Server, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -97,15 +97,15 @@ func (k *Keyring) Server(key string) (Server, error) {
 	return s, nil
 }
 
-// Time is the registry's time, as far as this server knows. Unlike the time by which tokens
-// expire it does not follow a clock that is set.
+// Time estimates the registry's time. Unlike the time by which tokens expire, it ignores
+// changes of this server's wall clock.
 func (k *Keyring) Time() time.Time {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.clock.theirs.Add(time.Since(k.clock.at))
 }
 
-// unknown is the error of a question while the servers are not known. The lock is held.
+// unknown is the error while the servers are not known, else nil. mu is held.
 func (k *Keyring) unknown() error {
 	why := k.unsure()
 	if why == "" {
@@ -125,7 +125,7 @@ func keyText(private ed25519.PrivateKey) string {
 	return hex.EncodeToString(private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 }
 
-// newKey takes another key for a session. Nodes with the earlier one end with theirs.
+// newKey makes a key for a new session. The node of an earlier key ends with its session.
 func (k *Keyring) newKey() error {
 	if k.roll.says.Address == "" {
 		return nil
@@ -140,8 +140,8 @@ func (k *Keyring) newKey() error {
 	return nil
 }
 
-// readServers returns the servers as they are now, and makes this one known if it is not.
-// Nodes of servers are never set, so each is read once.
+// readServers reads the servers, and creates the node of this one if it is missing. Nodes of
+// servers are never set, so each is read once.
 func (k *Keyring) readServers(ctx context.Context, s registry.Session) (map[string]Server, error) {
 	k.mu.RLock()
 	own, known := keyText(k.roll.own), k.roll.all
@@ -167,7 +167,7 @@ func (k *Keyring) readServers(ctx context.Context, s registry.Session) (map[stri
 				return nil, readError(err, "read a server of the cluster")
 			}
 			says, err := clustertree.DecodeServer(n.Data)
-			if err != nil { // it has just gone, or is of another release
+			if err != nil { // it was just deleted, or is of another release
 				continue
 			}
 			have = Server{key, says.IP, says.Address, n.Stat.Created}
@@ -177,7 +177,7 @@ func (k *Keyring) readServers(ctx context.Context, s registry.Session) (map[stri
 	return all, nil
 }
 
-// enroll makes this server known to the others.
+// enroll creates the node by which the others know this server.
 func (k *Keyring) enroll(ctx context.Context, s registry.Session, own string) error {
 	err := session.CreateMissing(ctx, s, []string{k.tree.Servers()})
 	if err == nil {

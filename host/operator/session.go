@@ -12,22 +12,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxFollowed is the limit of trees that the session of a SharedSession follows. A session cannot stop
-// to follow one, and each makes its events, and its way back after a lost connection,
-// slower.
+// maxFollowed is the limit of trees that the session of a SharedSession follows. A session cannot
+// stop following a tree, and each tree slows down its events and its reconnects.
 const maxFollowed = 256
 
-// SharedSession is one session of the registry for all requests of a server. Each request has an
-// Operator of its own on it, so requests neither wait for each other nor write in each
-// other's name. Create it with NewSharedSession. Its methods are safe for concurrent use.
+// SharedSession is one session of the registry for all requests of a server. Each request has its
+// own Operator on it, so requests neither wait for each other nor write in each other's name.
+// Create it with NewSharedSession. Its methods are safe for concurrent use.
 type SharedSession struct {
 	registry  registry.Registry
 	namespace string
-	work      sync.WaitGroup // the tries to open a session
+	work      sync.WaitGroup // tries to open a session
 
 	mu     sync.Mutex // guards the fields below, and those of links
 	link   *link      // for the next Operator; nil: none is open
-	try    *try       // to open one; nil: none is under way
+	try    *try       // to open a session; nil: none is in progress
 	closed bool
 }
 
@@ -41,15 +40,15 @@ type link struct {
 	ended    bool // the registry has ended it
 }
 
-// try is one try to open a session, for all who wait for it.
+// try is an attempt to open a session, shared by all requests that wait for it.
 type try struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when err is set
 	err    error
 }
 
-// NewSharedSession returns a SharedSession that opens its session when the first Operator is wanted, and
-// another one when that has ended.
+// NewSharedSession returns a SharedSession. It opens its session for the first Operator, and a new
+// one after that has ended.
 func NewSharedSession(r registry.Registry, namespace string) *SharedSession {
 	return &SharedSession{registry: r, namespace: namespace}
 }
@@ -96,8 +95,8 @@ func (s *SharedSession) Close() error {
 	return l.Close()
 }
 
-// join lets an inbox receive the events of the session, which is opened first if there is
-// none. All who come meanwhile wait for the same try, and have its error.
+// join subscribes an inbox to the events of the session, and opens the session first if
+// there is none. Concurrent calls wait for the same try and return its error.
 func (s *SharedSession) join(ctx context.Context, inbox *session.Inbox) (*link, error) {
 	for {
 		s.mu.Lock()
@@ -108,7 +107,7 @@ func (s *SharedSession) join(ctx context.Context, inbox *session.Inbox) (*link, 
 		}
 		if s.closed {
 			s.mu.Unlock()
-			return nil, errors.New("the server ends")
+			return nil, errors.New("the server is stopping")
 		}
 		if s.try == nil {
 			s.begin(ctx)
@@ -126,8 +125,8 @@ func (s *SharedSession) join(ctx context.Context, inbox *session.Inbox) (*link, 
 	}
 }
 
-// begin starts a try to open a session, which goes on when the request that needs it first
-// is given up. mu is held.
+// begin starts a try to open a session. The try continues if the request that started it
+// is cancelled. mu is held.
 func (s *SharedSession) begin(ctx context.Context) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
 	t := &try{cancel: cancel, done: make(chan struct{})}
@@ -146,7 +145,7 @@ func (s *SharedSession) begin(ctx context.Context) {
 	})
 }
 
-// drop lets no further Operator have a link.
+// drop makes the next Operator use another link.
 func (s *SharedSession) drop(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +154,7 @@ func (s *SharedSession) drop(l *link) {
 	}
 }
 
-// put passes an event to all users: what one of them follows the others may read, too.
+// put passes an event to all users, since each may read what another one follows.
 func (l *link) put(e registry.Event) {
 	l.roster.event(e)
 	s := l.of
@@ -173,8 +172,8 @@ func (l *link) put(e registry.Event) {
 	}
 }
 
-// answers asks a session that was silent for as long as the registry keeps it whether it
-// is still there, since a request would learn too late that it is not.
+// answers syncs a session that has had no answer for longer than its time-out, so that an
+// ended session is found before a request uses it.
 func (l *link) answers(ctx context.Context) error {
 	if most := l.Timeout(); most == 0 || time.Since(l.Acknowledged()) <= most {
 		return nil
@@ -182,8 +181,8 @@ func (l *link) answers(ctx context.Context) error {
 	return l.Sync(ctx)
 }
 
-// Follow implements registry.Session. The next Operator gets another session if this one
-// follows much.
+// Follow implements registry.Session. Once this session follows maxFollowed trees, the next
+// Operator gets another session.
 func (l *link) Follow(ctx context.Context, root string) error {
 	s := l.of
 	s.mu.Lock()
@@ -195,8 +194,8 @@ func (l *link) Follow(ctx context.Context, root string) error {
 	return l.Session.Follow(ctx, root)
 }
 
-// leave ends the use of the session by an Operator. The last one closes a session that no
-// other will use.
+// leave ends an Operator's use of the session. The last one closes a session that no
+// further Operator will use.
 func (l *link) leave(inbox *session.Inbox) error {
 	s := l.of
 	s.mu.Lock()

@@ -17,26 +17,26 @@ import (
 // SessionLife is how long a browser stays signed in, unless its token ends before.
 const SessionLife = 12 * time.Hour
 
-// SignedIn is a session of a browser.
+// SignedIn is a browser session.
 type SignedIn struct {
 	Caller
-	Secret string // what its cookie has
-	// Proof is what a write has to show beside it. Who has nothing but the cookie, which browsers send
-	// to every port of a machine, cannot compute it.
+	Secret string // the value of its cookie
+	// Proof must come with the cookie in a write. It cannot be computed from the cookie alone, which
+	// browsers send to every port of a machine.
 	Proof string
 	Until time.Time
 }
 
-// proofOf is the Proof of a session: it is bound to the hash of the token, which is in the registry
-// and computed by its bearer, and seen by nobody else.
+// proofOf is the Proof of a session. Its key is the hash of the token, which the registry stores and
+// only the bearer of the token can compute.
 func proofOf(secret, tokenHash string) string {
 	m := hmac.New(sha256.New, []byte(tokenHash))
 	_, _ = m.Write([]byte("write with " + secret))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// SignIn begins a session of a browser for the bearer of a token, on all servers. The
-// secrets cannot be read again. If the token has many sessions, the oldest one ends.
+// SignIn begins a browser session for the bearer of a token, on all servers. Its secrets
+// cannot be read again. If the token has too many sessions, the oldest one ends.
 func (o *Operator) SignIn(ctx context.Context, token string) (in SignedIn, err error) {
 	const what = "sign in"
 	hash, err := hashOf(token)
@@ -54,7 +54,7 @@ func (o *Operator) SignIn(ctx context.Context, token string) (in SignedIn, err e
 		if i < 0 || expired(tokens.All[i], now) {
 			return false, failf(host.Denied, ErrToken, "%s: the token has expired, or was revoked", what)
 		}
-		if _, there := all.Find(one.Hash); there { // a try without an answer was applied
+		if _, there := all.Find(one.Hash); there { // an earlier try without an answer was applied
 			return false, nil
 		}
 		in.Name, in.Role = tokens.All[i].Name, Role(tokens.All[i].Role)
@@ -86,7 +86,7 @@ func (o *Operator) SignOut(ctx context.Context, secret string) error {
 	})
 }
 
-// changeSessions changes the sessions, and forgets those that have ended.
+// changeSessions changes the sessions, and removes those that have ended.
 func (o *Operator) changeSessions(ctx context.Context, what string, change func(*clustertree.Sessions, clustertree.Tokens, time.Time) (bool, error)) error {
 	return o.changeState(ctx, what, &deed{verb: what, unaudited: true}, func(now time.Time) ([]registry.Op, error) {
 		tokens, _, err := readTokens(ctx, o.session, o.tree)
@@ -107,7 +107,7 @@ func (o *Operator) changeSessions(ctx context.Context, what string, change func(
 	})
 }
 
-// readSessions reads all sessions of browsers, and the node that has them.
+// readSessions reads all browser sessions, and their node.
 func readSessions(ctx context.Context, s registry.Requests, tree clustertree.Tree) (clustertree.Sessions, registry.Node, error) {
 	n, err := s.Read(ctx, tree.Sessions())
 	if err != nil {
@@ -120,8 +120,8 @@ func readSessions(ctx context.Context, s registry.Requests, tree clustertree.Tre
 	return all, n, nil
 }
 
-// Session returns the session with a secret. It accepts one as long as Check accepts its token, and
-// its errors are of the same codes.
+// Session returns the session with a secret. A session is valid at most as long as its token. The
+// codes of errors are those of Check.
 func (k *Keyring) Session(secret string) (SignedIn, error) {
 	own, err := hashOf(secret)
 	if err != nil {
@@ -146,17 +146,17 @@ func (k *Keyring) Session(secret string) (SignedIn, error) {
 	return SignedIn{Caller{t.Name, Role(t.Role)}, secret, proofOf(secret, s.Token), time.UnixMilli(s.Until)}, nil
 }
 
-// AwaitSession waits until this server knows a session that has begun, or ctx ends.
+// AwaitSession waits until this server has read a new session, or ctx ends.
 func (k *Keyring) AwaitSession(ctx context.Context, secret string) {
 	for {
 		k.mu.RLock()
-		taken := k.taken
+		updated := k.updated
 		k.mu.RUnlock()
 		if _, err := k.Session(secret); err == nil {
 			return
 		}
 		select {
-		case <-taken:
+		case <-updated:
 		case <-ctx.Done():
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// ItemState returns the current values that an item of a job keeps from run to run.
+// ItemState returns the values that an item of a job keeps from run to run.
 func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[string][]byte, error) {
 	l, err := o.found(ctx, name)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// sweepPatience bounds a sweep, which does not end with the request.
+// sweepPatience limits the time of a sweep, which does not end with the request.
 const sweepPatience = 2 * time.Minute
 
-// finishRemoval deletes what is left of a job whose removal was not finished, and reports
-// whether it found that. The mark tells it from the nodes of a nested namespace. It leaves
-// a job alone that was defined since, or that has members which have yet to leave.
+// finishRemoval deletes the rest of a removed job, and reports whether it found one. The mark
+// distinguishes a rest from the nodes of a nested namespace. It does nothing if the job was
+// defined again, or still has members.
 func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, err error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return false, readError(err, "look at job %s", name)
@@ -37,14 +37,14 @@ func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, 
 	if err != nil {
 		return false, readError(err, "look at job %s", name)
 	}
-	if v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Members) > 0 { // records of dead members hold up nothing
+	if v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Members) > 0 { // records of dead members do not matter
 		return false, nil
 	}
 	d := deed{verb: "job remove", job: name, before: "the rest of an unfinished removal"}
 	config, _, _ := l.Nodes()
 	still := []registry.Op{{Kind: registry.Absent, Path: config}, {Kind: registry.Check, Path: mark, Version: n.Stat.Version}}
 	if err = o.commit(ctx, d, still...); errors.Is(err, registry.ErrConflict) {
-		return false, nil // somebody else has finished it, or defined the job
+		return false, nil // another request has finished it, or defined the job
 	}
 	if err == nil && !o.dry {
 		err = o.sweep(ctx, l)
@@ -55,8 +55,8 @@ func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, 
 	return true, nil
 }
 
-// sweep deletes what is left of a job without a definition, which its members leave meanwhile. It stops
-// if the job is defined again. It goes on when the request ends, since what it leaves is nobody's job.
+// sweep deletes the rest of a removed job while its members leave it. It stops if the job is defined
+// again. It continues after the request has ended, since no server is sure to delete what it leaves.
 func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepPatience)
 	defer cancel()
@@ -78,12 +78,12 @@ func (o *Operator) sweep(ctx context.Context, l layout.Layout) error {
 		case try == askTries && !errors.Is(err, registry.ErrConflict):
 			return unswept(l, err)
 		case try == askTries:
-			return failf(host.Refused, nil, "its definition is gone, and somebody still writes what is below %s; end that, and remove it again", l.Root())
+			return failf(host.Refused, nil, "its definition is gone, but something still writes nodes below %s; stop that, and remove the job again", l.Root())
 		}
 	}
 }
 
 // unswept is the error of a sweep that has to be done again.
 func unswept(l layout.Layout, err error) error {
-	return failf(host.CodeOf(err), err, "its definition is gone, and nodes are left below %s; remove it again", l.Root())
+	return failf(host.CodeOf(err), err, "its definition is gone, but nodes are left below %s; remove the job again", l.Root())
 }

@@ -17,12 +17,12 @@ import (
 const (
 	minLife = time.Minute
 	maxLife = 10 * 366 * 24 * time.Hour
-	// expiredKept is how long an expired token is listed, and its bearer is told that it
-	// has expired.
+	// expiredKept is how long an expired token stays in the list, and is refused as expired
+	// and not as unknown.
 	expiredKept = 24 * time.Hour
 )
 
-// Token is what is known of a token; its secret is known to nobody but its bearer.
+// Token describes a token without its secret, which only its bearer has.
 type Token struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
@@ -45,13 +45,13 @@ func expired(t clustertree.Token, now time.Time) bool {
 }
 
 // CreateToken creates a token of this cluster and returns its secret, which cannot be
-// read again. A life of 0 is for ever. The name must not be that of a valid token.
+// read again. A life of 0 is for ever. No valid token may have the name.
 func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life time.Duration) (secret string, t Token, err error) {
 	const what = "create token"
 	if err := clustertree.CheckTokenName(name); err != nil {
 		return "", t, failf(host.Invalid, err, what)
 	}
-	if strings.HasPrefix(name, TokenPrefix) { // the audit would have the secret of another
+	if strings.HasPrefix(name, TokenPrefix) { // it may be a secret, which the audit would show
 		return "", t, failf(host.Invalid, nil, "%s: a name cannot begin with %s, as secrets do", what, TokenPrefix)
 	}
 	if _, err := ParseRole(string(role)); err != nil {
@@ -65,12 +65,12 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 		return "", Token{}, err
 	}
 	if o.dry {
-		secret = "" // of a token that there is not
+		secret = "" // the token does not exist
 	}
 	return secret, t, nil
 }
 
-// addToken is CreateToken for a secret that is there already.
+// addToken is CreateToken for a given secret.
 func (o *Operator) addToken(ctx context.Context, secret, name string, role Role, life time.Duration) (t Token, err error) {
 	const what = "create token"
 	sum, err := hashOf(secret)
@@ -106,13 +106,13 @@ func (o *Operator) addToken(ctx context.Context, secret, name string, role Role,
 // firstToken is the name of the token of FirstToken.
 const firstToken = "first"
 
-// FirstToken creates a token of the role admin in a cluster that has never had one, and
-// reports whether it did. Of several servers that start together, one creates it. The
-// secret goes to keep before it goes to the registry: if the server dies in between, the
-// cluster has no token whose secret is lost. When created is false, the secret that keep
-// may have received is worthless.
+// FirstToken creates a token of the role admin in a cluster that has never had a token, and
+// reports whether it did. If several servers start together, one creates it. keep receives
+// the secret before the registry does: if the server dies in between, the cluster has no
+// token whose secret is lost. When created is false, the secret that keep may have received
+// is worthless.
 func (o *Operator) FirstToken(ctx context.Context, keep func(secret string) error) (created bool, err error) {
-	o.As(Author{Name: "serve"}) // nobody asked for it
+	o.As(Author{Name: "serve"}) // no caller has requested it
 	if err := o.makeTree(ctx); err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (o *Operator) FirstToken(ctx context.Context, keep func(secret string) erro
 	return err == nil, err
 }
 
-// RevokeToken ends a token. No server accepts it a second later.
+// RevokeToken ends a token. A second later, no server accepts it.
 func (o *Operator) RevokeToken(ctx context.Context, name string) error {
 	if err := clustertree.CheckTokenName(name); err != nil {
 		return failf(host.NotFound, err, "there is no such token")
@@ -147,7 +147,7 @@ func (o *Operator) RevokeToken(ctx context.Context, name string) error {
 	})
 }
 
-// Tokens lists all tokens by name, also those that have expired within a day.
+// Tokens lists all tokens by name, including those that have expired within a day.
 func (o *Operator) Tokens(ctx context.Context) ([]Token, error) {
 	const what = "list the tokens"
 	all, n, err := readTokens(ctx, o.session, o.tree)
@@ -168,7 +168,7 @@ func (o *Operator) Tokens(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// changeTokens changes the tokens. change says whether there is something to write.
+// changeTokens changes the tokens. change reports whether there is something to write.
 func (o *Operator) changeTokens(ctx context.Context, what string, d *deed, change func(*clustertree.Tokens, time.Time) (bool, error)) error {
 	return o.changeState(ctx, what, d, func(now time.Time) ([]registry.Op, error) {
 		all, n, err := readTokens(ctx, o.session, o.tree)
@@ -188,7 +188,7 @@ func forget(all *clustertree.Tokens, now time.Time) bool {
 	return all.Remove(func(t clustertree.Token) bool { return expired(t, now.Add(-expiredKept)) })
 }
 
-// readTokens reads all tokens of a cluster, and the node that has them.
+// readTokens reads all tokens of a cluster, and their node.
 func readTokens(ctx context.Context, s registry.Requests, tree clustertree.Tree) (clustertree.Tokens, registry.Node, error) {
 	n, err := s.Read(ctx, tree.Tokens())
 	if err != nil {

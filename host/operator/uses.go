@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/status"
 )
 
-// maxUses is how many uses of a module a list names; it counts the others.
+// maxUses is the limit of uses that a list names for a module; it only counts the others.
 const maxUses = 100
 
 // Held lists the modules on the disk of one server.
@@ -20,7 +20,7 @@ type Held func() ([]host.HeldModule, error)
 // disk, by digest.
 type ModuleList struct {
 	Modules []ModuleVersion
-	// Unread are jobs whose modules cannot be read. What they use is not known.
+	// Unread are jobs whose modules cannot be read. They may use any module.
 	Unread []string
 }
 
@@ -40,8 +40,8 @@ type ModuleUse struct {
 	As  string `json:"as"` // runs, next, before or strategy
 }
 
-// Modules lists modules with the jobs that use them, also those that a job can go back to.
-// here is what the asked server has on its disk; nil: nothing is known of it.
+// Modules lists modules with the jobs that use them, including those that a job can go back to.
+// here lists what the asked server has on its disk; nil: that is not known.
 func (o *Operator) Modules(ctx context.Context, here Held) (ModuleList, error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (o *Operator) Modules(ctx context.Context, here Held) (ModuleList, error) {
 // unreadModules reports whether it is not known which modules a job uses.
 func unreadModules(j *JobReport) bool { return j.State == status.Unreadable || j.Modules.Unread }
 
-// named yields the modules that a job needs, and what for.
+// named yields the modules that a job needs, each with its ModuleUse.As.
 func (r *ModulesReport) named() func(yield func(ref ModuleRef, as string) bool) {
 	return func(yield func(ModuleRef, string) bool) {
 		for _, one := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// NamedModule is a module that has a name. The same name and version are the same bytes for
-// ever, unless an operator takes them away.
+// NamedModule is a module that has a name. A name and version always mean the same bytes, until
+// an operator takes the name away.
 type NamedModule struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version"`
@@ -21,7 +21,7 @@ type NamedModule struct {
 	By      string    `json:"by,omitempty"`
 }
 
-// String is how it is typed.
+// String returns NAME@VERSION.
 func (n NamedModule) String() string { return n.Name + "@" + n.Version }
 
 // IsVersion reports whether a text has the form NAME@VERSION.
@@ -73,8 +73,8 @@ func splitVersion(text string) (name, version string, err error) {
 	return name, version, clustertree.CheckVersion(name, version)
 }
 
-// nameable returns an error if a module cannot get a name, and the digest is not what the name
-// is for already. It changes nothing.
+// nameable returns an error if NameModule would refuse the name for the digest. It changes
+// nothing.
 func (o *Operator) nameable(ctx context.Context, text, digest string) error {
 	const what = "name a module"
 	name, version, err := splitVersion(text)
@@ -91,15 +91,15 @@ func (o *Operator) nameable(ctx context.Context, text, digest string) error {
 func fitsVersions(all *clustertree.Versions, name, version, digest string) error {
 	switch found := all.Find(name, version); {
 	case found != nil && found.Digest != digest:
-		return failf(host.Refused, nil, "name a module: %s is module %s since %s, and stays that; use another version", found, found.Digest, time.UnixMilli(found.At).UTC().Format(time.RFC3339))
+		return failf(host.Refused, nil, "name a module: %s has been module %s since %s, which cannot change; use another version", found, found.Digest, time.UnixMilli(found.At).UTC().Format(time.RFC3339))
 	case found == nil && len(all.All) >= clustertree.MaxVersions:
 		return failf(host.Refused, nil, "name a module: there are %d versions, which is the limit; take some away with module rm", clustertree.MaxVersions)
 	}
 	return nil
 }
 
-// NameModule names a module, which the servers have. Once more is as good; another module
-// under the same name and version is Refused.
+// NameModule gives a name to a module that the servers have. A repeated call changes nothing;
+// another module under the same name and version is Refused.
 func (o *Operator) NameModule(ctx context.Context, text, digest string) error {
 	name, version, err := splitVersion(text)
 	if err == nil {
@@ -127,7 +127,7 @@ func (o *Operator) UnnameModule(ctx context.Context, text string) error {
 	d, sent := deed{verb: "module rm", detail: "version=" + text}, false
 	return o.changeVersions(ctx, what, d, func(all *clustertree.Versions, _ time.Time) (changed bool, err error) {
 		found := all.Remove(name, version)
-		if !found && !sent { // else a try without an answer may have done it
+		if !found && !sent { // after a try without an answer, that try may have removed it
 			return false, failf(host.NotFound, nil, "%s: there is no %s", what, text)
 		}
 		sent = true
@@ -149,7 +149,7 @@ func (o *Operator) changeVersions(ctx context.Context, what string, d deed, chan
 	})
 }
 
-// readVersions reads the versions as they are by now.
+// readVersions syncs and reads the versions.
 func (o *Operator) readVersions(ctx context.Context, what string) (all clustertree.Versions, err error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return all, readError(err, "%s", what)

@@ -1,6 +1,6 @@
 // Package removal deletes the nodes of a job without a definition, in parts. A removal in parts
-// deletes the definition first, and makes a mark that stays until the rest has gone. Whether a job is
-// to be removed is decided elsewhere.
+// deletes the definition first, and creates a mark that stays until the rest is deleted. The callers
+// decide whether to remove a job.
 //
 // Flow: the nodes → Parts → Ops of each; Once does that on a session, while it reads.
 package removal
@@ -19,8 +19,8 @@ import (
 const AtOnce = 1000
 
 // Once tries once to delete each node of a job without a definition. It deletes what it has read before
-// it reads on, so that what is cut off again and again ends, too. MayPass tells the errors after which
-// the same may succeed.
+// it reads on, so that calls which are cut off again and again finish together. MayPass reports the
+// errors after which a further call may succeed.
 func Once(ctx context.Context, s registry.Requests, l layout.Layout) error {
 	t := &tree{ctx: ctx, requests: s}
 	var stays error
@@ -29,7 +29,7 @@ func Once(ctx context.Context, s registry.Requests, l layout.Layout) error {
 			break // the mark stays
 		}
 		err := deleteEach(ctx, s, l, part)
-		if over(err) {
+		if hopeless(err) {
 			return err
 		}
 		stays = errors.Join(stays, err)
@@ -40,8 +40,8 @@ func Once(ctx context.Context, s registry.Requests, l layout.Layout) error {
 	return stays
 }
 
-// Parts divides the nodes of a job, children first, into transactions. The last, which only comes if the
-// job's own node does, has the mark, and the nodes above it.
+// Parts divides the nodes of a job, children first, into transactions. The last one has the mark and the
+// nodes above it; it comes only if nodes yields the job's root.
 func Parts(l layout.Layout, nodes iter.Seq[string], atOnce int) iter.Seq[[]string] {
 	above, mark := l.Removal()
 	return func(yield func([]string) bool) {
@@ -67,7 +67,8 @@ func Parts(l layout.Layout, nodes iter.Seq[string], atOnce int) iter.Seq[[]strin
 	}
 }
 
-// Ops deletes nodes. It is refused if the job has a definition again, or the mark has gone.
+// Ops is a transaction that deletes nodes. It fails if the job has a definition again, or the mark is
+// gone.
 func Ops(l layout.Layout, nodes []string) []registry.Op {
 	config, _, _ := l.Nodes()
 	_, mark := l.Removal()
@@ -76,8 +77,8 @@ func Ops(l layout.Layout, nodes []string) []registry.Op {
 	return append([]registry.Op{undefined, marked}, Deletions(nodes)...)
 }
 
-// deleteEach deletes nodes but those that get nodes below them meanwhile, about which it returns an error.
-// What another has deleted is looked for, since it may be most of them.
+// deleteEach deletes nodes, except those below which nodes appear meanwhile: about these it returns an
+// error. If one of them is already gone, it reads which are left, since others may have deleted most.
 func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes []string) error {
 	for len(nodes) > 0 {
 		_, err := s.Commit(ctx, Ops(l, nodes)...)
@@ -92,11 +93,11 @@ func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes
 		case (refused || errors.Is(err, registry.ErrTooLarge)) && len(nodes) > 1:
 			half := len(nodes) / 2
 			first := deleteEach(ctx, s, l, nodes[:half])
-			if over(first) {
+			if hopeless(first) {
 				return first
 			}
 			second := deleteEach(ctx, s, l, nodes[half:])
-			if over(second) {
+			if hopeless(second) {
 				return second
 			}
 			return errors.Join(first, second)
@@ -107,7 +108,7 @@ func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes
 	return nil
 }
 
-// present returns those of the nodes that are there.
+// present returns the nodes that exist.
 func present(ctx context.Context, s registry.Requests, nodes []string) (there []string, err error) {
 	for _, path := range nodes {
 		n, err := s.Read(ctx, path)
@@ -121,19 +122,19 @@ func present(ctx context.Context, s registry.Requests, nodes []string) (there []
 	return there, nil
 }
 
-// MayPass reports whether the same may succeed when it is tried again.
+// MayPass reports whether the same may succeed in another try.
 func MayPass(err error) bool {
 	return errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrUnknown)
 }
 
-// Overtaken reports whether nothing is left to delete: the job has a definition again, or the mark has gone.
+// Overtaken reports whether there is no rest any more: the job has a definition again, or the mark is gone.
 func Overtaken(err error) bool {
 	c, ok := errors.AsType[*registry.ConflictError](err)
 	return ok && c.Op.Kind != registry.Delete
 }
 
-// over reports whether the other nodes cannot be deleted, either.
-func over(err error) bool { return err != nil && (!MayPass(err) || Overtaken(err)) }
+// hopeless reports whether the other nodes cannot be deleted, either.
+func hopeless(err error) bool { return err != nil && (!MayPass(err) || Overtaken(err)) }
 
 // Nodes lists a node and all nodes below it, children first.
 func Nodes(ctx context.Context, s registry.Requests, path string) ([]string, error) {
@@ -142,11 +143,11 @@ func Nodes(ctx context.Context, s registry.Requests, path string) ([]string, err
 	return nodes, t.err
 }
 
-// tree reads nodes.
+// tree reads the nodes of a job.
 type tree struct {
-	ctx      context.Context //nolint:containedctx // that of the call whose tree it is
+	ctx      context.Context //nolint:containedctx // of the one call that uses the tree
 	requests registry.Requests
-	err      error // why not all were read
+	err      error // why a node could not be read
 }
 
 // below lists a node and all nodes below it, children first, until one cannot be read.
@@ -167,7 +168,7 @@ func (t *tree) walk(path string, yield func(string) bool) bool {
 	return yield(path)
 }
 
-// Deletions deletes nodes, whatever their version.
+// Deletions are the operations that delete nodes, whatever their versions.
 func Deletions(nodes []string) []registry.Op {
 	ops := make([]registry.Op, 0, len(nodes))
 	for _, path := range nodes {
