@@ -19,7 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// history returns the rows of a job that a pile has, as History does.
+// history implements History with the rows of a pile.
 func (p *pile) history(_ context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,8 +46,8 @@ func (p *pile) of(run string) []string {
 	return all
 }
 
-// A choice of items runs, and what failed of a run is tried again under the run's own id: the
-// guest is told the instant of the schedule, and the history holds the next attempt.
+// Single items run on request, and the failed items of a run are retried under the run's own id: the
+// guest gets the instant of the schedule, and the history has the next attempt.
 func TestItemsRunOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestItemsRunOnTheirOwn(t *testing.T) {
 	})
 }
 
-// What cannot run item by item is refused, and nothing is left behind.
+// Requests for items that cannot run are refused, and leave nothing behind.
 func TestItemsThatCannotRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

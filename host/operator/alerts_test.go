@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A silence is listed until it is over, the audit has who made and ended it, and the alerts
-// that servers keep in the same node stay as they are.
+// A silence is listed until it ends, and the audit shows its begin and end with their authors. The
+// alerts in the same node stay as they are.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

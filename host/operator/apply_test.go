@@ -15,8 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What a file says is applied once, and a change that was made in the registry meanwhile
-// stays, unless the file overwrites.
+// A file is applied once. A later change in the registry stays, unless the file overwrites it.
 func TestApplyJob(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -93,7 +92,7 @@ func TestApplyJob(t *testing.T) {
 	}
 }
 
-// What cannot be applied changes nothing, and says why.
+// A job that cannot be applied changes nothing, and the error says why.
 func TestApplyJobRefuses(t *testing.T) {
 	t.Parallel()
 	o := operate(t, memory(t))

@@ -19,7 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// audited returns the rows as text, the oldest first.
+// audited returns the selected rows as text, the oldest first.
 func audited(t *testing.T, o *Operator, f AuditFilter) []string {
 	t.Helper()
 	rows, err := o.Audit(t.Context(), f)
@@ -36,7 +36,7 @@ func audited(t *testing.T, o *Operator, f AuditFilter) []string {
 	return all
 }
 
-// Each write has its row, and what wrote nothing has none.
+// Each write has a row, and a request that wrote nothing has none.
 func TestAuditHasEachWrite(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -114,10 +114,10 @@ func TestAuditIsBounded(t *testing.T) {
 	wantCode(t, "a limit below none", func() error { _, err := o.Audit(t.Context(), AuditFilter{Limit: -1}); return err }(), host.Invalid)
 }
 
-// deniesTree is a session whose user may write below the namespace alone.
+// deniesTree is a session whose user may write only below the namespace.
 type deniesTree struct{ registry.Session }
 
-// A verb whose row cannot be written changes nothing, and says what to do.
+// A verb whose audit row cannot be written changes nothing, and its error says what to do.
 func TestNothingIsDoneWithoutItsRow(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -134,8 +134,8 @@ func TestNothingIsDoneWithoutItsRow(t *testing.T) {
 	}
 }
 
-// Neither a list of jobs nor one of servers has anything of the cluster's own state, also
-// where the namespace is below that of others.
+// The cluster's state appears neither in lists of jobs nor in lists of servers, even if the
+// namespace is nested in another one.
 func TestStateOfTheClusterIsNoJob(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

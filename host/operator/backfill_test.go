@@ -25,12 +25,12 @@ import (
 type backfilled struct {
 	*Operator
 	rows *pile
-	from time.Time // the first of them
+	from time.Time // the first missed instant
 	seen func() []string
 	wait func(time.Duration)
 }
 
-// onBackfilled plays a test on such a job, in virtual time.
+// onBackfilled runs play on a backfilled job, in virtual time.
 func onBackfilled(t *testing.T, play func(*testing.T, *backfilled)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func onBackfilled(t *testing.T, play func(*testing.T, *backfilled)) {
 	})
 }
 
-// In a pause it is told, asked for, and waits.
+// A backfill in a pause says so, and waits until the pause ends.
 func TestBackfillInAPause(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
@@ -104,9 +104,9 @@ func TestBackfillInAPause(t *testing.T) {
 
 func (b *backfilled) run(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
-// What lies in a row of missed instants runs, the oldest first, once, under the id of its
-// instant, and the history says that it was asked for. A dry run tells before what would
-// run, and why the rest would not.
+// The instants in a row of missed ones run once, the oldest first, each under the id of its
+// instant, and the history shows that they were requested. A dry run shows first which would
+// run, and why the others would not.
 func TestBackfill(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
@@ -200,7 +200,7 @@ func TestBackfillIsCancelled(t *testing.T) {
 }
 
 // A server that does not answer may have run an instant. Without its history nothing begins,
-// unless the operator says so.
+// unless the operator forces it.
 func TestBackfillWithoutAHistory(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
@@ -219,7 +219,7 @@ func TestBackfillWithoutAHistory(t *testing.T) {
 	})
 }
 
-// Two operators plan the same at once, and it runs once.
+// Two operators plan the same backfill concurrently, and each instant runs once.
 func TestBackfillIsPlannedAnew(t *testing.T) {
 	t.Parallel()
 	onBackfilled(t, func(t *testing.T, b *backfilled) {
@@ -227,7 +227,7 @@ func TestBackfillIsPlannedAnew(t *testing.T) {
 		other, plan := false, 0
 		b.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 			rows, _, err := b.rows.history(ctx, name, item, upTo)
-			if !other { // whoever reads first is overtaken
+			if !other { // the first read is overtaken by another backfill
 				other = true
 				done, err := b.Backfill(ctx, name, r)
 				if plan = len(done.Items); err != nil {

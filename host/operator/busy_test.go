@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// busy is a session of a job of which an item changes after each read and before each write, until its
+// busy is a session during whose every read and write an item of the job changes, until the job's
 // definition is gone.
 type busy struct {
 	registry.Session
@@ -26,7 +26,7 @@ const busyItems = 500
 
 var errNoEnd = errors.New("it reads on and on")
 
-// turn is a run of an item: it marks it or, after that, takes the mark away.
+// turn begins a run of an item with a mark or, in the next call, ends it.
 func (b *busy) turn(ctx context.Context) error {
 	b.turns++
 	n := b.turns
@@ -40,7 +40,7 @@ func (b *busy) turn(ctx context.Context) error {
 	}
 	_, err := b.items.Commit(ctx, registry.Op{Kind: registry.Check, Path: config, Version: registry.AnyVersion},
 		registry.Op{Kind: kind, Path: b.l.At(b.l.ItemNode(n/2%busyItems) + "/running"), Version: registry.AnyVersion})
-	synctest.Wait()                           // everybody has the event
+	synctest.Wait()                           // all sessions have the event
 	if errors.Is(err, registry.ErrConflict) { // the definition is gone
 		return nil
 	}
@@ -74,8 +74,8 @@ func (b *busy) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt
 	return b.Session.Commit(ctx, ops...)
 }
 
-// A job of many items is never read at one moment while they work. It is paused, disabled and removed all
-// the same.
+// A job of many busy items can never be read as of one moment. It can be paused, disabled and removed
+// nevertheless.
 func TestABusyJobObeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, testABusyJobObeys)

@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// An operator ends runs on whichever server has them: softly, and then for good. They are not
-// retried, and the next instant begins as ever.
+// An operator cancels runs on any server: with a grace period, and at once. They are not retried, and
+// the next instant begins as usual.
 func TestRunsAreCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,9 +17,9 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		config string // "" is what fits
+		config string // "": one that fits
 		file   func(*job.Config)
-		want   string // "" is nothing
+		want   string // "": nothing
 	}{
 		{name: "it fits"},
 		{name: "no class", file: func(j *job.Config) { j.Class = "" }, want: `its class in the registry is "com.acme.OrderJob", and this server's file names none: write class = "com.acme.OrderJob"`},
@@ -66,7 +66,7 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 	}
 }
 
-// So does a report on a job of a layout before 2.1.
+// A report on a job of a layout before 2.1 shows the same.
 func TestReportsNameOlderLayouts(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

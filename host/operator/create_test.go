@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A job is made once, with its row of the audit, and a dry run makes none.
+// A job is created once, with its audit row, and a dry run creates none.
 func TestCreateJob(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -69,8 +69,8 @@ func TestCreateJob(t *testing.T) {
 	}
 }
 
-// No request makes a job run after itself, by way of others. What two requests make at the
-// same time, reports and doctor tell.
+// No request makes a job run after itself through other jobs. If two concurrent requests do so
+// together, reports and doctor show it.
 func TestCircleOfJobs(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -123,7 +123,7 @@ func TestCircleOfJobs(t *testing.T) {
 	}
 }
 
-// readless is a session that reads nothing more once it has made a job.
+// readless is a session whose reads fail once it has created a job.
 type readless struct {
 	registry.Session
 	made bool
@@ -143,7 +143,7 @@ func (s *readless) Read(ctx context.Context, path string) (registry.Node, error)
 	return s.Session.Read(ctx, path)
 }
 
-// A job that is made is no failure, though what it runs after cannot be looked for.
+// A created job is a success even if the jobs after which it runs cannot be read then.
 func TestMadeThoughNothingMoreIsRead(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)

@@ -14,9 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A registry that was emptied gives lower tokens than those that runs have had,
-// also while the job is not there again; of one that may not be read nothing is
-// known.
+// An emptied registry gives lower tokens than earlier runs had, even before the job is
+// created again. For a job that may not be read, that is not known.
 func TestTokensGoBackwards(t *testing.T) {
 	t.Parallel()
 	all := []Checkup{{Job: "orders", Layout: "2.1", Newest: 40}, {Job: "mail", Layout: "2.1", Newest: 41}, {Job: "gone", Newest: 3}, {Job: "secret", Newest: -1}}
@@ -39,9 +38,9 @@ func TestTokensGoBackwards(t *testing.T) {
 	}
 }
 
-// What a command without the user of the registry has made is open to all, and doctor says
-// so to a server that has that user. Where a user may not make the state of the cluster,
-// verbs say who has to do what.
+// Nodes that a command without a registry user has created are open to all, and doctor reports
+// that to a server with a user. If a user may not create the cluster's state, the errors of verbs
+// say which user has to do what.
 func TestPermissionsOfTheState(t *testing.T) {
 	t.Parallel()
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The class of a job of ours was changed while no foreign member is present. A server with
-// the old file can join; doctor says what would end that, and which servers are down.
+// The class of a job of ours was changed while it had no foreign member. A server with the old
+// file can join; doctor says what would prevent that, and which servers are down.
 func TestCheckupOfAJobThatGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	t.Parallel()
 	o, file := operate(t, passing(t)), javatest.File(nil)
@@ -40,7 +40,7 @@ func TestCheckupOfAJobThatGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	look(nil, []string{class, "the job goes on here as long as no member of ElasticJob joins it", "no member of the job is at 10.0.0.1 now"})
 }
 
-// No file helps with a job of the type HTTP, so none is asked for.
+// No file makes a job of the type HTTP run, so doctor asks for none.
 func TestCheckupOfAJobThatNoServerRuns(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// In a job without a leader, doctor names the holder of the latch: none, a member, or
-// another session.
+// For a job without a leader, doctor names the holder of the latch: a member, another session,
+// or none.
 func TestCheckupOfAJobWithoutLeader(t *testing.T) {
 	t.Parallel()
 	place := javatest.Node("leader", "election", "latch", "_c_0f0f0f0f-0000-4000-8000-000000000001-latch-0000000000")

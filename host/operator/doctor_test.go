@@ -22,7 +22,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// passing is a registry that ends with the test.
+// passing is a registry that is closed when the test ends.
 func passing(t *testing.T) registry.Registry {
 	t.Helper()
 	r := embedded.Memory()
@@ -40,10 +40,10 @@ func TestCheckups(t *testing.T) {
 	type extra struct{ path, data string }
 	for _, c := range []struct {
 		name   string
-		config string // "" is what fits
+		config string // "": one that fits
 		jobs   []job.Config
 		nodes  []extra
-		breaks []string // each is a part of the line in its place
+		breaks []string // a part of each line, in order
 		needs  []string
 		notes  []string
 	}{
@@ -148,8 +148,8 @@ func wantLines(t *testing.T, what string, found []reason.Reason, parts []string)
 	}
 }
 
-// A job that is not in the registry yet is no fault. Nodes that are no job are not shown,
-// and a job that lost its configuration is.
+// A job that is not in the registry yet is no fault. Nodes that are no job are left out; a job
+// that lost its configuration is shown.
 func TestCheckupsWithoutJob(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -255,7 +255,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 			t.Errorf("%s: members %v, want %d", file, got.Members, live)
 		}
 		switch {
-		case file == "ej3/failover": // the member was killed in the run, and nobody was there to take it
+		case file == "ej3/failover": // the member was killed in the run, and no other member was there to take it
 			wantLines(t, file, got.Breaks, []string{": no session holds it, so members of ElasticJob think"})
 		case earlier(file):
 			checkOlder(t, file, &got)
@@ -273,7 +273,7 @@ func earlier(file string) bool {
 	return slices.ContainsFunc([]string{"ej10/", "ej1/", "ej20/"}, func(folder string) bool { return strings.HasPrefix(file, folder) })
 }
 
-// checkOlder checks what is said of a job of layout 1 or 2.0.
+// checkOlder checks the checkup of a job of layout 1 or 2.0.
 func checkOlder(t *testing.T, file string, got *Checkup) {
 	t.Helper()
 	folder, scenario, _ := strings.Cut(file, "/")
@@ -282,7 +282,7 @@ func checkOlder(t *testing.T, file string, got *Checkup) {
 	switch scenario {
 	case "sequence":
 		class, kind = "recorder.Sequence", "DATA_FLOW"
-	case "stop": // whose release has no types
+	case "stop": // its release has no job types
 		kind = ""
 	}
 	if got.Layout != layout || got.Class != class || got.Type != kind {
@@ -298,7 +298,7 @@ func checkOlder(t *testing.T, file string, got *Checkup) {
 	wantLines(t, file, got.Notes, []string{"its servers: " + servers})
 }
 
-// A value of an older job that cannot be read is named, and the rest of it is told.
+// The checkup of a job of layout 1 or 2.0 names an unreadable value and still reports the rest.
 func TestCheckupOfAnOlderJobWithAFault(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

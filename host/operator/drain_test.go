@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A drained server starts nothing, also for a job that comes later; undrain leaves what was disabled
-// before the drain.
+// A drained server starts nothing, even for a later job. Undrain leaves disabled what was disabled before
+// the drain.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("%v: the later job is %+v", err, r)
 		}
 
-		// An undrain is interrupted after its first word, and said again.
+		// An undrain is interrupted after its first transaction, and repeated.
 		if err := o.changeDrains(t.Context(), "test", deed{verb: "test"}, func(all *clustertree.Drains) error {
 			all.Find(ip).Ending = true
 			return nil
@@ -108,7 +108,7 @@ func TestDrain(t *testing.T) {
 
 func second(_, _ []string, err error) error { return err }
 
-// Drains that cannot be read keep nobody from a look at the jobs, of which they would only say why.
+// Reports on jobs work without readable drains, which would only add reasons to them.
 func TestDrainsOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

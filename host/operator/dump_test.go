@@ -15,7 +15,7 @@ type torn struct{}
 
 func (torn) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
-// A dump that fails says why.
+// The error of a failed dump says why.
 func TestDumpsThatFail(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// earlierNodes are those of a job of layout 1 or 2.0 without members.
+// earlierNodes are the nodes of a job of layout 1 or 2.0 without members.
 func earlierNodes(layout string) map[string]string {
 	nodes := map[string]string{"/" + javatest.Namespace: "", javatest.Node(): "", javatest.Node("config"): ""}
 	for _, n := range [][]string{{"servers"}, {"servers", "10.0.0.1"}, {"execution"}, {"execution", "0"}, {"leader"}, {"leader", "sharding"}} {
@@ -33,8 +33,8 @@ func putAll(t *testing.T, o *Operator, nodes map[string]string) {
 	}
 }
 
-// What members of ElasticJob 1 and 2.0 do not know is refused in a job that they run, and they
-// are shown by their addresses.
+// Requests that members of ElasticJob 1 and 2.0 do not support are refused in their jobs. Reports show
+// these members by their addresses.
 func TestVerbsInAJobOfForeignMembersAlone(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"1", "2.0"} {
@@ -60,7 +60,7 @@ func TestVerbsInAJobOfForeignMembersAlone(t *testing.T) {
 	}
 }
 
-// narrow is a session that takes no more operations at once than a configuration has nodes.
+// narrow is a session that limits transactions to as many operations as a configuration has nodes.
 type narrow struct{ registry.Session }
 
 func (n narrow) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
@@ -70,7 +70,7 @@ func (n narrow) Commit(ctx context.Context, ops ...registry.Op) (registry.Receip
 	return n.Session.Commit(ctx, ops...)
 }
 
-// A job goes with all nodes of its configuration.
+// A removal deletes all nodes of a job's configuration.
 func TestAnEarlierJobIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"1", "2.0"} {

@@ -110,8 +110,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainOfSchedules finds the instant that is meant if none is asked for: the last
-// one, the first one if it is to come, or none without a schedule.
+// Without an instant in the question, Explain takes the last one, or the first one if all are
+// in the future, or none without a schedule.
 func TestExplainOfSchedules(t *testing.T) {
 	t.Parallel()
 	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -132,7 +132,7 @@ func TestExplainOfSchedules(t *testing.T) {
 	}
 }
 
-// The day on which a job does not fire is told from a time that its schedule does not have.
+// Explain distinguishes an excepted day from a time that the schedule does not have.
 func TestExplainADayThatIsExcepted(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)

@@ -17,14 +17,14 @@ import (
 )
 
 // far is a registry whose sessions have a time-out, and can be cut off. Its clock is ahead
-// of the one here.
+// of this machine's.
 type far struct {
 	registry.Registry
 	ahead time.Duration
 
 	mu       sync.Mutex // guards the fields below
 	cut      chan struct{}
-	after    func() // is called once, between a read and its reply
+	after    func() // called once, between a read and its reply
 	answered time.Time
 }
 
@@ -34,7 +34,7 @@ func (f *far) Open(ctx context.Context, on func(registry.Event)) (registry.Sessi
 	return &farSession{s, f}, err
 }
 
-// setCut cuts the sessions off: they get events, and no answers.
+// setCut cuts the sessions off: they get events, but no answers.
 func (f *far) setCut(cut bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *farSession) await(ctx context.Context) error {
 	}
 }
 
-// While the registry is away tokens are accepted for the time-out of the session, and then
-// none is.
+// While the registry cannot be reached, tokens are accepted for the time-out of the session, and
+// none after that.
 func TestTokensWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,8 +130,7 @@ func TestTokensWithoutARegistry(t *testing.T) {
 	})
 }
 
-// A change that is seen and cannot be read counts as a revocation of everything after a
-// second.
+// If a change is seen but cannot be read, no token is accepted after a second.
 func TestTokensThatCannotBeReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +156,7 @@ func TestTokensThatCannotBeReadAgain(t *testing.T) {
 	})
 }
 
-// A registry that stays away is logged once, and again when it went away anew.
+// Unreadable tokens are logged once, and again if they were readable in between.
 func TestTokensThatCannotBeReadAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +186,7 @@ func TestTokensThatCannotBeReadAreLoggedOnce(t *testing.T) {
 	})
 }
 
-// A reply that is older than an event does not count as an answer to it.
+// A reply that is older than an event does not clear it.
 func TestTokensRevokedWhileTheyAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,7 +215,7 @@ func TestTokensRevokedWhileTheyAreRead(t *testing.T) {
 	})
 }
 
-// Whether a token has expired goes by the registry's clock, not by that of the server.
+// A token expires by the registry's clock, not by the server's.
 func TestTokensOnAServerWhoseClockIsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +228,7 @@ func TestTokensOnAServerWhoseClockIsBehind(t *testing.T) {
 	})
 }
 
-// A check costs little, also of what is wrong, and reads nothing.
+// A check is cheap, even of a wrong token, and reads nothing.
 func BenchmarkCheck(b *testing.B) {
 	k := NewKeyring(nil, "jobs", nil)
 	k.fault, k.session = "", &farSession{f: &far{}}

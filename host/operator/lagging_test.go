@@ -16,14 +16,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// lagging is a server of a cluster that is behind the others until a session syncs.
+// lagging is a server of the registry that is behind the others until a session syncs.
 type lagging struct {
 	registry.Registry
 	mu     sync.Mutex               // guards behind
 	behind map[string]registry.Node // nil: it is not behind
 }
 
-// fall lets it have from now on what it has now.
+// fall freezes its nodes as they are now.
 func (l *lagging) fall(ctx context.Context, t *testing.T, o *Operator) {
 	t.Helper()
 	all := map[string]registry.Node{}
@@ -70,8 +70,7 @@ func (s laggingSession) Read(ctx context.Context, path string) (registry.Node, e
 	return s.Session.Read(ctx, path)
 }
 
-// Two operators ask one right after the other, and what the second one reads is from
-// before what the first one has asked for.
+// An operator whose server lags behind still reverts another operator's last request.
 func TestOperatorThatLagsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

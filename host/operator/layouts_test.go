@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A job that is half of one layout and half of another is nobody's: each verb that would
-// change it says why, and writes nothing.
+// Each verb refuses to change a job that is half of one layout and half of another. It says
+// why, and writes nothing.
 func TestHalvesOfTwoLayoutsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
@@ -73,7 +73,7 @@ func keys1() map[string]string {
 	}
 }
 
-// treeOf is what a node has, with all below it.
+// treeOf returns a node and all nodes below it, by path.
 func treeOf(t *testing.T, o *Operator, path string) map[string]registry.Node {
 	t.Helper()
 	n, err := o.session.Read(t.Context(), path)
@@ -87,14 +87,14 @@ func treeOf(t *testing.T, o *Operator, path string) map[string]registry.Node {
 	return all
 }
 
-// contended is a session to which somebody else is always quicker.
+// contended is a session whose every transaction conflicts.
 type contended struct{ registry.Session }
 
 func (contended) Commit(context.Context, ...registry.Op) (registry.Receipt, error) {
 	return registry.Receipt{}, registry.ErrConflict
 }
 
-// A server that could not be disabled for a job is an error.
+// It is an error if a server could not be disabled for a job.
 func TestServersOfAJobThatIsBusy(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A maintenance silences all jobs and pauses those that it names, until its end or until somebody ends it. What
-// an operator said of a pause before or meanwhile stays.
+// A maintenance silences all jobs and pauses those that it names, until it expires or is ended. Pauses that
+// operators set before or during it stay.
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
-// The silence of a maintenance is of every job.
+// The silence of a maintenance covers every job.
 func TestMaintenanceSilencesAll(t *testing.T) {
 	t.Parallel()
 	var all clustertree.Alerts
@@ -102,7 +102,7 @@ func TestMaintenanceSilencesAll(t *testing.T) {
 	}
 }
 
-// A job that no server of ours has run cannot be paused. The others are all the same.
+// A job that no server of ours has run cannot be paused. The others are paused nevertheless.
 func TestMaintenanceOfAllJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func putTree(t *testing.T, o *Operator, root string, nodes map[string]string) {
 	}
 }
 
-// left1 is what members of layout 1 have left, with offsets that do not fit into one transaction.
+// left1 are the nodes that members of layout 1 have left, with offsets that do not fit into one transaction.
 func left1(t *testing.T) map[string]string {
 	t.Helper()
 	nodes := recorded.AtRest(t, recorded.Earlier(t, "ej1/sequence.json"), "at the end")
@@ -45,7 +45,7 @@ func left1(t *testing.T) map[string]string {
 	return nodes
 }
 
-const mostBytes = 200 << 10 // in a transaction
+const mostBytes = 200 << 10 // of a transaction
 
 // isPart reports whether a transaction is a part of a migration, and is not too large.
 func isPart(ops []registry.Op) bool {
@@ -57,7 +57,7 @@ func isPart(ops []registry.Op) bool {
 	return ofJob && size < mostBytes*3/4
 }
 
-// dataOf is what the nodes of a job have.
+// dataOf returns the values of a job's nodes.
 func dataOf(t *testing.T, o *Operator) map[string]string {
 	t.Helper()
 	tree, err := o.wholeTree(t.Context(), "/jobs/job")
@@ -71,8 +71,9 @@ func dataOf(t *testing.T, o *Operator) map[string]string {
 	return all
 }
 
-// cutMigration plays a migration on a registry, the way back, and the migration again, of which the given transaction
-// is cut. What was cut is done again. It reports whether so many transactions there were, and what the job has at the end.
+// cutMigration runs a migration, the way back, and the migration again. The transaction with the number cut has the
+// outcome as, and the interrupted step is repeated. It reports whether there were that many transactions, and returns the
+// job's nodes at the end.
 func cutMigration(t *testing.T, plain registry.Registry, cut int, as registrytest.Outcome) (cuts bool, end map[string]string) {
 	t.Helper()
 	n := 0
@@ -100,7 +101,7 @@ func cutMigration(t *testing.T, plain registry.Registry, cut int, as registrytes
 			o = operate(t, reg)
 			_, err = o.Migrate(t.Context(), "job", step)
 		}
-		if err != nil && (!step.Back || !errors.Is(err, migration.ErrNone)) { // the way back was done when it was cut
+		if err != nil && (!step.Back || !errors.Is(err, migration.ErrNone)) { // the interrupted way back was complete
 			t.Fatalf("cut at %d: %+v: %v", cut, step, err)
 		}
 		if end = dataOf(t, writer); step.Back {
@@ -118,7 +119,7 @@ func cutMigration(t *testing.T, plain registry.Registry, cut int, as registrytes
 	return cuts, end
 }
 
-// cutEach plays cutMigration for each transaction.
+// cutEach calls cutMigration for each transaction.
 func cutEach(t *testing.T, open func() registry.Registry, outcomes ...registrytest.Outcome) {
 	t.Helper()
 	_, whole := cutMigration(t, open(), 0, registrytest.Pass)
@@ -142,8 +143,8 @@ func cutEach(t *testing.T, open func() registry.Registry, outcomes ...registryte
 	}
 }
 
-// A migration that is cut at any of its transactions, before it or after it, is finished by the same command, and so
-// is the way back.
+// A migration that is interrupted before or after any of its transactions is finished by the same command, and so is
+// the way back.
 func TestMigrationIsFinished(t *testing.T) {
 	t.Parallel()
 	cutEach(t, func() registry.Registry { return embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes}) },
@@ -188,7 +189,7 @@ func TestMigrationDependsOnTheEdition(t *testing.T) {
 	}
 }
 
-// A member of layout 1 that comes between two parts, and leaves again, has run: what it has kept is moved.
+// A member of layout 1 joins between two parts, runs an item and leaves: the migration moves what it has kept.
 func TestMigrationSeesWhoCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	plain := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})
@@ -216,7 +217,7 @@ func TestMigrationSeesWhoCameMeanwhile(t *testing.T) {
 	}
 }
 
-// What cannot be migrated is left as it is, with a reason.
+// A job that cannot be migrated is left as it is, and the error says why.
 func TestMigrationsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -238,7 +239,7 @@ func TestMigrationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What is moved in parts is the same job until the last of them, whichever tag names it.
+// OnlyIf does not refuse a migration because of its own earlier parts.
 func TestMigrationInPartsDependsOnTheTag(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})

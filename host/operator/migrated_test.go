@@ -21,9 +21,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// While a job is moved, and until then, a server of ours that has it in its file says which layout it has. Then it
-// runs the job, from where its members had left it: what they had begun does not begin again, and what was missed
-// has a row.
+// Until a job is moved, a server of ours with the job in its file reports which layout the job has. Then it runs the
+// job from where the foreign members had left it: runs that they had begun do not begin again, and missed instants have
+// a row.
 func TestMigratedJobGoesOn(t *testing.T) {
 	t.Parallel()
 	for from, file := range map[string]string{"1": "ej1/pause.json", "2.0": "ej20/pause.json"} {
@@ -39,7 +39,7 @@ func TestMigratedJobGoesOn(t *testing.T) {
 	}
 }
 
-// troubled reports whether a job has a trouble with such words.
+// troubled reports whether a trouble of the job contains these words.
 func troubled(s job.Status, words string) bool {
 	return slices.ContainsFunc(s.Troubles, func(r reason.Reason) bool { return strings.Contains(r.String(), words) })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A verb on modules that cannot succeed says why and changes nothing.
+// A refused verb on modules says why and changes nothing.
 func TestModulesThatCannotBeSet(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -97,8 +97,8 @@ func TestRollBackIsOneStep(t *testing.T) {
 		name  string
 		to    string
 		was   definition.Module
-		after *definition.Module // what is there at the second try; nil: what the first made
-		want  string             // the module that is wanted then
+		after *definition.Module // at the second try; nil: as the first try left it
+		want  string             // the wanted module after the second try
 	}{
 		{name: "named", was: definition.Module{Code: code("c"), Past: past}, want: "b"},
 		{name: "named_older", to: "a", was: definition.Module{Code: code("c"), Past: past}, want: "a"},

@@ -36,7 +36,7 @@ func onceStage(t *testing.T) (registry.Registry, *pile) {
 	return reg, rows
 }
 
-// A key triggers once within a day, by whichever operator it comes.
+// A key triggers once within a day, through any operator.
 func TestKeyTriggersOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestKeyTriggersOnce(t *testing.T) {
 		}
 		_, err = one.TriggerOnce(t.Context(), "none", "c")
 		wantCode(t, "no such job", err, host.NotFound)
-		put(t, one, registry.Set, one.tree.Keys("ca"), "{}") // that of "a" begins so
+		put(t, one, registry.Set, one.tree.Keys("ca"), "{}") // where the key "a" is stored
 		_, err = one.TriggerOnce(t.Context(), "j", "a")
 		wantCode(t, "damaged keys", err, host.Refused)
 		if got := audited(t, one, AuditFilter{Verb: "job trigger"}); len(got) != 3 {
@@ -85,8 +85,8 @@ func TestKeyTriggersOnce(t *testing.T) {
 	})
 }
 
-// A key swallows neither a request of another verb nor one of another caller, and what a
-// release before this one wrote of a trigger counts.
+// A key does not affect requests of another verb or caller. Keys of triggers that an older
+// release wrote count.
 func TestKeyOfVerbAndCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestKeyOfVerbAndCaller(t *testing.T) {
 	})
 }
 
-// Of many clients that present one key at the same time, one triggers.
+// If many clients send one key at the same time, one of them triggers.
 func TestKeyOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestKeyOfManyClients(t *testing.T) {
 	})
 }
 
-// Who has used up its keys leaves room for others.
+// A caller that has used up its keys leaves room for others.
 func TestKeysOfOneCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestKeysOfOneCaller(t *testing.T) {
 	})
 }
 
-// overtaken is a session before whose first transaction with a key another one comes.
+// overtaken is a session whose first transaction with a key comes after another one with that key.
 type overtaken struct {
 	registry.Session
 	by func()
@@ -202,7 +202,7 @@ func (s *overtaken) Commit(ctx context.Context, ops ...registry.Op) (registry.Re
 	return s.Session.Commit(ctx, ops...)
 }
 
-// Who is overtaken in the same millisecond is told that the key was used before.
+// A client that is overtaken in the same millisecond learns that the key was used before.
 func TestKeyThatAnotherUsesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestKeyThatAnotherUsesAtTheSameTime(t *testing.T) {
 // forgetful is a session whose first large transaction is applied without an answer.
 type forgetful struct {
 	registry.Session
-	least int // so many ops are large
+	least int // operations of a large transaction
 	done  bool
 }
 
@@ -240,7 +240,8 @@ func (s *forgetful) Commit(ctx context.Context, ops ...registry.Op) (registry.Re
 	return r, err
 }
 
-// A trigger with a key whose answer is lost is settled, and not asked for again.
+// If the answer to a trigger with a key is lost, its outcome is settled, and it does not trigger
+// again.
 func TestKeyWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

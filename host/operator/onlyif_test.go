@@ -21,8 +21,8 @@ func unless(edition string) func(*JobReport) error {
 	}
 }
 
-// Of two operators who have seen the same, one changes the job, even if the other does so
-// between a look and its write.
+// If two operators have seen the same edition, only one changes the job, even if the other
+// writes between its read and its write.
 func TestOnlyOneOfTwoChangesAJob(t *testing.T) {
 	t.Parallel()
 	for what, verb := range map[string]func(context.Context, *Operator) error{
@@ -69,7 +69,7 @@ func TestOnlyOneOfTwoChangesAJob(t *testing.T) {
 	}
 }
 
-// A write without an answer, which was applied, is not told as one that somebody prevented.
+// A write that was applied without an answer is not reported as refused by OnlyIf.
 func TestOnlyIfWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// A run that is to be ended is named as it is shown: by its id, or by the time of the
+// A run can be cancelled by the names under which it is shown: its id, or the time of the
 // instant that its guest sees.
 func TestOpenRunsAreNamedAsShown(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func wantCode(t *testing.T, what string, err error, code host.Code) {
 	}
 }
 
-// Members act on the requests of an operator who is no member.
+// Members act on the requests of an operator that is no member.
 func TestOperatorFromOutside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestOperatorFromOutside(t *testing.T) {
 		steps := []struct {
 			what  string
 			do    func() error
-			runs  int    // in the minute after it
-			state string // then
+			runs  int    // in the minute after the request
+			state string // after that minute
 		}{
 			{"trigger", func() error { return o.Trigger(ctx, "j") }, 4, "idle"},
 			{"pause", func() error { return o.Pause(ctx, "j", PauseTerms{}) }, 0, "paused"},
@@ -170,7 +170,7 @@ func TestJobReport(t *testing.T) {
 				{Item: 3, State: "disabled", Owner: "10.0.0.1@-@a", Disabled: true},
 			},
 		}
-		for i := range r.Items { // what was before the first minute is of no interest here
+		for i := range r.Items { // times before the first minute are not tested here
 			if r.Items[i].Runner == "" {
 				r.Items[i].Last = time.Time{}
 			}
@@ -204,7 +204,7 @@ func ghostly(faults []reason.Reason) bool {
 	return slices.ContainsFunc(faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "no session holds it") })
 }
 
-// A report names what is wrong in the registry, and a verb does not touch it.
+// A report names damage in the registry, and verbs do not touch it.
 func TestOperatorAndDamage(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -245,7 +245,7 @@ func TestOperatorAndDamage(t *testing.T) {
 		t.Errorf("a ghost: %+v", r)
 	}
 	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), host.Refused)
-	// A job of foreign members alone has no pauses; the other verbs work.
+	// A job with only foreign members has no pauses; the other verbs work.
 	wantCode(t, "pause of others", o.Pause(ctx, "good", PauseTerms{}), host.Refused)
 	if err := o.SetServer(ctx, "good", "10.0.0.1", true); err != nil {
 		t.Error(err)
@@ -307,7 +307,7 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A job whose configuration was deleted says so, and goes on when it is back.
+// A report says that the job's configuration was deleted, and the job continues once it is back.
 func TestConfigurationThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

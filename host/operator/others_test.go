@@ -62,7 +62,7 @@ func (s privateSession) Read(ctx context.Context, path string) (registry.Node, e
 	return s.Session.Read(ctx, path)
 }
 
-// A request that another writer interfered with is decided again.
+// A request that conflicts with another writer is decided again.
 func TestOperatorAmongOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// beforeDelete is a session before whose first deletion of a node something else happens.
+// beforeDelete is a session that calls a function before the first deletion of a node.
 type beforeDelete struct {
 	registry.Session
 	path string
@@ -35,7 +35,7 @@ func (s *beforeDelete) Commit(ctx context.Context, ops ...registry.Op) (registry
 	return s.Session.Commit(ctx, ops...)
 }
 
-// The end of a maintenance takes no pause away that somebody has asked for since it looked.
+// The end of a maintenance does not end a pause that is requested after the job was read.
 func TestEndOfMaintenanceIsOvertakenByAPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestEndOfMaintenanceIsOvertakenByAPause(t *testing.T) {
 	})
 }
 
-// A job that takes several transactions to remove is not removed if an item begins right before.
+// A job whose removal takes several transactions is not removed if an item begins right before them.
 func TestRemoveIsOvertakenByARun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestRemoveIsOvertakenByARun(t *testing.T) {
 	})
 }
 
-// A member that joins right before, and runs an item, prevents the removal as well.
+// A member that joins right before, and runs an item, also prevents the removal.
 func TestRemoveIsOvertakenByAMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestRemoveIsOvertakenByAMember(t *testing.T) {
 			return h, stop
 		}
 		_, stop := serve()
-		if err := stop(); err != nil { // the job is there, and nobody runs it
+		if err := stop(); err != nil { // the job exists, and no server runs it
 			t.Fatal(err)
 		}
 		o := operate(t, reg)

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// noted is a session that notes of which jobs the configuration is read.
+// noted is a session that notes the jobs whose configuration is read.
 type noted struct {
 	registry.Session
 
@@ -47,9 +47,9 @@ func withJobs(t *testing.T, jobs int) *Operator {
 		name := fmt.Sprintf("j%04d", i)
 		l := layout.NewJob("jobs", name)
 		put(t, o, registry.Create, l.Root(), "")
-		if i%100 != 7 { // which is no job
+		if i%100 != 7 { // the others are no jobs
 			put(t, o, registry.Create, l.At("config"), javatest.Config(func(c *v21.Config) {
-				if i%3 > 0 { // else it is that of another job, and unreadable
+				if i%3 > 0 { // the others have another job's configuration, which is unreadable
 					c.JobName = name
 				}
 			}))
@@ -66,7 +66,7 @@ func names(page []JobReport) []string {
 	return all
 }
 
-// Pages together are what Jobs returns, and a page reads few jobs.
+// All pages together have what Jobs returns.
 func TestPagesAreAllJobs(t *testing.T) {
 	t.Parallel()
 	o := withJobs(t, 250)
@@ -101,7 +101,7 @@ func TestPagesAreAllJobs(t *testing.T) {
 	}
 }
 
-// A page of a state that no job has ends after 1000 jobs, and the next one goes on there.
+// A page for a state that no job has ends after 1000 jobs, and the next one continues there.
 func TestPageReadsFewJobs(t *testing.T) {
 	t.Parallel()
 	o := withJobs(t, maxLooked+10)

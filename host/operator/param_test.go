@@ -20,7 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// seenCalls notes what guests get, and lets their first attempts fail.
+// seenCalls notes what guests get, and makes their first attempts fail.
 type seenCalls struct {
 	mu  sync.Mutex
 	all []job.Call
@@ -42,15 +42,15 @@ func (s *seenCalls) calls() []job.Call {
 	return slices.Clone(s.all)
 }
 
-// kept are the rows of a pile, in the order in which they came.
+// kept returns the rows of a pile, in the order of their arrival.
 func (p *pile) kept() []trace.Row {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.rows)
 }
 
-// A run that was asked for with a parameter has it in place of the job's, and so has a retry of it,
-// which also has the instant of the first attempt. What comes next has the job's again.
+// A run that was requested with a parameter has it in place of the job's. Its retry has it, too, and the
+// instant of the first attempt. The next run has the job's parameter again.
 func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestRunsWithAParameterOfTheirOwn(t *testing.T) {
 	})
 }
 
-// What is no parameter is refused, and so is one where a server would leave it out.
+// Invalid parameters are refused, and so is any parameter if a server would ignore it.
 func TestParametersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestParametersThatAreRefused(t *testing.T) {
 	})
 }
 
-// Two requests for an item that differ in their parameter do not become one: the second is refused
-// as long as the first waits.
+// Two requests for an item with different parameters are not merged: the second is refused while
+// the first waits.
 func TestParametersAreNotMerged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestParametersAreNotMerged(t *testing.T) {
 	})
 }
 
-// A key lets the same request run once. Another item or parameter is another request, so that
-// nothing is taken for what it is not.
+// A key makes the same request run once. A request for another item, or with another parameter, is
+// another request.
 func TestKeysOfRunsWithAParameter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

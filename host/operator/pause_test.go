@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A pause is over at its end, also for who looks at the job, and nobody has to do anything.
+// A pause expires without a request, also in reports on the job.
 func TestPauseEndsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestPauseEndsByItself(t *testing.T) {
 	})
 }
 
-// A list keeps no report of a pause that has ended since it was read.
+// A list does not show a cached report whose pause has expired since.
 func TestListsSeePausesEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// defined writes a job as the first server with that file would.
+// defined writes a job as the first server with the job in its file would.
 func defined(t *testing.T, o *Operator, j job.Config) {
 	t.Helper()
 	l := layout.NewJob("jobs", j.Name)
@@ -31,8 +31,8 @@ func defined(t *testing.T, o *Operator, j job.Config) {
 	}
 }
 
-// Plan tells apart what a file changes, what was changed by hand since it was applied, and
-// what both have changed. It writes nothing.
+// Plan distinguishes settings that the file changes, that were changed in the registry since the
+// file was applied, and that both have changed. It writes nothing.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

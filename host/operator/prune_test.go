@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// aged keeps modules in a data directory as if they had come two days ago, and returns
+// aged stores modules in a data directory as if that had been two days ago, and returns
 // their digests.
 func aged(t *testing.T, dir string, texts ...string) (digests []string) {
 	t.Helper()
@@ -63,7 +63,7 @@ func wantKept(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// What no job of the cluster names goes, after a dry run that says so.
+// A prune removes the modules that no job of the cluster names, and a dry run lists them.
 func TestPruneModules(t *testing.T) {
 	t.Parallel()
 	op, _ := using(t)
@@ -88,7 +88,7 @@ func TestPruneModules(t *testing.T) {
 	}
 }
 
-// A module that a job names after the first look is there when the job needs it.
+// A module that a job names after the first read is kept.
 func TestPruneGivesBackWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	op, _ := using(t)
@@ -112,7 +112,7 @@ func TestPruneGivesBackWhatIsNamed(t *testing.T) {
 	wantKept(t, dir, digest)
 }
 
-// Where it is not known what jobs use, nothing goes.
+// If it is not known which modules jobs use, none is removed.
 func TestPruneNeedsToKnowAllUses(t *testing.T) {
 	t.Parallel()
 	op, _ := using(t)

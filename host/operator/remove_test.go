@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job that is in no running server's file ends when it is removed from the registry.
+// A job that is in no running server's file stops when it is removed from the registry.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -80,7 +80,7 @@ func (refuser) Write(context.Context, []trace.Row) error {
 	return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
 }
 
-// A row that no history takes is reported, and does not prevent the removal for ever.
+// A row that the history refuses is reported, and a second removal succeeds.
 func TestRemoveReportsARowThatNoHistoryTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestRemoveReportsARowThatNoHistoryTakes(t *testing.T) {
 	})
 }
 
-// A job of more nodes than a transaction takes is removed in several; the first has its
+// A job with too many nodes for one transaction is removed in several. The first one deletes its
 // definition.
 func TestRemoveInParts(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestRemoveInParts(t *testing.T) {
 	}
 }
 
-// putLarge makes a job of more nodes than a transaction of 64 KiB takes.
+// putLarge creates a job with too many nodes for a transaction of 64 KiB.
 func putLarge(t *testing.T, o *Operator) {
 	t.Helper()
 	l := layout.NewJob("jobs", "j")

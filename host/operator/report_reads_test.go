@@ -29,8 +29,8 @@ func (s *slowly) Read(ctx context.Context, path string) (registry.Node, error) {
 	return s.Session.Read(ctx, path)
 }
 
-// The number of concurrent reads is bounded for any number of jobs. Few jobs still have
-// several reads at once.
+// The number of concurrent reads is bounded for any number of jobs, and a few jobs still have
+// several concurrent reads.
 func TestReadsOfManyJobsAreBounded(t *testing.T) {
 	t.Parallel()
 	for jobs, least := range map[int]int64{1: 8, 4: readsAtOnce / 2, 200: readsAtOnce} {

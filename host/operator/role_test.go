@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// Each role has exactly these rights, and what is no role has none.
+// Each role has exactly these rights, and an unknown role has none.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[Role]string{

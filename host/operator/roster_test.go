@@ -49,7 +49,7 @@ func (s countingSession) Read(ctx context.Context, path string) (registry.Node, 
 	return n, err
 }
 
-// A list reads only the jobs that have changed since the last one, and shows what a new session does.
+// A list reads only the jobs that have changed since the last one, and shows the same as in a new session.
 func TestListsReadWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 		shared := NewSharedSession(c, "jobs")
 		list := func(what string, reads int64) {
 			t.Helper()
-			synctest.Wait() // the events are there
+			synctest.Wait() // the events have arrived
 			before := c.read.Load()
 			o, err := shared.Operator(t.Context())
 			if err != nil {
@@ -91,7 +91,7 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 			put(t, fresh, registry.Set, layout.NewJob("jobs", name).At("config"), data)
 		}
 		list("at first", 5)
-		list("again", 1) // what is no job is looked at again
+		list("again", 1) // a node that is no job is read again
 		set("a", config("a", "0 0 2 * * ?"))
 		list("one has changed", 2)
 		list("and is known", 1)

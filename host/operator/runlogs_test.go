@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// logsWith are the logs of a server whose history has some rows.
+// logsWith returns the logs of a server whose history has these rows.
 func logsWith(rows ...trace.Row) *RunLogs {
 	return &RunLogs{Live: &runlog.Logs{}, History: func(context.Context, RunName) ([]trace.Row, error) { return rows, nil }}
 }
@@ -28,14 +28,14 @@ func (mute) FollowRunLog(context.Context, RunName, LogPart, func(LogPart) error)
 	return failf(host.Unavailable, nil, "it is away")
 }
 
-// among lets a server ask others.
+// among returns the logs of a server that can ask others.
 func among(l *RunLogs, others map[string]LogReader) *RunLogs {
 	l.Others = func(context.Context, string) (map[string]LogReader, []string) { return others, nil }
 	return l
 }
 
-// The attempts of a run are gathered from all servers, the best that is known of each,
-// and what cannot be asked is named.
+// The attempts of a run are gathered from all servers, with the best log of each attempt. Servers
+// that cannot be asked are named.
 func TestLogsOfAllServers(t *testing.T) {
 	t.Parallel()
 	name := RunName{"j", 0, "1"}

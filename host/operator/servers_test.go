@@ -47,7 +47,7 @@ func wantOthers(t *testing.T, what string, k *Keyring, want ...string) {
 	}
 }
 
-// Servers know each other by keys that the registry has, for as long as their sessions.
+// Servers know each other by keys in the registry, as long as their sessions last.
 func TestServersKnowEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestServersKnowEachOther(t *testing.T) {
 	})
 }
 
-// A server that cannot know which others there are asks none, and answers none.
+// A server that cannot know the other servers asks none, and answers none.
 func TestServersWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestServersWithoutARegistry(t *testing.T) {
 	})
 }
 
-// The time of requests from server to server does not follow the clock of the server.
+// The time for requests between servers does not follow the server's wall clock.
 func TestTimeOfServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestTimeOfServers(t *testing.T) {
 	})
 }
 
-// Servers that a job knows and nobody can ask are told apart by their addresses, of which
-// several servers may have the same.
+// Servers that a job knows but that cannot be asked are listed by address. Several servers may
+// share one address.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	listed := []Server{{IP: "10.0.0.1"}, {IP: "10.0.0.1"}, {IP: "10.0.0.2"}}
@@ -136,7 +136,7 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// Of a server that has begun anew the node of before is left out, also by the server itself.
+// The old node of a restarted server is left out, also by that server itself.
 func TestServersThatBeginAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

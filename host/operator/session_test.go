@@ -15,11 +15,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// counted keeps the sessions that were opened on a registry.
+// counted is a registry that collects the sessions that are opened on it.
 type counted struct {
 	registry.Registry
-	wrap func(registry.Session) registry.Session // nil: as they are
-	hold chan error                              // Open waits for it, and fails with what comes; nil: it does not
+	wrap func(registry.Session) registry.Session // applied to each session; nil: none
+	hold chan error                              // Open waits for an error and returns it; nil: it does not wait
 
 	mu     sync.Mutex // guards the rest
 	opened []registry.Session
@@ -58,7 +58,7 @@ func newSharedSession(t *testing.T, c *counted) *SharedSession {
 	return s
 }
 
-// request does something by an Operator of its own.
+// request calls do with a new Operator.
 func (s *SharedSession) request(t *testing.T, do func(*Operator) error) {
 	t.Helper()
 	o, err := s.Operator(t.Context())
@@ -86,7 +86,7 @@ func (c *counted) want(t *testing.T, sessions int) {
 	}
 }
 
-// Requests at the same time share a session, and the audit knows who wrote what.
+// Concurrent requests share a session, and the audit shows which caller wrote what.
 func TestRequestsShareASession(t *testing.T) {
 	t.Parallel()
 	reg := &counted{}
@@ -123,8 +123,7 @@ func TestRequestsShareASession(t *testing.T) {
 	reg.want(t, 1)
 }
 
-// A request after the end of the session has a new one, also if nobody knows of the end
-// yet.
+// A request after the end of the session gets a new one, even if the end is not known yet.
 func TestLostSessionIsReplaced(t *testing.T) {
 	t.Parallel()
 	t.Run("known", func(t *testing.T) {
@@ -134,7 +133,7 @@ func TestLostSessionIsReplaced(t *testing.T) {
 			s := newSharedSession(t, reg)
 			s.request(t, func(o *Operator) error {
 				err := reg.opened[0].Close()
-				synctest.Wait() // the event of the end comes
+				synctest.Wait() // the event of the end arrives
 				s.names(t)
 				_, after := o.Names(t.Context())
 				wantCode(t, "a request over the end", after, host.Unavailable)
@@ -167,7 +166,7 @@ func (silent) Timeout() time.Duration     { return time.Second }
 func (silent) Acknowledged() time.Time    { return time.Now().Add(-time.Hour) }
 func (silent) Sync(context.Context) error { return registry.ErrEnded }
 
-// A session that follows much is replaced, and ends with its last request.
+// A session that follows too many trees is replaced, and ends with its last request.
 func TestSessionThatFollowsMuchIsReplaced(t *testing.T) {
 	t.Parallel()
 	reg := &counted{}
@@ -192,8 +191,8 @@ func TestSessionThatFollowsMuchIsReplaced(t *testing.T) {
 	reg.want(t, 2)
 }
 
-// Requests wait for one try to reach the registry, each as long as it likes, and the one
-// after that tries again.
+// Concurrent requests wait for the same try to reach the registry, each until its own context
+// ends. A later request tries again.
 func TestRequestsWaitForOneTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,7 +223,7 @@ func TestRequestsWaitForOneTry(t *testing.T) {
 	})
 }
 
-// A server that ends does not wait for the registry.
+// A stopping server does not wait for the registry.
 func TestSharedSessionEndsWhileItOpens(t *testing.T) {
 	t.Parallel()
 	s := NewSharedSession(unreachable{}, "jobs")
@@ -239,7 +238,7 @@ func TestSharedSessionEndsWhileItOpens(t *testing.T) {
 	wantCode(t, "a request after the end", err, host.Unavailable)
 }
 
-// unreachable is a registry that nobody reaches.
+// unreachable is a registry that cannot be reached.
 type unreachable struct{}
 
 func (unreachable) Open(ctx context.Context, _ func(registry.Event)) (registry.Session, error) {

@@ -22,8 +22,8 @@ func begun(server *zktest.Server) int {
 	return n
 }
 
-// ZooKeeper's own log says that a hundred requests are one session. After it has ended that
-// session in a silence, no request fails.
+// A hundred requests are one session in ZooKeeper's own log. After ZooKeeper has ended the idle
+// session, no request fails.
 func TestRequestsAreOneSessionOfZooKeeper(t *testing.T) {
 	t.Parallel()
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{})

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// parted is a session to which something happens once a removal has deleted the definition:
-// after that many more transactions all fails, or something is done, such as the end of the request.
+// parted is a session that is disturbed once a removal has deleted the definition: after a number of
+// further transactions, all requests fail, or a function is called, which may cancel the request.
 type parted struct {
 	registry.Session
 	fails  error  // nil: nothing fails
@@ -26,7 +26,7 @@ type parted struct {
 	unsure bool   // the outcome of that transaction stays unknown
 	more   int
 	gone   bool
-	reads  int // that failed
+	reads  int // failed reads
 }
 
 // Read implements registry.Session.
@@ -66,7 +66,7 @@ func (s *parted) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 	return r, err
 }
 
-// openRecord is a record with a run that goes on, or whose member is dead.
+// openRecord is a record with an open run.
 const openRecord = `{"v":1,"seq":4,"open":[{"i":[0,0],"t":5000,"cause":"schedule","n":1}]}`
 
 var madeAgain = JobText{Name: "j", Digest: strings.Repeat("0a", 32)}
@@ -78,12 +78,12 @@ func simply(text JobText) (job.Config, error) {
 	}, nil
 }
 
-// A removal that ends between its parts is finished by the next one, and by who makes the job again.
+// A removal that ends between its parts is finished by the next one, or when the job is created again.
 func TestRemovalIsFinished(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
 	o := operate(t, reg)
-	o.Record(&pile{}) // a server asks for it
+	o.Record(&pile{}) // as a removal through a server does
 	above, _ := layout.NewJob("jobs", "j").Removal()
 	for more := range 5 { // all parts but the last
 		putLarge(t, o)
@@ -123,7 +123,7 @@ func TestRemovalIsFinished(t *testing.T) {
 	}
 }
 
-// So it is by a server whose file has the job: it begins as a new one.
+// A server whose file has the job finishes a removal, and the job begins as a new one.
 func TestRemovalIsFinishedByAServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestRemovalIsFinishedByAServer(t *testing.T) {
 	})
 }
 
-// What has no mark is no rest of a removal: it may be a namespace. What has a mark and is a job
-// again is none either.
+// Nodes without a mark are no rest of a removal: they may be a namespace. A job that is defined again
+// is none, either.
 func TestOnlyTheRestOfARemovalIsFinished(t *testing.T) {
 	t.Parallel()
 	o := operate(t, memory(t))
@@ -187,7 +187,7 @@ func TestOnlyTheRestOfARemovalIsFinished(t *testing.T) {
 	}
 }
 
-// A dry run finishes nothing, and tells that the job can be removed or made.
+// A dry run does not finish a removal, and reports that the job can be removed or created.
 func TestDryRunLeavesTheRestOfARemoval(t *testing.T) {
 	t.Parallel()
 	o := operate(t, memory(t))
@@ -209,7 +209,7 @@ func TestDryRunLeavesTheRestOfARemoval(t *testing.T) {
 	}
 }
 
-// A removal goes on where it does not know that its first part was done.
+// A removal continues if its first part was applied without an answer.
 func TestRemovalWhoseFirstPartHasNoAnswer(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
@@ -231,7 +231,7 @@ func TestRemovalWhoseFirstPartHasNoAnswer(t *testing.T) {
 	}
 }
 
-// A removal whose definition is gone does not end with its request.
+// A removal that has deleted the definition continues after its request ends.
 func TestRemovalOutlastsItsRequest(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
@@ -251,7 +251,7 @@ func TestRemovalOutlastsItsRequest(t *testing.T) {
 	}
 }
 
-// A refusal that no other try changes is told as what it is, and at once.
+// A permanent refusal is returned at once, as it is.
 func TestRemovalThatMayNotRead(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})

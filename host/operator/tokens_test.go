@@ -48,8 +48,8 @@ func keyring(t *testing.T, r registry.Registry) *Keyring {
 	return k
 }
 
-// wantToken checks what a Keyring says of a token: the name and role of its bearer, or the
-// code of an error.
+// wantToken checks the result of a Keyring for a token: its name and role, or the code of an
+// error.
 func wantToken(t *testing.T, k *Keyring, what, token, want string) {
 	t.Helper()
 	c, err := k.Check(token)
@@ -68,7 +68,7 @@ func wantToken(t *testing.T, k *Keyring, what, token, want string) {
 	}
 }
 
-// A token opens what its role says, on every server, until it is revoked or expires.
+// A token gives the rights of its role on every server, until it is revoked or expires.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// Neither the registry nor the audit has anything by which a token could be used.
+// Neither the registry nor the audit has anything that works as a token.
 func TestStolenRegistryOpensNothing(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -149,7 +149,7 @@ func TestStolenRegistryOpensNothing(t *testing.T) {
 	}
 }
 
-// What cannot be a token is refused without a look at those that there are.
+// A malformed token is refused without reading the stored ones.
 func TestMistypedTokens(t *testing.T) {
 	t.Parallel()
 	secret := newSecret()
@@ -170,7 +170,7 @@ func TestMistypedTokens(t *testing.T) {
 	}
 }
 
-// Of tokens a log has no more than that they were there.
+// A log shows that there was a token, but no part of it.
 func TestHiddenTokens(t *testing.T) {
 	t.Parallel()
 	secret := newSecret()
@@ -187,7 +187,7 @@ func TestHiddenTokens(t *testing.T) {
 	}
 }
 
-// A token whose creation or revocation had no answer is there, or gone, once.
+// A token is created, or revoked, exactly once even if the answer is lost.
 func TestTokenWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -213,7 +213,7 @@ func TestTokenWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// There are at most 1,000 tokens, of readable names, known roles and bounded lives.
+// There are at most 1,000 tokens, with readable names, known roles and bounded lifetimes.
 func TestTokensAreBounded(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -243,7 +243,7 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// A damaged value opens nothing, and nothing is written over it.
+// With a damaged value, no token is accepted, and the value is not overwritten.
 func TestDamagedTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestDamagedTokens(t *testing.T) {
 	})
 }
 
-// One of the servers that start together gets the first token, and later none does.
+// One of the servers that start together gets the first token, and no later server does.
 func TestFirstToken(t *testing.T) {
 	t.Parallel()
 	reg := memory(t)
@@ -316,7 +316,7 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
-// A first token that cannot be kept is not created: nobody would have it.
+// A first token is not created if its secret cannot be kept.
 func TestFirstTokenThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	o := operate(t, memory(t))

@@ -59,7 +59,7 @@ func (o *tool) remove(path string) {
 	for _, c := range o.read(path).Children {
 		o.remove(path + "/" + c)
 	}
-	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // it may have gone with its session
+	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // it may have ended with its session
 }
 
 // change rewrites a job's configuration.

@@ -37,8 +37,7 @@ func (s *goesAway) Sync(ctx context.Context) error {
 	return s.Session.Sync(ctx)
 }
 
-// A request that was sent may have been carried out, also if it is the look at its result
-// that fails.
+// A request that was sent may have been carried out, even if reading its result fails.
 func TestRequestWhoseResultCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -53,8 +52,8 @@ func TestRequestWhoseResultCannotBeSeen(t *testing.T) {
 	}
 }
 
-// answersLate is a session whose first transaction has no answer, and that tells no time after it if it is
-// timeless.
+// answersLate is a session whose first transaction has no answer. After that, a timeless one does not
+// return the registry's time.
 type answersLate struct {
 	registry.Session
 	sent, timeless bool
@@ -76,7 +75,7 @@ func (s *answersLate) Time(ctx context.Context) (time.Time, error) {
 	return s.Session.Time(ctx)
 }
 
-// Nor does a change that had no answer fail for certain because the next try does.
+// The outcome of a change without an answer stays unknown even if the next try fails.
 func TestChangeWhoseResultCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	for what, timeless := range map[string]bool{"the time is not there": true, "there is nothing left to change": false} {

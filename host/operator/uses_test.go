@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// using is an Operator on a server with one module for jobs a and b, and the digest of that.
+// using returns an Operator on a server with one module for jobs a and b, and the module's digest.
 func using(t *testing.T) (op *Operator, digest string) {
 	t.Helper()
 	reg := embedded.Memory()
@@ -32,7 +32,7 @@ func using(t *testing.T) (op *Operator, digest string) {
 	return op, digestOf(t, o.Modules["ok"].Path)
 }
 
-// spoil makes what the registry says of the modules of a job unreadable.
+// spoil makes the node of a job's modules unreadable.
 func spoil(t *testing.T, op *Operator, name string) {
 	t.Helper()
 	l := layout.NewJob("jobs", name)
@@ -43,7 +43,7 @@ func spoil(t *testing.T, op *Operator, name string) {
 	}
 }
 
-// A list says which jobs need a module and what for, and which modules nothing uses.
+// A list shows which jobs use a module and how, and which modules are unused.
 func TestModulesHaveTheirUses(t *testing.T) {
 	t.Parallel()
 	op, ok := using(t)
@@ -80,7 +80,7 @@ func TestModulesHaveTheirUses(t *testing.T) {
 	}
 }
 
-// What a job could go back to, and what deals its items, is used.
+// Modules to which a job can go back, and those that assign its items, count as used.
 func TestModulesOfAllKindsAreUsed(t *testing.T) {
 	t.Parallel()
 	r := ModulesReport{

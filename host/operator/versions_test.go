@@ -37,12 +37,12 @@ func operating(t *testing.T, reg registry.Registry) *Operator {
 	return op
 }
 
-// A name is the same module for ever, and is audited.
+// A name always means the same module, and naming is audited.
 func TestVersionsStayWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	op := operating(t, embedded.Memory())
 	ctx := t.Context()
-	for range 2 { // once more is as good
+	for range 2 { // the second call changes nothing
 		if err := op.NameModule(ctx, "orders@1.4.0", digestA); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestVersionsStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// Of two who name different modules alike at the same time, one is refused.
+// If two operators give the same name to different modules at the same time, one is refused.
 func TestOnlyOneOfTwoNamesAModule(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -128,7 +128,7 @@ func TestVersionsAreBounded(t *testing.T) {
 	wantCode(t, "a newer form", op.NameModule(t.Context(), "orders@1", digestA), host.Refused)
 }
 
-// A push names what it saves. A name that is taken saves nothing.
+// A push names the module that it saves. With a name that is in use, it saves nothing.
 func TestPushNamesTheModule(t *testing.T) {
 	t.Parallel()
 	op, _ := using(t)
@@ -174,7 +174,7 @@ func TestPushNamesTheModule(t *testing.T) {
 	}
 }
 
-// A pinned module stays, and roll-back honours it.
+// A pinned module stays, and a roll-back respects the pin.
 func TestPinnedModuleStays(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -205,7 +205,7 @@ func TestPinnedModuleStays(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "run module unpin wasm first") {
 		t.Error(err)
 	}
-	// A reload with another module for the job, which says overwrite.
+	// A reload with another module for the job and overwrite.
 	o.Jobs[0].Module = "result"
 	if _, err := h.Reload(context.WithoutCancel(ctx), o.Jobs, o.Modules); err != nil {
 		t.Fatal(err)
