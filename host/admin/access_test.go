@@ -36,7 +36,7 @@ func known(_ context.Context, token string) (operator.Caller, error) {
 	return operator.Caller{Name: "a " + token, Role: role}, nil
 }
 
-// guarded is a handler with all routes that asks for tokens. asked counts requests that
+// guarded is a handler with all routes that requires tokens. asked counts requests that
 // reached the registry, or something else behind a route.
 func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	asked = new(atomic.Int64)
@@ -82,7 +82,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	return NewHandler(o), asked
 }
 
-// over is a server that ends, so that a stream has only what is there.
+// over is the channel of a stopped server, with which a stream ends after its present events.
 var over = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -106,7 +106,7 @@ func sent(t testing.TB, h http.Handler, method, path, from string, headers ...st
 
 var filledIn = strings.NewReplacer("{job}", "report", "{item}", "0", "{run}", "1", "{address}", "10.0.0.1", "{token}", "ci", "{digest}", strings.Repeat("0a", 32), "{version}", "report@1.4.0")
 
-// Without a token not even the absence of a path is told.
+// Without a token, not even the absence of a path is revealed.
 func TestNobodyLearnsWithoutAToken(t *testing.T) {
 	t.Parallel()
 	h, _ := guarded(Options{})
@@ -175,7 +175,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 	}
 }
 
-// What a server lacks is told to callers with a token.
+// Only callers with a token learn what a server lacks.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	const fault = "the session is over"
@@ -202,7 +202,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// Callers, and addresses with wrong tokens, wait when they ask too often; others do not.
+// Callers, and addresses with wrong tokens, have to wait if they ask too often; others do not.
 func TestTooMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,8 +250,8 @@ func TestTooMany(t *testing.T) {
 	})
 }
 
-// Refusals that nobody had to show a token for are bounded for an address, too, and so are
-// their lines of the log. Callers with a name share nothing with addresses.
+// Refusals of requests without a token are limited per address, too, and so are their log lines.
+// Named callers share no rate with addresses.
 func TestUnnamedCallersAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestUnnamedCallersAreBounded(t *testing.T) {
 	})
 }
 
-// However many keys there are, the memory is bounded, and a key that came in time has its own rate.
+// The memory for rates is bounded for any number of keys, and an early key has its own rate.
 func TestRatesAreBounded(t *testing.T) {
 	t.Parallel()
 	l, now := newRates(2, 1), time.Unix(1e9, 0)
@@ -301,7 +301,7 @@ func TestRatesAreBounded(t *testing.T) {
 
 func jsonLog(to io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(to, nil)) }
 
-// The log says who has written what, and knows no token.
+// The log shows which caller has written what, and no token.
 func TestWritesAreLogged(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
@@ -318,7 +318,7 @@ func TestWritesAreLogged(t *testing.T) {
 	}
 }
 
-// The audit says who has written what, and by which request.
+// The audit shows which caller has written what, and by which request.
 func TestAuditNamesTheCaller(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

@@ -27,21 +27,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a host that runs, and the socket on which it is asked.
+// server is a running host with its socket.
 type server struct {
 	host     *host.Host
 	registry registry.Registry
 	data     string
 	ran      chan string // jobs, as their items run
 	client   *Client
-	stop     func() // ends all of it; it may be called twice
+	stop     func() // stops host and socket; it may be called twice
 }
 
 func (s *server) operate(ctx context.Context) (*operator.Operator, error) {
 	return operator.Open(ctx, s.registry, "wasmjobd")
 }
 
-// start runs jobs that are triggered, until the test ends.
+// start runs triggered jobs until the test ends.
 func start(t testing.TB, names ...string) *server {
 	t.Helper()
 	s := &server{registry: embedded.Memory(), data: t.TempDir(), ran: make(chan string, 100)}
@@ -89,7 +89,7 @@ func start(t testing.TB, names ...string) *server {
 	return s
 }
 
-// wantCode looks for an error of the host.
+// wantCode checks the code and text of an error.
 func wantCode(t *testing.T, what string, err error, code host.Code, text string) {
 	t.Helper()
 	if e, ok := errors.AsType[*host.Error](err); !ok || e.Code != code || !strings.Contains(err.Error(), text) {
@@ -99,7 +99,7 @@ func wantCode(t *testing.T, what string, err error, code host.Code, text string)
 
 func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 	t.Parallel()
-	const name = "a:b ü%2F" // a name that a path has to escape
+	const name = "a:b ü%2F" // a name that has to be escaped in a path
 	s := start(t, name, "other")
 	ctx := t.Context()
 	if err := s.client.Trigger(ctx, name); err != nil {
@@ -164,8 +164,8 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 	}
 }
 
-// leaving: a member that was shut down has not left yet, and its file would bring the
-// job back.
+// leaving reports whether a removal was refused because a member that was shut down has not left yet,
+// and its file would create the job again.
 func leaving(err error) bool {
 	e, ok := errors.AsType[*host.Error](err)
 	return ok && e.Unless == operator.Force
@@ -180,7 +180,7 @@ func TestClientAnswersAsTheOperatorDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want, got, after *operator.JobReport
-	for want == nil || !cmp.Equal(want, after) { // the items may just be handed out
+	for want == nil || !cmp.Equal(want, after) { // the items may just be assigned
 		var faults [3]error
 		want, faults[0] = op.Job(ctx, "report")
 		got, faults[1] = s.client.Job(ctx, "report")

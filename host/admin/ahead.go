@@ -10,11 +10,11 @@ import (
 	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
-// aheadHandler reads the body of a request before the request begins. Until then its connection
-// may give way, and it has no place among those that are answered: whoever sends half a body keeps
-// nobody out. At most maxBody is in memory.
+// aheadHandler reads the body of a request before it passes the request on. Until then the request
+// takes no place, and its connection may be closed in favour of another one, so incomplete bodies keep
+// no client out. It holds at most maxBody bytes in memory.
 type aheadHandler struct {
-	h    *Handler // answers for those whose body does not come
+	h    *Handler // answers requests whose body does not arrive
 	next http.Handler
 }
 
@@ -29,9 +29,9 @@ func (a aheadHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		setHeaders(w.Header())
 		p := unread(err)
-		// Their rate is that of wrong tokens, so that they keep no probe of the address out.
+		// It counts as a wrong token, so that it does not use up the rate of the address's probes.
 		if wait := a.h.failures.take(connections.Address(r.RemoteAddr), time.Now()); wait > 0 {
-			p = tooMany("bodies from this address do not come", wait)
+			p = tooMany("incomplete bodies come from this address", wait)
 		}
 		a.h.fail(w, r, p)
 		return
@@ -43,7 +43,7 @@ func (a aheadHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next.ServeHTTP(w, r)
 }
 
-// isUpload reports whether the body of a request goes to the disk. Another server sends none.
+// isUpload reports whether the body of a request goes to the disk. Servers send each other no uploads.
 func isUpload(r *http.Request) bool {
 	return r.Header.Get("Content-Type") == wasmType && !strings.HasPrefix(r.Header.Get("Authorization"), signedScheme)
 }

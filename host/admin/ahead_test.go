@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// Bodies that break off have a rate of their own, and the probes of their address are answered.
+// Interrupted bodies have a rate of their own, and probes from their address are answered.
 func TestBrokenBodiesKeepNoProbeOut(t *testing.T) {
 	t.Parallel()
 	h := NewHandler(Options{Authenticate: func(context.Context, string) (operator.Caller, error) { return operator.Caller{}, nil }})

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// disk is what a server has that a verb may delete.
+// disk is the data of a server that a verb may delete.
 type disk struct {
 	mu      sync.Mutex
 	held    []host.HeldModule // guarded by mu
@@ -28,7 +28,7 @@ type disk struct {
 	checkBy func(context.Context, RowsElsewhere) // instead of a check; nil: nothing
 }
 
-// check returns how many rows other servers have, and keeps them.
+// check reads the rows of other servers and keeps them.
 func (d *disk) check(ctx context.Context, want CheckWanted, others RowsElsewhere) ([]Checked, error) {
 	if d.checkBy != nil {
 		d.checkBy(ctx, others)
@@ -45,7 +45,7 @@ func (d *disk) check(ctx context.Context, want CheckWanted, others RowsElsewhere
 	return []Checked{{Job: want.Job, Report: trace.Report{Rows: int64(len(d.checked))}}}, nil
 }
 
-// options are those of doctor.
+// options returns the options for doctor.
 func (d *disk) options() (host.Options, error) { return host.Options{Jobs: d.jobs}, nil }
 
 func (d *disk) prune(_ time.Time, dry bool, used func() (map[string]bool, error)) (gone []host.HeldModule, err error) {
@@ -86,7 +86,7 @@ func (d *disk) list() ([]host.HeldModule, error) {
 	return slices.Clone(d.held), nil
 }
 
-// defined is a job of a text.
+// defined parses a job.
 func defined(text operator.JobText) (job.Config, error) {
 	return job.Config{
 		Name: text.Name, Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: text.Digest, Layout: job.Layout21, MaxClockSkew: -1,
@@ -100,8 +100,8 @@ func (d *disk) has() (modules int, rows int64) {
 	return len(d.held), d.aged
 }
 
-// stocked are three servers of a cluster, each with a module that nothing uses and old rows, and clients of
-// the first one by role.
+// stocked returns three servers of a cluster, each with an unused module and old rows, and clients of the first
+// one by role.
 func stocked(t *testing.T) (all []*peerServer, as func(operator.Role) *Client) {
 	t.Helper()
 	return stockedAt(t, "127.0.0.1")
@@ -129,7 +129,7 @@ func answering(unread []string) bool {
 	return !slices.ContainsFunc(unread, func(one string) bool { return strings.Contains(one, "http") })
 }
 
-// A prune is one of all servers, with the role that it takes, unless it is to be of one.
+// A prune covers all servers, with the role that it needs, unless it is limited to one.
 func TestPruneOfAllServers(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -161,7 +161,7 @@ func TestPruneOfAllServers(t *testing.T) {
 	}
 }
 
-// While a server is silent nothing is removed anywhere, but on the server that is asked alone.
+// While a server is silent, nothing is removed on any server, except by a prune of one server.
 func TestPruneWhileAServerIsSilent(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -185,7 +185,7 @@ func TestPruneWhileAServerIsSilent(t *testing.T) {
 	}
 }
 
-// A server that only a job knows bars no prune of the others, and is named.
+// A server that only a job knows is named, and does not prevent a prune of the others.
 func TestPruneWhileAServerCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	all, as := stockedAt(t, "10.0.0.1")
@@ -200,7 +200,7 @@ func TestPruneWhileAServerCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A purge is one of all histories, names who is silent, and asks each for no more than was asked for.
+// A purge covers all histories, names silent servers, and passes on exactly the requested limits.
 func TestPurgeOfAllServers(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -231,7 +231,7 @@ func TestPurgeOfAllServers(t *testing.T) {
 	}
 }
 
-// A purge has its row in the audit before the others are asked, who may take long.
+// A purge has its audit row before the other servers are asked, which may take long.
 func TestPurgeIsAuditedBeforeOthersAreAsked(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -247,7 +247,7 @@ func TestPurgeIsAuditedBeforeOthersAreAsked(t *testing.T) {
 	}
 }
 
-// Who makes a job hears whether a server has its module: this one, or another that answers.
+// A new job has a warning unless a server has its module: this one, or another that answers.
 func TestNewJobWhoseModuleNobodyHas(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -280,7 +280,7 @@ func TestNewJobWhoseModuleNobodyHas(t *testing.T) {
 	}
 }
 
-// A check goes through the rows of all servers: those of its time, page by page, and gaps that reach into it.
+// A check reads the rows of all servers page by page: those in its time, and gaps that reach into it.
 func TestCheckOfAllServers(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -307,7 +307,7 @@ func TestCheckOfAllServers(t *testing.T) {
 	}
 	all[0].h.mostRows = many
 	found, unread, err = c.CheckHistory(t.Context(), CheckWanted{Job: "report"})
-	if err != nil || len(found) != 1 || len(unread) == 0 || !strings.Contains(unread[0], "say from when") || len(all[0].disk.checked) > many {
+	if err != nil || len(found) != 1 || len(unread) == 0 || !strings.Contains(unread[0], "check a shorter time") || len(all[0].disk.checked) > many {
 		t.Errorf("too many rows: %+v, %v, %v", found, unread, err)
 	}
 	all[1].stop()

@@ -21,20 +21,19 @@ type backfillBody struct {
 	Force bool      `json:"force"`
 }
 
-// backfillDocument says what waits to begin late, or would.
 type backfillDocument struct {
 	Version int `json:"version"`
 	operator.Backfill
 }
 
-// backfillRoutes are those of a job whose path is given.
+// backfillRoutes are the routes of backfills below the path of a job.
 func backfillRoutes(job string) []route {
 	return []route{
 		{
 			method: http.MethodPost, path: job + ":backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
 			does: action{takes: reflect.TypeFor[backfillBody](), gives: reflect.TypeFor[backfillDocument](), status: http.StatusOK, reports: true, do: backfillJob},
 			says: "does what `backfill` does: missed instants from \"from\" until right before \"to\" begin late, of all items or of \"items\"; without \"to\", until now. It reads the histories of all servers, and is refused if one cannot be read, unless \"force\" is true. " +
-				"With \"dry_run\" nothing begins, and the answer tells what would. A second request with the same header `" + keyHeader + "` within a day asks for nothing, and its answer has \"again\"",
+				"With \"dry_run\" nothing begins, and the answer shows what would. A second request with the same header `" + keyHeader + "` within a day requests nothing, and its answer has \"again\"",
 			header: []parameter{keyParameter},
 		},
 		{
@@ -42,12 +41,12 @@ func backfillRoutes(job string) []route {
 			does: onJob(func(r *request, name string, b *itemsBody) error {
 				return r.op.CancelBackfill(r.Context(), name, b.Items)
 			}),
-			says: "gives up instants of a backfill that still wait: of \"items\", or without that of all items",
+			says: "drops the instants of a backfill that still wait: of \"items\" or, without it, of all items",
 		},
 	}
 }
 
-// backfillJob lets missed instants of a range wait for the owners of their items.
+// backfillJob requests runs for missed instants of a range.
 func backfillJob(r *request) error {
 	name, err := r.jobName()
 	if err != nil {

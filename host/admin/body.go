@@ -22,12 +22,11 @@ const maxBody = 64 << 10
 
 const jsonType = "application/json"
 
-// readBody reads the members of a JSON object into the fields of a struct. A request
-// without a body has none of them. Unknown members are refused, because a client of
-// another release may mean something by them. A member that comes twice is refused,
-// too.
+// readBody reads the members of a JSON object into the fields of a struct. Without a
+// body, it sets none. It refuses unknown members, because a client of another release
+// may rely on them, and repeated members.
 func (r *request) readBody(to any) error {
-	if r.Header.Get("Content-Type") == wasmType { // it is not read ahead, and may take long
+	if r.Header.Get("Content-Type") == wasmType { // aheadHandler has not read it, and it may take long
 		return notJSON(wasmType)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxBody))
@@ -124,7 +123,7 @@ func parseMember(name string, value json.RawMessage, fields map[string]any, seen
 	case seen[name]:
 		return fmt.Sprintf("%q comes twice", name)
 	case string(value) == "null" || json.Unmarshal(value, to) != nil:
-		return fmt.Sprintf("%q is to be %s", name, kindOf(to))
+		return fmt.Sprintf("%q must be %s", name, kindOf(to))
 	}
 	return ""
 }

@@ -14,39 +14,40 @@ import (
 
 const (
 	sessionPath = "/api/v1/session"
-	// csrfHeader has what the answer to the sign-in said, and nothing else does: only the page
-	// that has signed in can show it. The cookie alone, which the browser also sends to other
-	// ports of the machine, writes nothing.
+	// csrfHeader must have a value that only the answer to the sign-in shows, so that only the
+	// page that has signed in can write. The cookie alone is not enough, since the browser also
+	// sends it to other ports of the machine.
 	csrfHeader = "X-Csrf-Token"
 	// Names of the cookie. Browsers take the first one over TLS only, and from no other
 	// host. Without TLS only this machine connects.
 	secureCookie = "__Host-wasmjobd"
 	plainCookie  = "wasmjobd"
-	// awaitSession is how long an answer waits until its server knows the new session.
+	// awaitSession limits how long the answer to a sign-in waits for the server to read the new
+	// session.
 	awaitSession = 2 * time.Second
 )
 
-// Sessions are those of browsers. An operator.Keyring has them.
+// Sessions has the browser sessions. operator.Keyring implements it.
 type Sessions interface {
-	// Session returns the session with a secret. Its errors are as those of Authenticate.
+	// Session returns the session with a secret. Its errors mean the same as those of Authenticate.
 	Session(secret string) (operator.SignedIn, error)
-	// AwaitSession waits until a session that has begun is known, or ctx ends.
+	// AwaitSession waits until a new session is known, or ctx ends.
 	AwaitSession(ctx context.Context, secret string)
 }
 
-// visitor is who sends a request, and how they came in.
+// visitor is the sender of a request.
 type visitor struct {
 	operator.Caller
 	way operator.Way
-	// secret is what they have shown: a token, or what a session has in its cookie.
+	// secret is the token, or the value of the session cookie.
 	secret string
 	until  time.Time // the end of a session
-	// through is the server that asks for them.
+	// through is the server that forwards the request.
 	through operator.Server
 }
 
-// key tells visitors apart whose requests are counted: one for whom another server asks is known by
-// the word of that server alone, and takes nothing from those who come themselves.
+// key is the key by which the requests of a visitor are counted. The name in a forwarded request is
+// only a claim of the other server, so it must not use up the rate of the caller with that name.
 func (v *visitor) key() string {
 	if v.way == operator.ByServer {
 		return v.through.Key + " " + v.Name
@@ -54,7 +55,7 @@ func (v *visitor) key() string {
 	return v.Name
 }
 
-// logged is what the log says of a visitor.
+// logged returns the attributes of a visitor for the log.
 func (v *visitor) logged() []any {
 	if v.way == "" {
 		return nil
@@ -78,8 +79,8 @@ func cookieOf(r *http.Request) (secret string, present bool, err error) {
 	return "", true, unauthenticated("there are several cookies " + cookieName(r) + "; remove them, and sign in again")
 }
 
-// isSecured reports whether a request came over TLS, which net/http does not see below the
-// bound of connections.
+// isSecured reports whether a request came over TLS. The listener that limits connections hides
+// that from net/http.
 func isSecured(r *http.Request) bool {
 	if c := connections.Of(r); c != nil {
 		_, secured := c.(*tls.Conn)
@@ -95,7 +96,7 @@ func cookieName(r *http.Request) string {
 	return plainCookie
 }
 
-// setCookie gives a browser the secret of its session. An empty one is taken away.
+// setCookie sets the session cookie of a browser; an empty secret deletes it.
 func setCookie(w http.ResponseWriter, r *http.Request, secret string, until time.Time) {
 	c := &http.Cookie{Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isSecured(r), MaxAge: -1} //nolint:gosec // Secure wherever the server is asked over TLS
 	if secret != "" {
@@ -104,8 +105,8 @@ func setCookie(w http.ResponseWriter, r *http.Request, secret string, until time
 	http.SetCookie(w, c)
 }
 
-// ownPage refuses requests with a cookie that a page of this server did not make. A page
-// of the same site is another one: a program on another port of this machine is.
+// ownPage refuses requests with a cookie that do not come from a page of this server. The same
+// site is not enough, since programs on other ports of this machine are the same site.
 func ownPage(r *http.Request, proof string) error {
 	site, reads := r.Header.Get("Sec-Fetch-Site"), r.Method == http.MethodGet || r.Method == http.MethodHead
 	if site != "" && site != "same-origin" && (site != "none" || !reads) {
@@ -127,7 +128,7 @@ func ownPage(r *http.Request, proof string) error {
 	return nil
 }
 
-// sessionRoutes are those by which a browser signs in and out.
+// sessionRoutes are the routes by which a browser signs in and out.
 func sessionRoutes() []route {
 	served := func(o *Options) bool { return o.Sessions != nil }
 	return []route{
@@ -144,7 +145,7 @@ func sessionRoutes() []route {
 	}
 }
 
-// sessionDocument says who a caller is.
+// sessionDocument describes a caller.
 type sessionDocument struct {
 	Version int           `json:"version"`
 	Name    string        `json:"name"`
@@ -173,7 +174,7 @@ func signInAction() action {
 			return tooMany("browsers sign in with this token", wait)
 		}
 		in, err := r.op.SignIn(r.Context(), r.caller.secret)
-		if err != nil || in.Secret == "" { // of a dry run
+		if err != nil || in.Secret == "" { // in a dry run
 			return err
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), awaitSession)

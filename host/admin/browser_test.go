@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// cluster is the state of a cluster, and what one server remembers of it.
+// cluster is the state of a cluster, and the keyring of one server.
 type cluster struct {
 	registry registry.Registry
 	keyring  *operator.Keyring
@@ -49,7 +49,7 @@ func (c *cluster) operate(ctx context.Context) (*operator.Operator, error) {
 	return operator.Open(ctx, c.registry, "wasmjobd")
 }
 
-// authenticate is what a server asks its keyring.
+// authenticate implements Authenticate with the keyring.
 func (c *cluster) authenticate(_ context.Context, token string) (operator.Caller, error) {
 	return c.keyring.Check(token)
 }
@@ -75,7 +75,7 @@ func (c *cluster) signIn(t *testing.T, token string) operator.SignedIn {
 	return in
 }
 
-// cookied are the headers of a page of the server that is signed in.
+// cookied are the headers that a signed-in page of the server sends.
 func cookied(in operator.SignedIn) []string {
 	return []string{"Cookie: " + plainCookie + "=" + in.Secret, csrfHeader + ": " + in.Proof, "Sec-Fetch-Site: same-origin"}
 }
@@ -86,7 +86,7 @@ type browser struct {
 	with *http.Transport
 }
 
-// answer is what a browser got.
+// answer is the answer to a browser.
 type answer struct {
 	*http.Response
 	body []byte
@@ -240,7 +240,7 @@ func checkWrites(t *testing.T, b browser, address, scheme string, c *http.Cookie
 	}
 }
 
-// wantEnd waits until a server accepts a cookie no more.
+// wantEnd waits until a server no longer accepts a cookie.
 func wantEnd(t *testing.T, b browser, address, cookie string) {
 	t.Helper()
 	for again := time.NewTicker(time.Millisecond); ; <-again.C {
@@ -253,7 +253,7 @@ func wantEnd(t *testing.T, b browser, address, cookie string) {
 	}
 }
 
-// Who signs in again and again waits; a dry run signs nobody in.
+// A caller that signs in too often has to wait. A dry run does not sign in.
 func TestSignInsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// presented are headers of each kind of caller, with the role that they open. A token and
-// a session expire by what later does.
+// presented returns the headers of each kind of caller, with the role that they give. A token
+// and a session expire by later.
 func presented(t *testing.T, c *cluster, later func()) func() map[string]struct {
 	headers []string
 	role    operator.Role
@@ -59,8 +59,8 @@ func presented(t *testing.T, c *cluster, later func()) func() map[string]struct 
 	}
 }
 
-// Each route is answered for callers whose role has the right, by a token or a session of
-// the cluster, and for nobody else.
+// Each route is answered only for callers whose role has the right, with a token or a session
+// of the cluster.
 func TestEveryRouteForEveryCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	})
 }
 
-// While nobody can tell which tokens are valid, no route is answered, but those for probes.
+// While tokens cannot be checked, only the routes for probes are answered.
 func TestEveryRouteWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	h, asked := guarded(Options{Sessions: operator.NewKeyring(embedded.Memory(), "wasmjobd", nil)})

@@ -15,33 +15,34 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// RowsElsewhere returns the rows of a job that touch (from, to] and that other servers have, in the
-// order of trace.Check and without the texts of guests.
+// RowsElsewhere returns the rows of other servers for a job that touch (from, to], in the order of
+// trace.Check and without the texts of guests.
 type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
 
 const (
-	// maxElsewhere bounds the rows that a check gets from the others at once, for one job or for all: some
+	// maxElsewhere limits the rows that a check gets from the others at once, for one job or for all: some
 	// tens of megabytes.
 	maxElsewhere = 100_000
-	// checkTime bounds the time for rows of others in a check, and pageTime for a page of one of them, so
-	// that the check itself has the rest of workTimeout. The question about all jobs has a third of checkTime.
+	// checkTime limits the time in which a check gets rows from the others, so that the check itself has
+	// the rest of workTimeout. pageTime limits one page of one server. The request for the rows of all jobs
+	// gets a third of checkTime.
 	checkTime = 20 * time.Second
 	pageTime  = 5 * time.Second
 )
 
-// gathered collects rows of other servers, and names those that did not give all of them.
+// gathered collects rows of other servers, and names the servers that did not return all of them.
 type gathered struct {
 	r      *request
-	every  bool            // the check is of all jobs
-	until  time.Time       // nobody is asked longer
-	silent map[string]bool // addresses of those that did not answer once, and are not asked again
+	every  bool            // the rows of all jobs are still to be requested at once
+	until  time.Time       // no server is asked after that
+	silent map[string]bool // addresses of servers that did not answer once, and are not asked again
 	unread []string
 
-	known map[string][]trace.Row // of all jobs; nil: they were not asked for at once, or are too many
+	known map[string][]trace.Row // of all jobs; nil: they were not requested at once, or are too many
 }
 
-// rows is a RowsElsewhere. For a check of all jobs it asks each server once, as one request for each job
-// would come to the rate of one caller.
+// rows is a RowsElsewhere. For a check of all jobs it asks each server once, since a request for each job
+// could exceed the rate of the caller.
 func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trace.Row {
 	if g.every {
 		g.every = false
@@ -53,8 +54,8 @@ func (g *gathered) rows(ctx context.Context, name string, from, to int64) []trac
 	return g.ask(ctx, name, from, to)[name]
 }
 
-// ask returns the rows of a job that other servers have, or of each job if name is empty. If all jobs have too
-// many, or its time for them is over, it returns nil, and nobody is named for it.
+// ask returns the rows of other servers, for one job or, if name is empty, for each job. If all jobs have too
+// many, or the time for them is over, it returns nil and reports no server for it.
 func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[string][]trace.Row {
 	clients, unread := g.r.others(ctx, name, operator.View)
 	maps.DeleteFunc(clients, func(address string, _ *Client) bool { return g.silent[address] })
@@ -78,9 +79,9 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 		})
 		switch {
 		case errors.Is(err, errTooManyRows) && name == "":
-			cancel() // what others have counts no more
+			cancel() // the other answers are not needed any more
 		case errors.Is(err, errTooManyRows):
-			return fmt.Errorf("with its rows of job %s there are more than %d; say from when and to when it is to be checked", name, g.r.h.mostRows)
+			return fmt.Errorf("with its rows of job %s there are more than %d; check a shorter time", name, g.r.h.mostRows)
 		case err != nil && host.CodeOf(err) != host.NotFound:
 			mu.Lock()
 			defer mu.Unlock()
@@ -109,8 +110,8 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 
 var errTooManyRows = errors.New("there are too many rows")
 
-// touching passes on the rows of a server's history that touch (from, to], of one job or, without a name, of all. Those that begin before and
-// reach into it are gaps, of which nothing ran.
+// touching passes on the rows of a server's history that touch (from, to], of one job or, without a name, of
+// all. Only gaps can begin before and reach into it, so it reads earlier rows only of the states that gaps have.
 func touching(ctx context.Context, c *Client, name string, from, to int64, take func([]trace.Row) error) error {
 	within := RunsWanted{Job: name, Until: to + 1}
 	if from < 0 { // no row has such an instant
@@ -128,7 +129,7 @@ func touching(ctx context.Context, c *Client, name string, from, to int64, take 
 	return nil
 }
 
-// pages passes on what is wanted and speaks of an instant after one. What is of another job than was wanted does not count.
+// pages passes on the wanted rows that end after an instant. It drops rows of another job than the wanted one.
 func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take func([]trace.Row) error) error {
 	for want.Limit = maxPage; ; {
 		page, err := pageOf(ctx, c, want)

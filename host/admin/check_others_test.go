@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Who is silent once is not asked for the rows of the next job, and is named once. So a check of many jobs
-// does not wait for it again and again.
+// A server that was silent once is not asked for the rows of the next job, and is named once. So a check of
+// many jobs does not wait for it again and again.
 func TestCheckAsksASilentServerOnce(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -36,7 +36,7 @@ func TestCheckAsksASilentServerOnce(t *testing.T) {
 	}
 }
 
-// A check of many jobs asks each server once, and for one job after the other only if there is too much.
+// A check of many jobs asks each server once, and job by job only if there are too many rows.
 func TestCheckAsksForAllJobsAtOnce(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -72,8 +72,8 @@ func TestCheckAsksForAllJobsAtOnce(t *testing.T) {
 	}
 }
 
-// A question about all jobs that comes to too much counts for nothing: who failed in it is asked for one job
-// after the other.
+// If the request for all jobs returns too many rows, it has no consequences: servers that failed in it are
+// asked again, job by job.
 func TestCheckForgetsAQuestionOfTooMuch(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -95,7 +95,7 @@ func TestCheckForgetsAQuestionOfTooMuch(t *testing.T) {
 	}
 }
 
-// What a server gives of another job than was asked for is no row of the check.
+// A check ignores rows of another job than the requested one.
 func TestCheckTakesRowsOfItsJobAlone(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -111,7 +111,7 @@ func TestCheckTakesRowsOfItsJobAlone(t *testing.T) {
 	}
 }
 
-// When the time for asking is over the rest is named, and what is known is answered.
+// When the time for asking is over, the answer has the known rows and names the other servers.
 func TestAskingHasAnEnd(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)

@@ -30,9 +30,9 @@ const maxAnswer = 64 << 20
 type Client struct {
 	transport transport
 	path      string // of the socket, or the address
-	base      string // of the addresses of requests
-	token     string // "": none is shown
-	most      int64  // bytes of an answer; 0: maxAnswer
+	base      string // the beginning of the URLs of requests
+	token     string // "": none
+	most      int64  // limit of bytes in an answer; 0: maxAnswer
 }
 
 // transport is what a Client needs of an http.Transport.
@@ -57,7 +57,7 @@ func Dial(ctx context.Context, dataDir string) (*Client, error) {
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
 		MaxResponseHeaderBytes: maxHead,
 		ExpectContinueTimeout:  headTimeout,
-		DisableCompression:     true, // few bytes would become many
+		DisableCompression:     true, // a small answer could become a large one
 		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,
 	}}, nil
@@ -127,7 +127,7 @@ func lost(method, path string, err error) error {
 		code = host.Unknown // the server may have carried it out
 	}
 	if _, plainly := errors.AsType[tls.RecordHeaderError](err); plainly {
-		return &host.Error{Code: code, Msg: "ask the server at " + path + ": what answers there does not speak TLS; write http:// if it is a server without a certificate", Err: err}
+		return &host.Error{Code: code, Msg: "ask the server at " + path + ": it does not speak TLS; write http:// if the server has no certificate", Err: err}
 	}
 	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}
 }
@@ -141,7 +141,7 @@ func refused(answer *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
 	mediaType, _, typeErr := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if err != nil || typeErr != nil || mediaType != problemType || json.Unmarshal(text, &p) != nil {
-		return &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server answers %d, and does not say why", answer.StatusCode)}
+		return &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server answers %d without a reason", answer.StatusCode)}
 	}
 	if _, ok := statuses[host.Code(p.Code)]; ok {
 		e := &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
@@ -200,7 +200,7 @@ func (c *Client) Jobs(ctx context.Context) ([]operator.JobReport, error) {
 		case page.Next == "":
 			return jobs, nil
 		case page.Next <= cursor: // the same pages would come again
-			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server's list of jobs does not go on behind %.256q", cursor)}
+			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server's list of jobs does not advance beyond %.256q", cursor)}
 		}
 		cursor = page.Next
 	}

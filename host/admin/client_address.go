@@ -16,17 +16,17 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// ClientTLS names the files by which a Client and a server prove to each other who they
-// are. The zero value trusts the authorities of the system, and shows no certificate.
+// ClientTLS names the files by which a Client and a server authenticate each other. The
+// zero value trusts the authorities of the system, and has no certificate.
 type ClientTLS struct {
 	CA        string // the certificates of the server's authorities
-	Cert, Key string // what the client shows
+	Cert, Key string // the certificate and key of the client
 }
 
 // config reads the files. It is nil if there are none.
 func (f ClientTLS) config() (*tls.Config, error) {
 	if f == (ClientTLS{}) {
-		return nil, nil //nolint:nilnil // an http.Transport takes it for its defaults
+		return nil, nil //nolint:nilnil // for an http.Transport, nil means its defaults
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
@@ -48,15 +48,15 @@ func (f ClientTLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// At returns a Client of the server at an address, which shows it a token. The address
-// is https://host:port, or http:// and this machine, since others would see the token.
+// At returns a Client of the server at an address, which sends it a token. The address is
+// https://host:port, or http:// on this machine: elsewhere, others could see the token.
 func At(address, token string, files ClientTLS) (*Client, error) {
 	u, err := serverURL(address)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme == "http" && files != (ClientTLS{}) {
-		return nil, wrongAddress(address, "a certificate is shown by https:// alone")
+		return nil, wrongAddress(address, "certificates are used only with https://")
 	}
 	config, err := files.config()
 	if err != nil {
@@ -68,13 +68,13 @@ func At(address, token string, files ClientTLS) (*Client, error) {
 		TLSHandshakeTimeout:    headTimeout,
 		MaxResponseHeaderBytes: maxHead,
 		ExpectContinueTimeout:  headTimeout,
-		DisableCompression:     true, // few bytes would become many
+		DisableCompression:     true, // a small answer could become a large one
 		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,
 	}}, nil
 }
 
-// serverURL reads the address of a server.
+// serverURL parses the address of a server.
 func serverURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -96,7 +96,7 @@ func wrongAddress(address, hint string) error {
 	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("%.200q is not the address of a server: %s", address, hint)}
 }
 
-// leadsHere reports whether only this machine sees what is sent to a name.
+// leadsHere reports whether a name is this machine's loopback.
 func leadsHere(name string) bool {
 	a, err := netip.ParseAddr(name)
 	return name == "localhost" || err == nil && a.IsLoopback()

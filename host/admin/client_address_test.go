@@ -30,7 +30,7 @@ func at(t *testing.T, address, token string) *Client {
 	return c
 }
 
-// By address a client does what its token allows, and gets the errors of the operator.
+// A client by address can do what its token allows, and gets the errors of the operator.
 func TestClientByAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -58,7 +58,7 @@ func TestClientByAddress(t *testing.T) {
 	wantCode(t, "a write to nobody", at(t, "http://"+l.Addr().String(), "operator").Trigger(ctx, "report"), host.Unavailable, "connection refused")
 }
 
-// With TLS the client goes by the name in the certificate.
+// With TLS, the client checks the name in the certificate.
 func TestClientByTLS(t *testing.T) {
 	t.Parallel()
 	a, files := newAuthority(t), filesIn(t.TempDir())
@@ -129,8 +129,8 @@ func TestReadToken(t *testing.T) {
 	wantCode(t, "absent", err, host.Invalid, "no such file")
 }
 
-// A client whose files are those of the server's authority needs no other, and one
-// without a certificate is not let in.
+// A client with files of the server's authority is accepted, and a client without a
+// certificate is not.
 func TestClientShowsItsCertificate(t *testing.T) {
 	t.Parallel()
 	s, a, files := start(t, "report"), newAuthority(t), filesIn(t.TempDir())
@@ -167,7 +167,7 @@ func TestClientShowsItsCertificate(t *testing.T) {
 		"no key":         {address, ClientTLS{Cert: own.Cert}, "and its key \"\""},
 		"no file":        {address, ClientTLS{CA: "absent.pem"}, "absent.pem"},
 		"no certificate": {address, ClientTLS{CA: own.Key}, "has no certificate in PEM"},
-		"no TLS":         {"http://127.0.0.1:8680", ClientTLS{CA: files.ClientCA}, "https:// alone"},
+		"no TLS":         {"http://127.0.0.1:8680", ClientTLS{CA: files.ClientCA}, "only with https://"},
 	} {
 		_, err := At(tt.address, "viewer", tt.files)
 		wantCode(t, name, err, host.Invalid, tt.want)

@@ -35,15 +35,15 @@ func (c *Client) sendModule(ctx context.Context, method, path string, wasm opera
 		return nil, err
 	}
 	r.ContentLength = wasm.Size()
-	r.Header.Set("Expect", "100-continue") // what is refused by its head is not sent
+	r.Header.Set("Expect", "100-continue") // so that the body is not sent if the server refuses the headers
 	if len(sign) > 0 {
 		r.Header.Set(signatureHeader, base64.StdEncoding.EncodeToString(sign))
 	}
 	return c.do(r)
 }
 
-// PushModule is operator.Operator.PushModule on the server, which says itself how it
-// examines the module.
+// PushModule is operator.Operator.PushModule on the server. Only Job, Name, DryRun and the
+// signature of p are sent.
 func (c *Client) PushModule(ctx context.Context, wasm operator.Wasm, p operator.Push) (d operator.PushReport, err error) {
 	query := url.Values{"dry_run": {strconv.FormatBool(p.DryRun)}}
 	addTexts(query, map[string]string{"job": p.Job, "name": p.Name})

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Runs returns a page of the histories of the cluster, as the function Runs does of one; of
-// one run it returns all attempts. want.Limit is at most MaxRuns.
+// Runs returns a page of rows from the histories of the cluster or, if want.Run is set, all
+// attempts of that run. want.Limit is at most MaxRuns.
 func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err error) {
 	wide := want.Run == "" && (want.Job == "" || want.Cause != "" || want.Since != 0 || want.Until != 0 || want.Logs)
 	name := want.Job
@@ -57,14 +57,14 @@ func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err 
 type RunsPage struct {
 	Rows []trace.Row
 	Next string // cursor of the following page; empty on the last one
-	// Unread names servers that may have more, and did not answer.
+	// Unread names servers that did not answer and may have more.
 	Unread []string
 }
 
 // MaxRuns is the limit of a page of runs.
 const MaxRuns = maxPage
 
-// row is the row of which the document was made.
+// row returns the row from which the document was made.
 func (d *runDocument) row() trace.Row {
 	r := trace.Row{
 		Job: d.Job, Item: d.Item, Run: d.Run, Attempt: d.Attempt, Instant: d.InstantMs, Last: d.LastMs, Count: d.Count,

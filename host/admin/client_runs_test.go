@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A client has each row as the server's history has it.
+// A client gets each row as it is in the server's history.
 func TestClientRuns(t *testing.T) {
 	t.Parallel()
 	item := 3

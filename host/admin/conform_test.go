@@ -17,7 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documented compiles the OpenAPI document, in which answers are looked up.
+// documented compiles the OpenAPI document, by which answers are checked.
 var documented = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	d, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI(routes())))
 	if err != nil {
@@ -28,7 +28,7 @@ var documented = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	return c, c.AddResource("openapi.json", d)
 })
 
-// compiling is held while the compiler is used, which is not made for several goroutines.
+// compiling is held while the compiler is used, which is not safe for concurrent use.
 var compiling sync.Mutex
 
 // contents has the media types of each answer in the OpenAPI document, by path, method
@@ -76,7 +76,7 @@ func nonconforming(method, path string, status int, header http.Header, body []b
 	return invalid(fmt.Sprintf("openapi.json#/paths/%s/%s/responses/%d/content/%s/schema", pointed(at), strings.ToLower(method), status, pointed(mediaType)), body)
 }
 
-// pointed escapes a name in a pointer, which is the fragment of an address.
+// pointed escapes a name for a JSON pointer in the fragment of a URL.
 func pointed(name string) string {
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(escapePointer(name))
 }
@@ -103,7 +103,7 @@ func invalid(at string, text []byte) string {
 	return ""
 }
 
-// templateOf finds the route of a request by its own means, and returns its path.
+// templateOf finds the route of a request independently of the handler, and returns its path.
 func templateOf(method, path string) (string, bool) {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -185,7 +185,7 @@ func TestConformanceNotices(t *testing.T) {
 	}
 }
 
-// What a server may lack is documented as absent.
+// Routes that a server may lack are documented as possibly absent.
 func TestRoutesThatAreMissing(t *testing.T) {
 	t.Parallel()
 	d, err := contents()

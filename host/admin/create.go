@@ -21,7 +21,7 @@ type createdDocument struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// createAction makes a job that no file has.
+// createAction creates a job that no file has.
 func createAction() action {
 	return action{takes: reflect.TypeFor[operator.JobText](), gives: reflect.TypeFor[createdDocument](), status: http.StatusCreated, do: func(r *request) error {
 		var text operator.JobText
@@ -43,8 +43,8 @@ func createAction() action {
 	}}
 }
 
-// applyBody is a job in words: the text of a configuration, and the digest of the module that
-// it begins with if it is new.
+// applyBody is a job as text: a configuration and, for a new job, the digest of its first
+// module.
 type applyBody struct {
 	TOML   string `json:"toml"`
 	Digest string `json:"digest"`
@@ -55,35 +55,35 @@ type appliedDocument struct {
 	operator.Planned
 }
 
-// applyJob makes or changes the job in the path.
+// applyJob creates or changes the job in the path.
 func applyJob(r *request, name string, b *applyBody) (appliedDocument, error) {
 	r.op.WarnOf(r.unheld)
 	p, err := r.op.ApplyJob(r.Context(), operator.JobText{Name: name, TOML: b.TOML, Digest: b.Digest}, r.h.o.Define)
 	return appliedDocument{1, p}, err
 }
 
-// ApplyJob is operator.Operator.ApplyJob; the server reads the text.
+// ApplyJob is operator.Operator.ApplyJob; the server parses the text.
 func (c *Client) ApplyJob(ctx context.Context, text operator.JobText, _ func(operator.JobText) (job.Config, error)) (operator.Planned, error) {
 	var d appliedDocument
 	err := c.read(ctx, http.MethodPut, jobPath(text.Name), applyBody{text.TOML, text.Digest}, &d)
 	return d.Planned, err
 }
 
-// CreateJob is operator.Operator.CreateJob; the server reads the text.
+// CreateJob is operator.Operator.CreateJob; the server parses the text.
 func (c *Client) CreateJob(ctx context.Context, text operator.JobText, _ func(operator.JobText) (job.Config, error)) (warning string, err error) {
 	var d createdDocument
 	err = c.read(ctx, http.MethodPost, jobsPath, text, &d)
 	return d.Warning, err
 }
 
-// unheld warns of a module that no server has: not this one, and none that answers.
+// unheld warns if neither this server nor another one that answers has a module.
 func (r *request) unheld(ctx context.Context, digest string) string {
 	if r.h.o.Held == nil {
 		return ""
 	}
 	here, err := r.h.o.Held()
 	if err != nil || slices.ContainsFunc(here, func(h host.HeldModule) bool { return h.Digest == digest }) {
-		return "" // what a broken disk has is not known
+		return "" // the content of a broken disk is not known
 	}
 	var unread []string
 	if r.asksOthers() {
@@ -112,7 +112,7 @@ func (r *request) unheld(ctx context.Context, digest string) string {
 // holds reports whether the server has a module on its disk.
 func (c *Client) holds(ctx context.Context, digest string) (bool, error) {
 	var page modulesDocument
-	// The list goes on behind the cursor, and few digests share so many digits.
+	// The list begins after the cursor, and at most maxSharing digests begin with it.
 	query := url.Values{"limit": {strconv.Itoa(maxSharing)}, "cursor": {digest[:len(digest)-1]}}
 	if err := c.read(ctx, http.MethodGet, modulesPath+"?"+query.Encode(), nil, &page); err != nil {
 		return false, err
@@ -120,5 +120,5 @@ func (c *Client) holds(ctx context.Context, digest string) (bool, error) {
 	return slices.ContainsFunc(page.Modules, func(m operator.ModuleVersion) bool { return m.Digest == digest && m.Size > 0 }), nil
 }
 
-// maxSharing is how many digests differ in the last digit alone.
+// maxSharing is the number of digests that differ only in the last digit.
 const maxSharing = 16

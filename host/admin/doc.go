@@ -6,9 +6,9 @@
 // other; those use host/internal/outbound and host/internal/peer.
 //
 // Flow: Listen makes the socket in the data directory, ListenTCP a port → Serve accepts
-// a bounded number of connections → the Handler finds out who the caller is, and a row
-// of the table of routes what its role has to allow → the route opens an Operator for
-// the request. Rows and logs that only another server has are fetched from it, by a
-// request that this server signs for the caller. Dial finds the socket and returns a Client with the methods of the
-// Operator; errors have the same code and text as there.
+// a bounded number of connections → the Handler identifies the caller, and the table of
+// routes says which right it needs → the route opens an Operator for the request. Rows
+// and logs that only another server has are fetched from it, by a request that this
+// server signs for the caller. Dial finds the socket and returns a Client with the
+// methods of the Operator; errors have the same code and text as there.
 package admin

@@ -16,7 +16,8 @@ import (
 
 const (
 	doctorPath = "/api/v1/doctor"
-	// doctorTime bounds the time for asking the others, so that a caller who waits ten seconds hears who is silent.
+	// doctorTime limits the time for asking the others, so that a caller with a time-out of ten seconds learns
+	// which are silent.
 	doctorTime = 7 * time.Second
 )
 
@@ -25,7 +26,7 @@ type doctorDocument struct {
 	operator.Diagnosis
 }
 
-// doctor examines the registry as the server sees it.
+// doctor examines the registry with the options of the server.
 func doctor(r *request) (doctorDocument, error) {
 	for _, name := range r.query["job"] {
 		if _, err := checkName(name); err != nil {
@@ -73,7 +74,7 @@ func (r *request) askDoctors(d *operator.Diagnosis) {
 	d.Unread = append(silent, unread...)
 }
 
-// Doctor is operator.Operator.Doctor with the options of the server, and of those that it knows.
+// Doctor is operator.Operator.Doctor with the options of the server, and on the other servers with theirs.
 func (c *Client) Doctor(ctx context.Context, _ host.Options, names ...string) (*operator.Diagnosis, error) {
 	at := doctorPath
 	if len(names) > 0 {

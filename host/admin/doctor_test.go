@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// By address doctor goes by the options of the server.
+// Doctor by address uses the options of the server.
 func TestDoctorByAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report", "mail")
@@ -37,7 +37,7 @@ func TestDoctorByAddress(t *testing.T) {
 	wantCode(t, "a viewer", err, host.Denied, "role viewer")
 }
 
-// Doctor asks all servers, each of which goes by its own options, and names who is silent.
+// Doctor asks all servers, each of which uses its own options, and names silent servers.
 func TestDoctorOfAllServers(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)

@@ -72,7 +72,7 @@ func orEmpty[T any](all []T) []T {
 func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {
-		jitter, _ := time.ParseDuration(c.Jitter) // none, if a server sends what is no time
+		jitter, _ := time.ParseDuration(c.Jitter) // 0 if it is invalid
 		r.Config = &job.Config{
 			Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Except: c.Except, Jitter: jitter, After: c.After, CatchUp: c.CatchUp, Shards: c.Shards,
 			Description: c.Description, Strategy: c.Strategy, StrategyModule: c.StrategyModule,

@@ -30,16 +30,16 @@ type dryDocument struct {
 	Changes []operator.Deed `json:"changes"` // none: there is nothing to be done
 }
 
-// dry reports whether the request may not change anything.
+// dry reports whether the request is a dry run.
 func (r *request) dry() bool { return r.query.Get(dryName) == "true" }
 
-// try carries out an action. In a dry run it answers with what was kept from happening.
+// try carries out an action, or in a dry run answers with the changes that it would make.
 func (r *request) try(a *action) error {
 	if !r.dry() || a.reports {
 		return a.do(r)
 	}
 	if r.op == nil {
-		return fmt.Errorf("%s cannot be tried", r.URL.Path)
+		return fmt.Errorf("%s has no dry run", r.URL.Path)
 	}
 	r.op.DryRun()
 	to := r.w
@@ -51,7 +51,7 @@ func (r *request) try(a *action) error {
 	return r.answer(dryDocument{Version: 1, DryRun: true, Changes: orEmpty(r.op.Deeds())})
 }
 
-// unsent is an answer that nobody gets. Limits of time and size still reach the connection.
+// unsent discards an answer. Limits of time and size still reach the connection.
 type unsent struct {
 	http.ResponseWriter
 	header http.Header

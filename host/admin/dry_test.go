@@ -38,7 +38,7 @@ func (s countedSession) Commit(ctx context.Context, ops ...registry.Op) (registr
 	return s.Session.Commit(ctx, ops...)
 }
 
-// drily is a handler for the jobs of a server whose dry runs may write nothing.
+// drily is a handler for the jobs of a server, with a registry that counts writes.
 func drily(t *testing.T, s *server) (h *Handler, reg *counted) {
 	reg, dir := &counted{Registry: s.registry}, t.TempDir()
 	t.Cleanup(func() {
@@ -142,7 +142,7 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// No route that writes does so in a dry run, also if nobody thought of it.
+// No route writes in a dry run, even a route that has no support for it.
 func TestNoDryRunWrites(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

@@ -22,11 +22,11 @@ const (
 
 // Headers of requests that depend on tags.
 var ( // read only
-	matchParameter = parameter{name: matchHeader, says: "tags of the job, of which one is still to be right: its ETag, or its edition in quotes", takes: schema{"type": "string"}}
+	matchParameter = parameter{name: matchHeader, says: "tags of the job, at least one of which must be current: its ETag, or its edition in quotes", takes: schema{"type": "string"}}
 	noneParameter  = parameter{name: noneHeader, says: "the ETag of the answer that the client has", takes: schema{"type": "string"}}
 )
 
-// headers returns the headers that mean something to the route.
+// headers returns the headers that the route reads.
 func (r *route) headers() []parameter {
 	switch {
 	case r.does.tagged:
@@ -54,7 +54,7 @@ var tagList = regexp.MustCompile(`^[ \t,]*(W/)?"[!#-~\x80-\xff]*"([ \t]*(,[ \t]*
 
 var oneTag = regexp.MustCompile(`(W/)?"[!#-~\x80-\xff]*"`)
 
-// tags returns the tags in a header, or that it has "*". Without the header there are none.
+// tags returns the tags in a header; star reports whether it is "*". Without the header there are none.
 func (r *request) tags(header string) (tags []string, star bool, err error) {
 	sent := r.Header.Values(header)
 	text := strings.Join(sent, ",")
@@ -65,7 +65,7 @@ func (r *request) tags(header string) (tags []string, star bool, err error) {
 		return nil, true, nil
 	}
 	if tags = oneTag.FindAllString(text, maxTags+1); !tagList.MatchString(text) || len(tags) > maxTags {
-		return nil, false, refuse(http.StatusBadRequest, codeBadRequest, fmt.Sprintf(`the header %s is to be *, or up to %d tags in quotes, as "1f03"`, header, maxTags))
+		return nil, false, refuse(http.StatusBadRequest, codeBadRequest, fmt.Sprintf(`the header %s must be *, or up to %d tags in quotes, as "1f03"`, header, maxTags))
 	}
 	return tags, false, nil
 }

@@ -27,7 +27,7 @@ func tagged(t *testing.T, h http.Handler, method, path, body string, headers ...
 	return w
 }
 
-// shared waits until the items of a job have their owners, so that nothing changes by itself.
+// shared waits until the items of a job have their owners and nothing changes by itself.
 func shared(t *testing.T, s *server, name string) *operator.JobReport {
 	t.Helper()
 	for {
@@ -41,7 +41,7 @@ func shared(t *testing.T, s *server, name string) *operator.JobReport {
 	}
 }
 
-// A write with the tag of what was looked at is done, and with an older one refused.
+// A write with the current tag is done, and with an older one refused.
 func TestWritesDependOnTags(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report", "sums")
@@ -110,7 +110,7 @@ func TestWritesDependOnTags(t *testing.T) {
 	}
 }
 
-// A client that has the answer already does not get it again.
+// A client does not get an answer again that it has already.
 func TestAnswersThatAreKnown(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -126,7 +126,7 @@ func TestAnswersThatAreKnown(t *testing.T) {
 	}
 }
 
-// A tag belongs to a run of the job, an edition to what was decided.
+// A run of the job changes its tag, but not its edition.
 func TestEditionsOutlastRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

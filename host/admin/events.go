@@ -19,37 +19,37 @@ const (
 	lastEventHeader = "Last-Event-ID"
 	// gapEvent tells a client that events of a server may be missing before those that follow.
 	gapEvent = "gap"
-	// silentEvent tells it that no events of a server come now, and followedEvent that they come.
+	// silentEvent tells it that no events of a server arrive now, and followedEvent that they do.
 	silentEvent, followedEvent = "silent", "followed"
 
-	// maxEvents and maxEventBytes bound what is kept for clients that come back.
+	// maxEvents and maxEventBytes limit what is kept for clients that reconnect.
 	maxEvents     = 1024
 	maxEventBytes = 1 << 20
-	// maxStreams of the maxRequests at once may be streams.
+	// maxStreams is how many of the maxRequests at once may be streams.
 	maxStreams = maxRequests / 2
-	// maxStreamsEach of them may be of one caller, so that another finds a place.
+	// maxStreamsEach is how many of them one caller may have, so that there is room for others.
 	maxStreamsEach = maxStreams / 2
-	// streamTime is when a stream ends and its client comes back, so that a stream is
-	// bounded as every request is.
+	// streamTime is the time after which a stream ends and its client reconnects, so that a
+	// stream is bounded as every request is.
 	streamTime = 25 * time.Second
-	// beatEvery is how often a stream has a comment, by which who reads it knows that it is alive.
+	// beatEvery is how often a stream sends a comment, which shows its reader that it is alive.
 	beatEvery = 2 * time.Second
-	// admitEvery is how often a stream looks whether its caller may still have it, also
-	// while nothing happens.
+	// admitEvery is how often a stream checks whether its caller is still admitted, also while
+	// nothing happens.
 	admitEvery = 500 * time.Millisecond
 )
 
-// Events keeps the newest events of a server. Those who follow them are told of each as
-// it comes. Create it with NewEvents.
+// Events keeps the newest events of a server, and wakes the streams that follow them. Create
+// it with NewEvents.
 type Events struct {
-	// life tells the ids of this process from those of another.
+	// life distinguishes the ids of this process from those of another.
 	life string
 
 	mu    sync.Mutex
 	kept  []event       // guarded by mu, the newest last
 	bytes int           // of kept, guarded by mu
-	count int64         // of all that came, guarded by mu
-	added chan struct{} // closed at the next one, guarded by mu
+	count int64         // of all events so far, guarded by mu
+	added chan struct{} // closed at the next event, guarded by mu
 }
 
 // event is something that happened.
@@ -58,10 +58,10 @@ type event struct {
 	data      []byte
 }
 
-// NewEvents returns Events without one.
+// NewEvents returns empty Events.
 func NewEvents() *Events { return &Events{life: rand.Text()[:8], added: make(chan struct{})} }
 
-// Add adds an event: data is JSON in one line. It does not block, and forgets the oldest
+// Add adds an event: data is JSON in one line. It does not block, and drops the oldest
 // events when there are too many.
 func (e *Events) Add(kind, job string, data []byte) {
 	e.mu.Lock()
@@ -77,7 +77,7 @@ func (e *Events) Add(kind, job string, data []byte) {
 }
 
 // after returns the events after the first seen ones, and a channel that is closed when
-// there are more. gap: some before these are forgotten.
+// there are more. gap reports whether some events before these were dropped.
 func (e *Events) after(seen int64) (all []event, count int64, gap bool, more <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,17 +102,17 @@ func (e *Events) seen(id string) (n int64, gap bool) {
 	return 0, true
 }
 
-// streams counts streams of a server, and bounds them: all, and those of one caller.
+// streams counts the streams of a server, and limits them in total and per caller.
 type streams struct {
 	most, each int
-	refusal    string // with both
+	refusal    string // format of the error, with both limits
 
 	mu  sync.Mutex
 	all int            // guarded by mu
-	of  map[string]int // by the keys of callers that have some, guarded by mu
+	of  map[string]int // by the keys of callers with streams, guarded by mu
 }
 
-// begin reports whether a caller may have another stream. Then it calls end after it.
+// begin reports whether a caller may have another stream. If so, end must be called after it.
 func (s *streams) begin(caller string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,16 +186,16 @@ func follow(r *request) error {
 	}
 }
 
-// endedKey is the key of a channel in a context, which is closed when the server ends.
+// endedKey is the key of a channel in a context, which is closed when the server stops.
 type endedKey struct{}
 
-// stillAdmitted reports whether the token or the session of a long request is still good.
+// stillAdmitted reports whether the token or the session of a long request is still valid.
 func (r *request) stillAdmitted() bool {
 	if r.h.o.Authenticate == nil {
 		return true
 	}
 	var err error
-	if r.caller.way == operator.ByServer { // whose request was answered once, and would not be again
+	if r.caller.way == operator.ByServer { // a signed request is accepted only once
 		_, err = r.h.o.Servers.Server(r.caller.through.Key)
 	} else {
 		_, err = r.h.identify(r.Request)
@@ -203,7 +203,7 @@ func (r *request) stillAdmitted() bool {
 	return err == nil
 }
 
-// push sends what is in a buffer. false: the client is gone.
+// push sends the content of a buffer, and reports whether the client is still there.
 func (r *request) push(text *bytes.Buffer) bool {
 	_, err := text.WriteTo(r.w)
 	return err == nil && http.NewResponseController(r.w).Flush() == nil

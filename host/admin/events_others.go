@@ -21,37 +21,38 @@ import (
 )
 
 const (
-	// maxFollowed bounds the other servers of one stream, and maxRelayed the streams that a server sends
+	// maxFollowed limits the other servers of one stream, and maxRelayed the streams that a server sends
 	// to others.
 	maxFollowed, maxRelayed = 32, 32
-	// silentAfter is when a server counts as silent of which a stream has nothing, not even a comment.
+	// silentAfter is the time after which a server counts as silent if nothing comes from it, not even a
+	// comment.
 	silentAfter = 5 * time.Second
-	// followAgain is the longest time between two attempts to follow a server.
+	// followAgain is the longest pause between two tries to follow a server.
 	followAgain = time.Second
-	// maxEventLine and maxEventKind bound what another server sends, in bytes.
+	// maxEventLine and maxEventKind limit what another server sends, in bytes.
 	maxEventLine = 2 * maxEventBytes
 	maxEventKind = 32
 	// unknownPlace is an id without a place of any server.
 	unknownPlace = "-"
 )
 
-// feed is what a client gets: events of this server and, unless another server asks, of the others.
-// The goroutine of its request alone uses it.
+// feed is the stream of a client: events of this server and, unless the client is a server, of the
+// others. Only the goroutine of its request uses it.
 type feed struct {
 	r      *request
-	text   bytes.Buffer // what is to be sent
-	lastID string       // the id of the last event that the client has, as it says; "": it has none
+	text   bytes.Buffer // not sent yet
+	lastID string       // the id of the client's last event, by its own account; "": it has none
 	places places
 
 	own  bool // events of this server are wanted
 	at   aboutServer
-	seen int64 // of the events of this server
-	gap  bool  // some of them may be missing
+	seen int64 // number of this server's events that were written or skipped
+	gap  bool  // events of this server may be missing
 
 	received  chan received
 	following sync.WaitGroup
-	others    map[string]bool // addresses of those that are followed
-	warned    string          // what it was told that is missing
+	others    map[string]bool // addresses of the servers that are followed
+	warned    string          // the reason in the last warning
 }
 
 // aboutServer is the data of an event about a server itself.
@@ -61,12 +62,12 @@ type aboutServer struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// received is what another server has sent. An event without a kind only says how far its events go.
+// received is an event of another server. Without a kind it only has a new place.
 type received struct {
 	from aboutServer
 	kind string
 	data []byte
-	to   *place // how far the events go with it; nil: as far as before
+	to   *place // the client's new place; nil: unchanged
 }
 
 func newFeed(r *request) *feed {
@@ -87,7 +88,7 @@ func newFeed(r *request) *feed {
 		s.seen, s.gap = r.h.o.Events.seen(s.lastID)
 		s.places.reached("", place{r.h.o.Events.life, s.seen})
 	}
-	if s.own && !s.gap { // who comes back before any event has to know where it was
+	if s.own && !s.gap { // a client that reconnects before the first event needs an id
 		s.write(received{})
 	}
 	return s
@@ -99,12 +100,12 @@ func (s *feed) wants(ip string) bool {
 	return only == "" || only == ip
 }
 
-// write adds what another server has sent to the text for the client.
+// write adds an event to the text for the client.
 func (s *feed) write(h received) {
 	if h.to != nil {
 		s.places.reached(h.from.Address, *h.to)
 	}
-	// A client sends the id when it connects again. With an empty one it would get only what happens after that.
+	// The client sends the id when it reconnects. With an empty one it would miss all events until then.
 	fmt.Fprintf(&s.text, "id: %s\n", cmp.Or(s.places.id(), unknownPlace))
 	if h.kind != "" {
 		fmt.Fprintf(&s.text, "event: %s\ndata: %s\n", h.kind, h.data)
@@ -112,7 +113,7 @@ func (s *feed) write(h received) {
 	s.text.WriteByte('\n')
 }
 
-// notice makes it an event about a server itself.
+// notice returns an event about the server itself.
 func (h received) notice(kind, reason string) received {
 	about := h.from
 	about.Reason = reason
@@ -123,13 +124,12 @@ func (h received) notice(kind, reason string) received {
 func dataOf(about aboutServer) []byte {
 	data, err := json.Marshal(about)
 	if err != nil {
-		panic(err) // it has only texts
+		panic(err) // strings can always be encoded
 	}
 	return data
 }
 
-// writeOwn adds the events of this server that have come since, and returns a channel that is closed when there
-// are more.
+// writeOwn adds the new events of this server, and returns a channel that is closed when there are more.
 func (s *feed) writeOwn() (more <-chan struct{}) {
 	if !s.own {
 		return nil
@@ -150,7 +150,7 @@ func (s *feed) writeOwn() (more <-chan struct{}) {
 	return more
 }
 
-// followOthers follows the other servers that it does not follow yet. later: the stream has begun before.
+// followOthers follows the other servers that it does not follow yet. later is false in the first call.
 func (s *feed) followOthers(ctx context.Context, later bool) {
 	if !s.r.asksOthers() {
 		return
@@ -168,7 +168,7 @@ func (s *feed) followOthers(ctx context.Context, later bool) {
 		switch {
 		case s.others[to.Address] || !s.wants(to.Server):
 		case len(s.others) == maxFollowed:
-			s.warn(fmt.Sprintf("a stream has the events of at most %d other servers; say of which server", maxFollowed))
+			s.warn(fmt.Sprintf("a stream has the events of at most %d other servers; select one by its address", maxFollowed))
 		default:
 			s.others[to.Address] = true
 			s.following.Go(func() { s.followServer(ctx, to, id) })
@@ -179,7 +179,7 @@ func (s *feed) followOthers(ctx context.Context, later bool) {
 	}
 }
 
-// warn tells the client once that events of servers do not come.
+// warn sends the client an event that says why events of servers are missing, once per reason.
 func (s *feed) warn(reason string) {
 	if s.warned != reason {
 		s.warned = reason
@@ -187,8 +187,8 @@ func (s *feed) warn(reason string) {
 	}
 }
 
-// followServer passes on the events of another server until ctx ends, in one stream of that server after the
-// other. id is that of the last event that the client has.
+// followServer passes on the events of another server until ctx ends, and opens a new stream whenever one
+// ends. id is the id of the client's last event.
 func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 	pass := func(h received) {
 		h.from = from
@@ -232,12 +232,12 @@ func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 }
 
 var (
-	errNoEvents = errors.New("it ended a stream of events that had not begun")
-	errSilent   = errors.New("it does not say anything")
+	errNoEvents = errors.New("it ended a stream without an event")
+	errSilent   = errors.New("it sends nothing")
 	errHasLeft  = errors.New("it is not in the registry")
 )
 
-// listen takes one stream of another server.
+// listen reads one stream of another server.
 func (s *feed) listen(ctx context.Context, address, id string, take func(received)) error {
 	within, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -274,7 +274,7 @@ func (s *feed) listen(ctx context.Context, address, id string, take func(receive
 	return nil
 }
 
-// clientOf is a client of the server that is at an address now.
+// clientOf returns a client of the server that has an address now.
 func (s *feed) clientOf(address string) (*Client, error) {
 	all, err := s.r.h.o.Servers.Others()
 	if err != nil {
@@ -288,8 +288,8 @@ func (s *feed) clientOf(address string) (*Client, error) {
 	return nil, errHasLeft
 }
 
-// readEvents passes on the events of another server, each with a place. It calls alive at each line. Which servers
-// are silent or followed is not for that one to say.
+// readEvents passes on the events of another server, each with a place. It calls alive at each line. It refuses
+// silent and followed events, which only this server may send.
 func readEvents(body io.Reader, alive func(), take func(received)) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEventLine)
@@ -306,7 +306,7 @@ func readEvents(body io.Reader, alive func(), take func(received)) error {
 		case name == "event":
 			h.kind = value
 		case name == "data":
-			var line bytes.Buffer // without what a client takes for the end of a line
+			var line bytes.Buffer // without line breaks, which would end the field
 			err = json.Compact(&line, []byte(value))
 			h.data = line.Bytes()
 		case lines.Text() == "" && (h.to != nil || h.kind != ""):
@@ -327,10 +327,10 @@ func readEvents(body io.Reader, alive func(), take func(received)) error {
 }
 
 func notEvents(err error) error {
-	return &host.Error{Code: host.Internal, Msg: "it sends what are no events", Err: err}
+	return &host.Error{Code: host.Internal, Msg: "it sends something other than events", Err: err}
 }
 
-// isEventKind reports whether a text may be the kind of an event, or says that there is none.
+// isEventKind reports whether a text is empty or may be the kind of an event.
 func isEventKind(kind string) bool {
 	return len(kind) <= maxEventKind && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz_") == ""
 }

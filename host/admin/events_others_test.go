@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// listener reads a stream of events, none of them twice.
+// listener reads a stream of events, and fails if one comes twice.
 type listener struct {
 	lines *bufio.Scanner
 	last  string // the id of its last event
@@ -32,7 +32,7 @@ func (s *peerServer) read(t *testing.T, token, query, last string) *listener {
 	return &listener{lines: stream(t, strings.TrimPrefix(s.at, "http://")+eventsPath+query, headers...), last: last}
 }
 
-// until reads on until each text was in an event, "kind data".
+// until reads until each text has come in an event, "kind data".
 func (r *listener) until(t *testing.T, texts ...string) {
 	t.Helper()
 	kind := ""
@@ -58,7 +58,7 @@ func (r *listener) until(t *testing.T, texts ...string) {
 	}
 }
 
-// again serves once more at the address of a server that was stopped, with other events.
+// again serves at the address of a stopped server, with other events.
 func (s *peerServer) again(t *testing.T, events *Events) {
 	t.Helper()
 	l, err := ListenTCP(t.Context(), strings.TrimPrefix(s.at, "http://"), TLS{}, s.keyring, slog.New(slog.DiscardHandler))
@@ -85,8 +85,8 @@ func noticeOf(kind string, s *peerServer) string {
 	return kind + ` {"server":"` + s.ip + `","address":"` + s.at + `"`
 }
 
-// Who reads the events of any server has those of all: none is lost or comes twice, whichever server ends,
-// begins anew or joins, and whichever is read next.
+// A client of any server gets the events of all: none is lost or comes twice, whichever server stops,
+// restarts or joins, and whichever the client reads next.
 func TestEventsOfAllServers(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -109,7 +109,7 @@ func TestEventsOfAllServers(t *testing.T) {
 		r.until(t, add(one, two, third, third, one, two)...)
 	}
 
-	// One is cut off for a while, and one begins anew.
+	// One is cut off for a while, and one restarts.
 	two.stop()
 	r.until(t, noticeOf(silentEvent, two))
 	missed := add(two, one)
@@ -123,7 +123,7 @@ func TestEventsOfAllServers(t *testing.T) {
 	third.again(t, third.events)
 	r.until(t, append(missed, noticeOf(gapEvent, third), noticeOf(followedEvent, third))...)
 
-	// It goes on at another server.
+	// The client continues at another server.
 	missed = add(third, two, one)
 	again := two.read(t, token, "", r.last)
 	again.until(t, missed...)
@@ -135,7 +135,7 @@ func TestEventsOfAllServers(t *testing.T) {
 	again.until(t, append(early, noticeOf(followedEvent, joins))...)
 	r.until(t, early...) // which came without an id
 
-	// Those of one server can be asked for.
+	// The events of one server can be selected.
 	only := two.read(t, token, "?server=10.0.0.1&job=report", again.last)
 	missed = add(two, third, one)
 	only.until(t, missed[2])
@@ -151,7 +151,7 @@ func TestEventsOfAllServers(t *testing.T) {
 	}
 }
 
-// Who follows a server that has not said anything yet misses nothing of what it does then.
+// A client that follows a server before its first event misses none of its events.
 func TestEventsOfASilentServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -167,7 +167,7 @@ func TestEventsOfASilentServer(t *testing.T) {
 	again.until(t, noticeOf(gapEvent, two), `start {"n":1}`)
 }
 
-// What a server sends that is no stream of events is not passed on.
+// A malformed stream of another server is not passed on.
 func TestEventsOfABrokenServer(t *testing.T) {
 	t.Parallel()
 	const at = "id: ABCDEFGH-1\n"
@@ -204,7 +204,7 @@ func TestEventsOfABrokenServer(t *testing.T) {
 	}
 }
 
-// A server does not move the place of another one.
+// A server cannot move the place of another one.
 func TestPlacesAreOfOneServer(t *testing.T) {
 	t.Parallel()
 	all := places{of: map[string]place{}}
@@ -220,7 +220,7 @@ func TestPlacesAreOfOneServer(t *testing.T) {
 	}
 }
 
-// Places are bounded, also those of servers that have gone.
+// Places are bounded, including those of servers that are gone.
 func TestPlacesAreBounded(t *testing.T) {
 	t.Parallel()
 	var old []string
@@ -240,8 +240,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 }
 
-// Streams for other servers are bounded apart from those of callers, and whoever comes through many servers
-// leaves room for others.
+// Streams for other servers have a limit separate from that for callers, and a caller that comes through many
+// servers leaves room for others.
 func TestRelayedStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)

@@ -45,7 +45,7 @@ func eventsIn(stream string) (all []string, last string) {
 	return all, last
 }
 
-// A client that comes back gets what came meanwhile, and learns what it may have missed.
+// A client that reconnects gets the events since then, and learns if it may have missed some.
 func TestEventsGoOn(t *testing.T) {
 	t.Parallel()
 	events := NewEvents()
@@ -114,7 +114,7 @@ func stream(t *testing.T, address string, headers ...string) *bufio.Scanner {
 	return bufio.NewScanner(answer.Body)
 }
 
-// until reads lines up to one with a text; false: the stream ends before.
+// until reads up to a line with a text, and reports whether it came before the end of the stream.
 func until(lines *bufio.Scanner, text string) bool {
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), text) {
@@ -124,7 +124,7 @@ func until(lines *bufio.Scanner, text string) bool {
 	return false
 }
 
-// Events come as they happen, until the token is revoked.
+// Events arrive as they happen, until the token is revoked.
 func TestEventsComeAtOnce(t *testing.T) {
 	t.Parallel()
 	var revoked atomic.Bool
@@ -152,7 +152,7 @@ func TestEventsComeAtOnce(t *testing.T) {
 	}
 }
 
-// A stream ends in time, and there are not too many: of one caller, and of all.
+// A stream ends in time. The number of streams is limited, per caller and in total.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		begun := time.Now()
 		var streams sync.WaitGroup
 		for _, tt := range []struct {
-			token, busy string // busy is who is refused one more
+			token, busy string // busy: the caller that gets no further stream
 		}{{"viewer", "viewer"}, {"operator", "admin"}} {
 			for range maxStreamsEach {
 				streams.Go(func() {
@@ -186,7 +186,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// Whatever id a client sends, it gets a number that events have, or learns of a gap.
+// Any id of a client leads to the number of an event, or to a gap.
 func FuzzLastEvent(f *testing.F) {
 	events := NewEvents()
 	for i := range 5 {
@@ -206,7 +206,7 @@ func FuzzLastEvent(f *testing.F) {
 	})
 }
 
-// Streams on which nothing happens end within a second of the token's revocation.
+// Streams without events end within a second of the token's revocation.
 func TestStreamsEndWithTheToken(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{eventsPath, someRun + "/follow"} {
@@ -241,7 +241,7 @@ func TestStreamsEndWithTheToken(t *testing.T) {
 	}
 }
 
-// Events come to a browser by its cookie, until its session is over.
+// A browser gets events by its cookie until its session ends.
 func TestEventsOfABrowser(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

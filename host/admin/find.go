@@ -17,7 +17,7 @@ import (
 var ErrNoServer = errors.New("no server answers for the data directory")
 
 // find returns the path of the socket of the server with a data directory. It refuses a
-// socket that another user may have made, since people trust the answers.
+// socket that another user may have created, since the answers are trusted.
 func find(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, socketDir)
 	if err := trusted(dir, dataDir, fs.ModeDir); err != nil {
@@ -36,9 +36,8 @@ func find(dataDir string) (string, error) {
 	return path, trusted(path, dataDir, fs.ModeSocket)
 }
 
-// trusted reports whether a file is of the given kind and belongs to this user
-// alone. An administrator may also ask the server of the user who owns the data
-// directory.
+// trusted returns an error unless a file is of the given kind and belongs to this user
+// alone. For root, it may also belong to the user who owns the data directory.
 func trusted(path, dataDir string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,17 +19,17 @@ import (
 )
 
 // Authenticate returns the caller that a token belongs to. An error of the code Denied
-// means that the token is wrong, has expired or was revoked. Every other error means that
-// this cannot be decided now.
+// means that the token is wrong, has expired or was revoked. Any other error means that it
+// cannot be checked now.
 type Authenticate func(ctx context.Context, token string) (operator.Caller, error)
 
-// Bounds of callers. A person or a program at work stays below them.
+// Rate limits of callers. Normal work stays below them.
 const (
 	callerBurst     = 200
 	callerPerSecond = 50
 	// failureBurst wrong tokens are answered at once, and then failurePerSecond of
-	// them. A token is too long to be guessed: the bound spares the server the work and
-	// the log. It holds for sign-ins of browsers, too, as each writes to the registry.
+	// them. A token is too long to be guessed: the limit only saves work and lines of the
+	// log. It also holds for sign-ins of browsers, since each writes to the registry.
 	failureBurst     = 10
 	failurePerSecond = 0.2
 	// maxToken is the limit of a token, in bytes.
@@ -39,15 +39,15 @@ const (
 // requestIDHeader names a request in answers, logs and the audit.
 const requestIDHeader = "X-Request-Id"
 
-// socketUser is the caller if nobody is asked for a token. Where the system tells which
-// user it is, that name is used.
+// socketUser is the caller where no token is required. If the system reports the user at
+// the other end, the caller has that user's name.
 var socketUser = operator.Caller{Name: "user of the server", Role: operator.RoleAdmin} // read only
 
 // visitorKey is the key of a visitor in a context.
 type visitorKey struct{}
 
-// admit returns the sender of a request, or refuses the request before anything is looked
-// up. A request for an open route needs no token; its sender then has no role.
+// admit returns the sender of a request, or refuses the request before anything is read
+// for it. A request for an open route needs no token; its sender then has no role.
 func (h *Handler) admit(r *http.Request) (visitor, error) {
 	from, now := connections.Address(r.RemoteAddr), time.Now()
 	if err := h.crossSite.Check(r); err != nil {
@@ -58,12 +58,12 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 		v.Name = cmp.Or(peerOf(connections.Of(r)), v.Name)
 		return v, nil
 	}
-	if r.URL.Path == healthPath { // a probe with a token that is over must not bring a restart
+	if r.URL.Path == healthPath { // a probe with an expired token must not cause a restart
 		return visitor{}, h.unnamed(from, now, nil)
 	}
 	v, err := h.identify(r)
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Unavailable && isOpen(r.URL.Path) {
-		v, err = visitor{}, nil // nobody can tell who asks
+		v, err = visitor{}, nil // the sender cannot be identified now
 	}
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Denied {
 		err = unauthenticated(e.Error())
@@ -87,8 +87,8 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 	return v, nil
 }
 
-// identify returns who shows the signature of a server, a token, or else the cookie of a
-// session.
+// identify returns the sender of a request by the signature of a server, a token or the
+// cookie of a session, in this order.
 func (h *Handler) identify(r *http.Request) (visitor, error) {
 	if text, signed := strings.CutPrefix(r.Header.Get("Authorization"), signedScheme); signed && h.o.Servers != nil && len(r.Header.Values("Authorization")) == 1 {
 		return h.fromServer(r, text)
@@ -121,8 +121,8 @@ func (h *Handler) identify(r *http.Request) (visitor, error) {
 }
 
 // unnamed returns the error for a request whose caller is not known: err or, if its address
-// asks too often, that it has to wait. The rates of addresses are apart from those of named
-// callers, so a crowd of addresses does not keep a named caller out.
+// sends too many, that it has to wait. Addresses and named callers have separate rates, so
+// many addresses cannot keep a named caller out.
 func (h *Handler) unnamed(from string, now time.Time, err error) error {
 	if wait := h.nameless.take(from, now); wait > 0 {
 		return tooMany("requests come from this address", wait)
@@ -139,7 +139,7 @@ func bearer(r *http.Request) (token string, present bool, err error) {
 	scheme, token, _ := strings.Cut(sent[0], " ")
 	token = strings.TrimLeft(token, " ")
 	if len(sent) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
-		return "", true, unauthenticated("the header Authorization is to be: Bearer TOKEN")
+		return "", true, unauthenticated("the header Authorization must be: Bearer TOKEN")
 	}
 	return token, true, nil
 }
@@ -155,8 +155,8 @@ func tooMany(what string, wait time.Duration) *problem {
 	return p
 }
 
-// isHere reports whether a header Host names this machine. A page whose name was made
-// to lead here sends its own name instead, and browsers let it read the answers.
+// isHere reports whether a header Host names this machine. A page whose own name was made
+// to resolve to this machine sends that name, and browsers would let it read the answers.
 func isHere(hostport string) bool {
 	name, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -24,13 +24,12 @@ import (
 type Options struct {
 	// Operate opens an Operator for one request, which closes it.
 	Operate func(context.Context) (*operator.Operator, error)
-	// Receive takes a module that is to be stored where the jobs of the server find it; nil:
-	// uploads are refused.
+	// Receive stores a module where the jobs of the server find it; nil: uploads are refused.
 	Receive func(io.Reader) (*host.ReceivedModule, error)
-	// Admit refuses uploads before their bytes are sent, by their signature; nil: none. A digest of ""
-	// is not known yet.
+	// Admit refuses uploads by their signature, before their bytes are sent; nil: none. digest is "" if
+	// it is not known yet.
 	Admit func(digest string, s host.Signing) error
-	// ModuleKeys may sign what is uploaded, see host.Signing.
+	// ModuleKeys may sign uploads, see host.Signing.
 	ModuleKeys []string
 	// Push says how an upload with a report is examined, and which servers get it, too;
 	// nil: there are no such uploads.
@@ -41,7 +40,7 @@ type Options struct {
 	Prune *operator.Prune
 	// Runs reads the history of the server; nil: the server has none.
 	Runs Runs
-	// SharedRuns says that Runs has those of all servers, as a database for all of them does.
+	// SharedRuns: Runs has the rows of all servers, as from a common database.
 	SharedRuns bool
 	// Check compares that history, and the rows that others have, with the schedules of the
 	// server's files; nil others: there are none. Purge deletes rows of it; nil: it cannot.
@@ -53,27 +52,27 @@ type Options struct {
 	Logs *operator.RunLogs
 	// Reload makes the server read its files again; nil: it cannot.
 	Reload Reload
-	// Define makes a job of what an operator writes; nil: jobs stand in files alone.
+	// Define parses a job that an operator has written; nil: jobs are only in files.
 	Define func(operator.JobText) (job.Config, error)
-	// Doctor returns the options with which the server looks at its registry; nil: it
-	// does not.
+	// Doctor returns the server's options for operator.Operator.Doctor; nil: there is no
+	// doctor.
 	Doctor func() (host.Options, error)
 	// Nodes allows requests to read nodes of the registry, including the state of
 	// guests. Set it only for a listener that no other user can reach.
 	Nodes bool
-	// Authenticate finds out who sends a request; nil: whoever can reach the listener
-	// may send all of them.
+	// Authenticate identifies the sender of a request by its token; nil: all who can reach
+	// the listener may send all requests.
 	Authenticate Authenticate
-	// Sessions are those of browsers, which sign in with a token; nil: there are none.
+	// Sessions are the sessions of browsers, which sign in with a token; nil: there are none.
 	Sessions Sessions
-	// Servers are those of the cluster, which ask each other for what one alone knows; nil: only
-	// this one is asked.
+	// Servers has the servers of the cluster, which ask each other for what only one of them
+	// knows; nil: only this one is asked.
 	Servers Servers
-	// Alive returns why the process has to be restarted; nil: nobody knows.
+	// Alive returns why the process has to be restarted; nil: it is not checked.
 	Alive func(context.Context) error
-	// Checks returns what the server needs for its work; nil: nobody knows.
+	// Checks returns what the server needs for its work; nil: there are no checks.
 	Checks func() []Check
-	// Events are what callers follow; nil: there is nothing to follow.
+	// Events are the events that callers can follow; nil: there are none.
 	Events *Events
 	// Metrics answers with the server's metrics; nil: it has none.
 	Metrics http.Handler
@@ -91,17 +90,17 @@ type Handler struct {
 
 	crossSite             *http.CrossOriginProtection
 	callers               *rates        // requests of callers
-	servers               *rates        // those that a server asks for, by both
-	nameless              *rates        // requests of addresses that show no token, or one that nobody can judge
+	servers               *rates        // forwarded requests, by server and caller
+	nameless              *rates        // requests of addresses without a token, or with one that cannot be checked
 	failures              *rates        // wrong tokens of addresses
 	signIns               *rates        // of the bearers of tokens
 	nonces                nonces        // of requests from other servers
-	uploads               chan struct{} // a slot for each that is on its way
-	mostRows              int           // that a check gets from other servers for a job
+	uploads               chan struct{} // a slot for each upload in progress
+	mostRows              int           // limit of rows that a check gets from other servers at once
 	checkTime, doctorTime time.Duration // for asking other servers
 
-	// streams are those of callers, relayed those that other servers ask for, and relayedFor these once more,
-	// by the names of the callers alone: a caller may come to every server.
+	// streams counts the streams of callers, and relayed those that other servers request. relayedFor counts
+	// the latter again, only by the names of their callers, since a caller may connect to every server.
 	streams, relayed, relayedFor streams
 }
 
@@ -206,7 +205,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, err := h.admit(r)
 	if err != nil {
 		if _, cookied, _ := cookieOf(r); cookied && r.Method == http.MethodDelete && r.URL.Path == sessionPath {
-			setCookie(w, r, "", time.Time{}) // a session that is over leaves no cookie behind
+			setCookie(w, r, "", time.Time{}) // deletes the cookie of an ended session
 		}
 		h.fail(w, r, err)
 		return
@@ -307,15 +306,15 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusInternalServerError:
 		level = slog.LevelError
 	case http.StatusTooManyRequests:
-		level = slog.LevelDebug // who sends too many may not fill the log
+		level = slog.LevelDebug // too many requests must not fill the log
 	}
 	caller, _ := r.Context().Value(visitorKey{}).(visitor)
 	h.o.Log.Log(r.Context(), level, "an operator's request is refused", append(caller.logged(), "method", r.Method, "path", operator.HideTokens(r.URL.Path), "code", p.Code, "error", operator.HideTokens(err.Error()), "request_id", id)...)
 	p.write(w, id)
 }
 
-// note adds the row of the audit for what is done already. So it does not end with the
-// request, which an upload may outlast and a client may leave.
+// note writes the audit row of a change that is made already. It does not end with the
+// request, since an upload may exceed its time, and a client may disconnect.
 func (r *request) note(verb, detail string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
 	defer cancel()
@@ -325,7 +324,7 @@ func (r *request) note(verb, detail string) error {
 // jobName returns the name of the job in the path.
 func (r *request) jobName() (string, error) { return checkName(r.PathValue("job")) }
 
-// checkName refuses names that no job can have, and those that lead to another node.
+// checkName refuses names that no job can have, and names that would name another node.
 func checkName(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %.300q: that cannot be the name of a job", name)}

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// answered is the answer of a handler to a request.
+// answered returns the answer of a handler to a request.
 func answered(t *testing.T, h http.Handler, method, path, body, mediaType string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -131,7 +131,7 @@ func TestFaultsOfABodyHaveTheirPlaces(t *testing.T) {
 	}
 }
 
-// Every code of the host has an answer, and comes back as it was.
+// Every code of the host survives the way through an answer to the client.
 func TestErrorsTravel(t *testing.T) {
 	t.Parallel()
 	codes := slices.Sorted(maps.Keys(statuses))
@@ -157,7 +157,7 @@ func TestErrorsTravel(t *testing.T) {
 	}
 	w = httptest.NewRecorder()
 	w.WriteHeader(http.StatusBadGateway)
-	wantCode(t, "no problem document", refused(w.Result()), host.Internal, "the server answers 502, and does not say why")
+	wantCode(t, "no problem document", refused(w.Result()), host.Internal, "the server answers 502 without a reason")
 }
 
 func TestTriggerIsAccepted(t *testing.T) {

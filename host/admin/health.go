@@ -15,7 +15,7 @@ const (
 // Check is one thing that a server needs for its work.
 type Check struct {
 	Name  string
-	Fault string // why it is not there; "": it is
+	Fault string // why it is missing; "": it is there
 }
 
 type healthDocument struct {
@@ -25,8 +25,8 @@ type healthDocument struct {
 // isOpen reports whether a path is answered without a token.
 func isOpen(path string) bool { return path == healthPath || path == readyPath }
 
-// health answers whether the process works, whatever it lacks: a restart brings no
-// registry back.
+// health answers whether the process works, even if it lacks something: a restart would not
+// bring a registry back.
 func health(r *request) (healthDocument, error) {
 	if r.h.o.Alive != nil {
 		if err := r.h.o.Alive(r.Context()); err != nil {
@@ -40,8 +40,8 @@ func health(r *request) (healthDocument, error) {
 	return healthDocument{"ok"}, nil
 }
 
-// ready answers with what the server lacks. What that is, only callers with a token
-// learn.
+// ready answers whether the server can do its work, and to callers with a token what it
+// lacks.
 func ready(r *request) (healthDocument, error) {
 	p := refuse(http.StatusServiceUnavailable, codeNotReady, "the server is not ready")
 	failed := false

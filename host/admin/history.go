@@ -24,21 +24,21 @@ const (
 	MaxLogged = 100
 )
 
-// Purge says which rows of a history may go.
+// Purge selects the rows of histories that are deleted.
 type Purge struct {
 	Job    string        // "": of all jobs
 	Age    time.Duration // 0: however old
 	PerJob int           // 0: however many
 	Bytes  int64         // 0: however large
 	Dry    bool          // only count them
-	Here   bool          // only of the history of the server that is asked
+	Here   bool          // only in the history of the asked server
 }
 
-// Purged is how many rows of histories went, or would go.
+// Purged is the number of rows that were deleted from histories, or would be.
 type Purged struct {
 	Rows   int64      `json:"rows"`                    // in all
-	Others []PurgedAt `json:"other_servers,omitempty"` // of them
-	Unread []string   `json:"unread,omitempty"`        // servers that did not answer, whose rows may be there still
+	Others []PurgedAt `json:"other_servers,omitempty"` // how many of them on each other server
+	Unread []string   `json:"unread,omitempty"`        // servers that did not answer, and may still have rows
 }
 
 // PurgedAt is Purged of another server.
@@ -47,7 +47,7 @@ type PurgedAt struct {
 	Rows   int64  `json:"rows"`
 }
 
-// CheckWanted says of which job, and for which time (From, To] in Unix milliseconds, a history is
+// CheckWanted selects the job and the time (From, To], in Unix milliseconds, for which a history is
 // checked.
 type CheckWanted struct {
 	Job      string // "": all
@@ -152,7 +152,7 @@ func (r *request) moment(name string) (*int64, error) {
 type checkedDocument struct {
 	Version int          `json:"version"`
 	Jobs    []checkedJob `json:"jobs"`
-	// Unread names servers that did not give all their rows. The rest counts as missing.
+	// Unread names servers that did not return all their rows. The check goes on without these rows.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -251,7 +251,7 @@ func purgeAction() action {
 }
 
 // purgeOthers deletes rows of the histories of the other servers, each by its own clock and, if the
-// request does not say it, its own file.
+// request has no limits, by its own file.
 func (r *request) purgeOthers(p Purge, done *Purged) {
 	p.Here = true
 	clients, unread := r.others(r.Context(), p.Job, operator.Administer)
@@ -284,8 +284,8 @@ func (w *RunsWanted) history() url.Values {
 	return query
 }
 
-// CheckHistory checks the histories of the server and those that it knows by its own files. unread are
-// servers that did not answer.
+// CheckHistory checks the histories of the server and the others that it can ask, by its own files. unread
+// are servers that did not answer.
 func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) (all []Checked, unread []string, err error) {
 	query := url.Values{}
 	if want.Job != "" {
@@ -310,7 +310,7 @@ func (c *Client) CheckHistory(ctx context.Context, want CheckWanted) (all []Chec
 	return all, d.Unread, nil
 }
 
-// PurgeHistory deletes rows of the history of the server and those that it knows, or counts them.
+// PurgeHistory deletes rows of the histories of the server and the others that it can ask, or counts them.
 func (c *Client) PurgeHistory(ctx context.Context, p Purge) (Purged, error) {
 	body := map[string]any{}
 	if p.Job != "" {
@@ -337,7 +337,7 @@ func (c *Client) PurgeHistory(ctx context.Context, p Purge) (Purged, error) {
 	return d.Purged, err
 }
 
-// RetryModule has the server compile a module again that it refuses.
+// RetryModule makes the server compile a refused module again.
 func (c *Client) RetryModule(ctx context.Context, prefix string) (digest string, err error) {
 	if _, err := checkName(prefix); err != nil {
 		return "", &host.Error{Code: host.NotFound, Msg: "there is no such module"}
@@ -353,7 +353,7 @@ type retriedDocument struct {
 	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
-// retryAction lifts what the server has decided of a module.
+// retryAction makes the server compile a refused module again.
 func retryAction() action {
 	does := calls(func(r *request, _ *nothing) (retriedDocument, error) {
 		digest, err := r.h.o.RetryModule(r.PathValue("digest"), r.dry())

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// What a client asks of a history arrives as it was asked, and so does the answer.
+// A client's requests to a history arrive unchanged, and so do the answers.
 func TestHistoryByAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

@@ -14,12 +14,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// serverName is the name by which servers ask each other for a certificate that is made of
-// their key in the registry. So they need no authority in common, and the names in the
-// certificate for callers do not matter to them.
+// serverName is the TLS name under which servers connect to each other. For it, a server has a
+// certificate of its key in the registry in place of its certificate for callers. So servers need
+// no common authority, and no certificate with their addresses.
 const serverName = "server.wasmjobd.internal"
 
-// certificateOf makes a certificate of the key of a server. Nobody looks at anything else in it.
+// certificateOf makes a certificate of the key of a server. Only the key in it is checked.
 func certificateOf(own operator.OwnServer) (tls.Certificate, error) {
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{serverName}, NotAfter: time.Now().AddDate(1, 0, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, own.Private.Public(), own.Private)
@@ -29,8 +29,8 @@ func certificateOf(own operator.OwnServer) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: own.Private}, nil
 }
 
-// keyShown is the key that the other end of a connection has proved to have, as the registry
-// spells it; empty: none of the kind.
+// keyShown is the Ed25519 key that the other end of a connection has proved to have, as the
+// registry spells it; empty: it has none.
 func keyShown(s tls.ConnectionState) string {
 	if len(s.PeerCertificates) == 0 {
 		return ""
@@ -42,7 +42,8 @@ func keyShown(s tls.ConnectionState) string {
 	return hex.EncodeToString(key)
 }
 
-// identityTo is how a server shows itself to another one, and knows it.
+// identityTo is the TLS configuration of a server for a connection to another one: it has a
+// certificate of its own key, and requires the key of the other one.
 func identityTo(own operator.OwnServer, to operator.Server) (*tls.Config, error) {
 	c, err := certificateOf(own)
 	if err != nil {
@@ -60,8 +61,8 @@ func identityTo(own operator.OwnServer, to operator.Server) (*tls.Config, error)
 	}, nil
 }
 
-// identityFrom is how a server shows itself to one that asks it. Others than servers of the
-// cluster get no connection by that name.
+// identityFrom is the TLS configuration for connections under serverName. Only servers of the
+// cluster can connect.
 func identityFrom(servers Servers) (*tls.Config, error) {
 	own, err := servers.Own()
 	if err != nil {

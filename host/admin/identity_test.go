@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// By the name for servers a connection is for servers of the cluster alone.
+// Only servers of the cluster can connect under the name for servers.
 func TestConnectionsOfServers(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

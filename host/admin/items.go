@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// askedDocument says which runs begin.
+// askedDocument describes the requested runs.
 type askedDocument struct {
 	Version int `json:"version"`
 	operator.Asked
@@ -37,7 +37,7 @@ type retryBody struct {
 	Items []int  `json:"items"`
 }
 
-// retryRun lets what failed of a run be tried again.
+// retryRun retries the failed items of a run.
 func retryRun(r *request, name string, b *retryBody) (askedDocument, error) {
 	r.recallAll()
 	asked, err := r.op.Retry(r.Context(), name, b.Run, b.Items)
@@ -73,7 +73,7 @@ func (c *Client) Retry(ctx context.Context, name, run string, items []int) (oper
 	return d.Asked, err
 }
 
-// cancelledDocument lists the runs that are to end.
+// cancelledDocument lists the runs that were asked to end.
 type cancelledDocument struct {
 	Version int                `json:"version"`
 	Runs    []operator.OpenRun `json:"runs"`

@@ -48,7 +48,7 @@ func shownOf(r *operator.JobReport) shownDocument {
 	return shownDocument{Version: 1, jobDocument: documentOf(r)}
 }
 
-// jobVerb calls a verb of the Operator that takes nothing but the job's name.
+// jobVerb calls a verb of the Operator that takes only the job's name.
 func jobVerb(do func(*operator.Operator, context.Context, string) error) action {
 	return onJob(func(r *request, name string, _ *nothing) error { return do(r.op, r.Context(), name) })
 }
@@ -73,7 +73,7 @@ func switchItem(disabled bool) action {
 	return onJob(func(r *request, name string, _ *nothing) error {
 		text := r.PathValue("item")
 		item, err := strconv.Atoi(text)
-		if err != nil || strconv.Itoa(item) != text { // an item has one address: 01 is none
+		if err != nil || strconv.Itoa(item) != text { // an item has only one path: 01 is none
 			return noRoute(r.Request)
 		}
 		return r.op.SetItem(r.Context(), name, item, disabled)

@@ -14,17 +14,18 @@ import (
 	"time"
 )
 
-// TLS names the files by which a listener proves who it is. The zero value is no TLS.
+// TLS names the files of a listener's certificate. The zero value is no TLS.
 type TLS struct {
 	Cert, Key string
-	// ClientCA has the certificates of those who may sign the certificates of clients;
-	// "": clients need none.
+	// ClientCA has the authorities that sign the certificates of clients; "": clients need
+	// none.
 	ClientCA string
 }
 
-// ListenTCP listens at an address, host:port. Without TLS only this machine may be able
-// to connect. Certificates that change are used for the next connection. servers are those
-// of the cluster, which show each other certificates of their own; nil: there are none.
+// ListenTCP listens at an address, host:port. Without TLS, it refuses an address that other
+// machines can reach. A changed certificate is used from the next connection on. servers has
+// the servers of the cluster, which use certificates of their own among each other; nil: there
+// are none.
 func ListenTCP(ctx context.Context, address string, files TLS, servers Servers, log *slog.Logger) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -43,7 +44,7 @@ func ListenTCP(ctx context.Context, address string, files TLS, servers Servers, 
 	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.forClient}), nil
 }
 
-// certificates are what a listener shows, as its files have it.
+// certificates has the TLS configuration of a listener, as last read from its files.
 type certificates struct {
 	files   TLS
 	servers Servers
@@ -93,7 +94,7 @@ func (c *certificates) stampsNow() (all [3]stamp) {
 	return all
 }
 
-// load reads the files. It is tried again only when they change again.
+// load reads the files. After an error, they are read again only when they change.
 func (c *certificates) load() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +118,7 @@ func (c *certificates) load() error {
 	return nil
 }
 
-// withoutText keeps of an error what a log may show, which is nothing of a key.
+// withoutText replaces an error that may show parts of a key. It keeps only errors about paths.
 func withoutText(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return err

@@ -110,7 +110,7 @@ func serveTCP(t *testing.T, files TLS, h *Handler) string {
 	return l.Addr().String()
 }
 
-// get asks for a path with a new connection, and returns the status and the name in the
+// get requests a URL on a new connection, and returns the status and the name in the
 // server's certificate.
 func get(t *testing.T, url, name string, config *tls.Config) (status int, shown string, err error) {
 	t.Helper()
@@ -131,7 +131,7 @@ func get(t *testing.T, url, name string, config *tls.Config) (status int, shown 
 	return answer.StatusCode, shown, answer.Body.Close()
 }
 
-// A name that leads to this machine, and is not its own, is refused.
+// A name that resolves to this machine without being its own is refused.
 func TestNamesOfLoopback(t *testing.T) {
 	t.Parallel()
 	h, asked := guarded(Options{})
@@ -149,7 +149,7 @@ func TestNamesOfLoopback(t *testing.T) {
 	}
 }
 
-// Without tokens a handler is served at no address.
+// A handler without tokens is not served at any address.
 func TestAddressesNeedTokens(t *testing.T) {
 	t.Parallel()
 	l, err := ListenTCP(t.Context(), "127.0.0.1:0", TLS{}, nil, nil)
@@ -164,7 +164,7 @@ func TestAddressesNeedTokens(t *testing.T) {
 	}
 }
 
-// Others connect with TLS or not at all.
+// Other machines can connect only with TLS.
 func TestOtherAddressesNeedTLS(t *testing.T) {
 	t.Parallel()
 	if _, err := ListenTCP(t.Context(), "0.0.0.0:0", TLS{}, nil, nil); err == nil || !strings.Contains(err.Error(), "use TLS, or 127.0.0.1") {
@@ -186,7 +186,7 @@ func TestOtherAddressesNeedTLS(t *testing.T) {
 	}
 }
 
-// A changed certificate is used without a restart, and one that cannot be used is not.
+// A changed certificate is used without a restart, unless it is invalid.
 func TestCertificatesAreReadAgain(t *testing.T) {
 	t.Parallel()
 	a, files := newAuthority(t), filesIn(t.TempDir())
@@ -220,7 +220,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
-// Clients need a certificate of the authority, where one is named.
+// If an authority is configured, clients need one of its certificates.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	a, files := newAuthority(t), filesIn(t.TempDir())

@@ -20,13 +20,13 @@ type migratedDocument struct {
 	operator.Migration
 }
 
-// migrateRoute is that of a job whose path is given.
+// migrateRoute is the route of a migration below the path of a job.
 func migrateRoute(job string) route {
 	return route{
 		method: http.MethodPost, path: job + ":migrate", right: operator.Administer, fails: []string{codeInvalid, codeRefused},
 		does: action{takes: reflect.TypeFor[migrateBody](), gives: reflect.TypeFor[migratedDocument](), status: http.StatusOK, reports: true, do: migrateJob},
-		says: "does what `job migrate` does with a job that nobody runs: moves it to the layout \"to\", or with \"back\" to the one that it had. What was cut is finished by the same request. " +
-			"With \"dry_run\" the answer tells what would be written, and nothing is",
+		says: "does what `job migrate` does with a job that nobody runs: moves it to the layout \"to\", or with \"back\" to the one that it had. The same request finishes an interrupted migration. " +
+			"With \"dry_run\" the answer shows what would be written, and nothing is",
 	}
 }
 

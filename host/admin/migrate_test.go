@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// A server moves a job that nobody runs any more, and back.
+// A server moves a job that no member runs any more, and back.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

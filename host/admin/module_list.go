@@ -53,7 +53,7 @@ func listModules(r *request) (modulesDocument, error) {
 	return d, nil
 }
 
-// Modules is operator.Operator.Modules on the server, which knows itself what it has.
+// Modules is operator.Operator.Modules on the server, with the modules on its disk.
 func (c *Client) Modules(ctx context.Context, _ operator.Held) (operator.ModuleList, error) {
 	var list operator.ModuleList
 	for cursor := ""; ; {
@@ -67,7 +67,7 @@ func (c *Client) Modules(ctx context.Context, _ operator.Held) (operator.ModuleL
 		case page.Next == "":
 			return list, nil
 		case page.Next <= cursor: // the same pages would come again
-			return operator.ModuleList{}, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server's list of modules does not go on behind %.256q", cursor)}
+			return operator.ModuleList{}, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server's list of modules does not advance beyond %.256q", cursor)}
 		}
 		cursor = page.Next
 	}
@@ -77,7 +77,7 @@ func pruneRoute() route {
 	return route{
 		method: http.MethodPost, path: modulesPath + ":prune", right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takes: reflect.TypeFor[pruneBody](), gives: reflect.TypeFor[operator.PruneReport](), status: http.StatusOK, reports: true, do: pruneModules},
-		says: `does what ` + "`module prune`" + ` does, on the disks of all servers or with "here" of this one. With "dry_run" the answer tells what would be removed. ` +
+		says: `does what ` + "`module prune`" + ` does, on the disks of all servers or with "here" of this one. With "dry_run" the answer shows what would be removed. ` +
 			`While a server that can be asked is silent, nothing is removed on any server. "unread" names the servers that remove nothing`,
 		served: func(o *Options) bool { return o.Prune != nil },
 	}
@@ -105,8 +105,8 @@ func pruneModules(r *request) error {
 	return r.answer(report)
 }
 
-// pruneAll removes modules on all servers that can be asked, or on none while one of them is silent. Whoever
-// cannot be asked keeps what it has: what is used the registry alone says.
+// pruneAll removes modules on all servers that can be asked, or on none while one of them is silent. Servers
+// that cannot be asked keep their modules and need not answer, since the registry alone shows what is used.
 func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.PruneReport, error) {
 	clients, unread := r.listed(operator.Publish)
 	would, silent := prunedBy(ctx, clients, true)
@@ -122,7 +122,7 @@ func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.Prun
 	return report, err
 }
 
-// prunedBy is what other servers have removed, or would remove.
+// prunedBy asks other servers to prune, and returns what each has removed, or would remove.
 func prunedBy(ctx context.Context, clients map[string]*Client, dry bool) (all []operator.PrunedElsewhere, unread []string) {
 	var mu sync.Mutex // guards all
 	ask := operator.AskAllTo[*Client]
@@ -142,7 +142,7 @@ func prunedBy(ctx context.Context, clients map[string]*Client, dry bool) (all []
 	return all, unread
 }
 
-// PruneModules is operator.Operator.PruneModules on the server, and on those that it knows.
+// PruneModules is operator.Operator.PruneModules on the server, and on the others that it can ask.
 func (c *Client) PruneModules(ctx context.Context, p operator.Prune) (report operator.PruneReport, err error) {
 	query := url.Values{dryName: {strconv.FormatBool(p.DryRun)}}
 	var body any

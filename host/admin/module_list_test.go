@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// A list of modules comes in pages, which the client joins.
+// The client joins the pages of a list of modules.
 func TestModulesInPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

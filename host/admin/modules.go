@@ -31,13 +31,13 @@ const signatureHeader = "Wasmjobd-Module-Signature"
 
 func signatureParameter() parameter {
 	return parameter{
-		name: signatureHeader, says: "the signature of the module in minisign's format, in Base64: of a file the output of base64 -w0 MODULE.wasm.minisig",
+		name: signatureHeader, says: "the signature of the module in minisign's format, in Base64: the output of base64 -w0 MODULE.wasm.minisig",
 		takes: schema{"type": "string", "minLength": 1, "maxLength": base64.StdEncoding.EncodedLen(operator.MaxSignature)},
 	}
 }
 
-// signing is by whom an uploaded module has to be signed, and how it is signed. It refuses what is
-// refused whatever the bytes are.
+// signing returns the keys for an uploaded module, and its signature. It refuses an upload that is
+// refused whatever its bytes are.
 func (r *request) signing(digest string) (host.Signing, error) {
 	s, err := r.signed()
 	if err == nil && r.h.o.Admit != nil {
@@ -94,7 +94,7 @@ type setModuleBody struct {
 	Reference string `json:"reference"`
 }
 
-// setModule names the module that is to replace the one of a job.
+// setModule names the next module of a job.
 func setModule(r *request, name string, b *setModuleBody) error {
 	if len(b.Reference) > maxReference {
 		return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("the reference has more than %d bytes", maxReference))

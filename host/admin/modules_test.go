@@ -52,7 +52,7 @@ func TestModulesAreKeptByTheirDigest(t *testing.T) {
 			t.Errorf("%s: answered %d %s (%s), want %d %s", tt.name, w.Code, p.Code, p.Detail, tt.status, tt.code)
 		}
 	}
-	for range 2 { // again is as good
+	for range 2 { // a second upload changes nothing
 		if w := answered(t, h, "PUT", at, "hello", wasmType); w.Code != http.StatusNoContent {
 			t.Fatalf("answered %d: %s", w.Code, w.Body)
 		}
@@ -66,8 +66,8 @@ func TestModulesAreKeptByTheirDigest(t *testing.T) {
 	}
 }
 
-// What is done is in the audit, also if the client went away meanwhile, or an upload took
-// longer than other requests may.
+// A change is in the audit even if the client has gone away meanwhile, or an upload took longer
+// than other requests may.
 func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 	t.Parallel()
 	r, dir := embedded.Memory(), t.TempDir()
@@ -110,7 +110,7 @@ func TestWhatIsDoneIsInTheAudit(t *testing.T) {
 	}
 }
 
-// An incomplete upload is on the disk while it lasts, and leaves nothing there.
+// An interrupted upload leaves nothing on the disk.
 func TestModuleThatStops(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"PUT " + modulesPath + "/" + digestOf("hello"), "POST " + modulesPath} {
@@ -151,7 +151,7 @@ func TestModuleThatStops(t *testing.T) {
 	}
 }
 
-// A job that is a Go function has no module to change.
+// A job that runs a Go function has no module to change.
 func TestModulesOfAJobWithoutOne(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

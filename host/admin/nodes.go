@@ -94,7 +94,7 @@ func (o readOnlyRegistry) Open(context.Context, func(registry.Event)) (registry.
 // Close implements registry.Registry.
 func (readOnlyRegistry) Close() error { return nil }
 
-// reader is a session that only reads. Any other use is a mistake in the program.
+// reader is a session that only reads. Any other use panics.
 type reader struct {
 	registry.Session // nil
 

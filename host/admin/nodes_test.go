@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Checkups through the server find the same as checkups on its registry, for the options
+// Checkups through the server find the same as checkups on its registry, with the options
 // of the client.
 func TestCheckupsThroughTheServer(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Jobs that have just begun still elect and assign, and what changes is read again.
+	// Jobs that have just started still elect and assign, and changed nodes are read again.
 	least := int64(math.MaxInt64)
 	for tries := 0; least > int64(2*len(names)+1) && tries < 100; tries++ {
 		before := counted.n.Load()
@@ -114,7 +114,7 @@ func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
 	}
 }
 
-// Requests and answers keep within the limits of both sides. Nodes that do not fit are
+// Requests and answers stay within the limits of both sides. Nodes that do not fit are
 // requested again.
 func TestManyNodesComeInParts(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ const openAPIPath = "/api/v1/openapi.json"
 func openAPI(all []route) []byte {
 	text, err := json.MarshalIndent(openAPIOf(all), "", " ")
 	if err != nil {
-		panic(err) // it is the same in every process
+		panic(err) // the document is the same in every process, so tests would see it
 	}
 	return append(text, '\n')
 }

@@ -15,7 +15,7 @@ import (
 // maxOther is the limit of another server's answer, in bytes.
 const maxOther = 8 << 20
 
-// asking sends requests of a caller to another server, each signed, on a connection of its own.
+// asking forwards requests of a caller to another server, each signed and on its own connection.
 type asking struct {
 	by     Servers
 	to     operator.Server
@@ -44,7 +44,7 @@ func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 		TLSHandshakeTimeout:    headTimeout,
 		ResponseHeaderTimeout:  workTimeout,
 		MaxResponseHeaderBytes: maxHead,
-		DisableCompression:     true, // few bytes would become many
+		DisableCompression:     true, // a small answer could become a large one
 		DisableKeepAlives:      true,
 	}
 	return t.RoundTrip(signed) //nolint:wrapcheck // implements the round trip
@@ -53,15 +53,14 @@ func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections implements transport. There are none.
 func (a asking) CloseIdleConnections() {}
 
-// others returns clients of the other servers, as listed, and those servers that a job knows, or any job if
-// name is empty, and that cannot be asked.
+// others is listed, and its unread also has the servers that only a job knows, or any job if name is empty.
 func (r *request) others(ctx context.Context, name string, do operator.Right) (clients map[string]*Client, unread []string) {
 	clients, unread = r.listed(do)
 	return clients, append(unread, r.unlisted(ctx, name)...)
 }
 
-// listed returns clients of the servers that answer others, by address, which ask with no more than a right
-// of the caller, and those servers that have no address to be asked at.
+// listed returns clients of the other servers in the registry, by address. They ask in the name of the caller,
+// with no other right than do. unread has the servers whose addresses cannot be used.
 func (r *request) listed(do operator.Right) (clients map[string]*Client, unread []string) {
 	all, err := r.h.o.Servers.Others()
 	if err != nil { // what this server has is better than nothing
@@ -79,7 +78,7 @@ func (r *request) listed(do operator.Right) (clients map[string]*Client, unread 
 	return clients, unread
 }
 
-// clientOf returns a client of another server, which asks with no more than a right of the caller.
+// clientOf returns a client of another server. It asks in the name of the caller, with no other right than do.
 func (r *request) clientOf(to operator.Server, do operator.Right) (*Client, error) {
 	u, err := serverURL(to.Address)
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *request) clientOf(to operator.Server, do operator.Right) (*Client, erro
 func (r *request) unlisted(ctx context.Context, name string) []string {
 	listed, err := r.h.o.Servers.Others()
 	if err != nil {
-		return nil // listed names them all
+		return nil // listed has reported the same error
 	}
 	if own, err := r.h.o.Servers.Own(); err == nil {
 		listed = append([]operator.Server{own.Server}, listed...)
@@ -105,11 +104,11 @@ func (r *request) unlisted(ctx context.Context, name string) []string {
 	return unread
 }
 
-// asksOthers reports whether the answer is that of the cluster. To another server this one
-// tells what it knows itself, so that no request goes in circles.
+// asksOthers reports whether other servers are asked for the answer, too. Another server gets
+// only what this one knows itself, so that no request goes in circles.
 func (r *request) asksOthers() bool { return r.h.o.Servers != nil && r.caller.way != operator.ByServer }
 
-// logs are those of the cluster.
+// logs returns the logs of all servers or, for another server, of this one.
 func (r *request) logs() *operator.RunLogs {
 	if r.h.o.Servers == nil {
 		return r.h.o.Logs
@@ -129,7 +128,7 @@ func (r *request) logs() *operator.RunLogs {
 	return all
 }
 
-// rows returns a page of the rows of the cluster.
+// rows returns a page of the rows of all servers or, for another server, of this one.
 func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 	rows, next, err := r.h.o.Runs(ctx, want)
 	if err != nil || !r.asksOthers() || r.h.o.SharedRuns {
@@ -162,7 +161,7 @@ func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 	return page, nil
 }
 
-// recallAll lets the Operator look into the histories of all servers.
+// recallAll makes the Operator read the histories of all servers.
 func (r *request) recallAll() {
 	if r.h.o.Runs == nil || !r.asksOthers() {
 		return

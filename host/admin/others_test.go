@@ -20,26 +20,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// peerServer is a server of a cluster of several: what it remembers of that, and what it
-// alone knows.
+// peerServer is one of several servers of a cluster: its keyring, and the data that only it
+// has.
 type peerServer struct {
 	*cluster
 	ip     string
 	rows   []trace.Row // of its history, the newest first
 	live   *runlog.Logs
 	events *Events
-	asked  atomic.Int64 // how often its history was read
+	asked  atomic.Int64 // reads of its history
 	at     string
 	stop   func()
 	disk   disk
 	h      *Handler
 
-	strays []trace.Row // that it has on the last page, whatever it is asked for
+	strays []trace.Row // that its last page has for any request
 	broken error       // of its history
-	vague  error       // of its history where it is asked for all jobs
+	vague  error       // of its history, in requests for all jobs
 }
 
-// runs has pages of its rows.
+// runs returns pages of its rows.
 func (s *peerServer) runs(_ context.Context, want RunsWanted) (page []trace.Row, next string, err error) {
 	s.asked.Add(1)
 	if s.broken != nil {
@@ -99,7 +99,7 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 			t.Error(err)
 		}
 	})
-	s.stop = func() { // it does not answer, and the others do not know yet
+	s.stop = func() { // it no longer answers, and the others do not know that yet
 		end()
 		serving.Wait()
 	}
@@ -114,7 +114,7 @@ func startPeer(t *testing.T, r registry.Registry, ip string, files TLS, rows ...
 	return s
 }
 
-// acquaint waits until each server knows the others, and a token.
+// acquaint waits until each server knows the others and a token.
 func acquaint(t *testing.T, token string, all ...*peerServer) {
 	t.Helper()
 	for again := time.NewTicker(time.Millisecond); ; <-again.C {
@@ -142,7 +142,7 @@ func (s *peerServer) client(t *testing.T, token string, authorities string) *Cli
 	return c
 }
 
-// rowAt is a row of a run of an item that ended.
+// rowAt is a row of an ended attempt.
 func rowAt(instant int64, item, attempt int, state trace.State, log string) trace.Row {
 	return trace.Row{
 		Job: "report", Item: item, Run: strconv.FormatInt(instant, 10), Attempt: attempt, Instant: instant, Cause: trace.Schedule, State: state,
@@ -150,8 +150,8 @@ func rowAt(instant int64, item, attempt int, state trace.State, log string) trac
 	}
 }
 
-// Any server answers for all: rows of all histories in pages, logs, why an item ran, and a
-// run to be tried again that only another one knows.
+// Any server answers for all: rows of all histories in pages, logs, why an item ran, and the
+// retry of a run that only another server knows.
 func TestServersAnswerForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, secured := range map[string]bool{"TCP": false, "TLS": true} {
@@ -160,7 +160,7 @@ func TestServersAnswerForEachOther(t *testing.T) {
 			s := start(t, "report")
 			files, ca := TLS{}, ""
 			if secured {
-				// A certificate for callers, of whom servers do not know the authority.
+				// A certificate for callers, whose authority the servers do not know.
 				authorities := newAuthority(t)
 				files = filesIn(t.TempDir())
 				authorities.write(t, "server", files)
@@ -187,7 +187,7 @@ func TestServersAnswerForEachOther(t *testing.T) {
 	}
 }
 
-// wantWhole asks a server for what is spread over three.
+// wantWhole checks that a server returns the data of all three.
 func wantWhole(t *testing.T, s *peerServer, token, ca string, now int64) {
 	t.Helper()
 	c, ctx := s.client(t, token, ca), t.Context()
@@ -225,7 +225,7 @@ func wantWhole(t *testing.T, s *peerServer, token, ca string, now int64) {
 	wantCode(t, "a run that nobody has", err, host.NotFound, "no history has a run")
 }
 
-// wantRetried has a run tried again, and waits until it runs.
+// wantRetried retries a run, and waits until it runs.
 func wantRetried(t *testing.T, s *server, c *Client, run string) {
 	t.Helper()
 	asked, err := c.Retry(t.Context(), "report", run, nil)
@@ -236,7 +236,7 @@ func wantRetried(t *testing.T, s *server, c *Client, run string) {
 	<-s.ran
 }
 
-// wantUnread asks for what a server has that does not answer.
+// wantUnread checks the answers while the server at an address is silent.
 func wantUnread(t *testing.T, c *Client, address string, now int64) {
 	t.Helper()
 	names := func(unread []string) bool { return len(unread) == 1 && strings.HasPrefix(unread[0], address+" (") }
@@ -259,7 +259,7 @@ func wantUnread(t *testing.T, c *Client, address string, now int64) {
 	wantCode(t, "a retry of it", err, host.NotFound, address)
 }
 
-// What runs on another server is followed there.
+// The log of a run on another server can be followed.
 func TestFollowedOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -272,7 +272,7 @@ func TestFollowedOnAnotherServer(t *testing.T) {
 	var text strings.Builder
 	parts := 0
 	c := one.client(t, token, "")
-	c.transport = c.transport.(conforming).Transport // which waits for the end of a stream
+	c.transport = c.transport.(conforming).Transport // conforming waits for the end of a stream
 	err := c.FollowRunLog(t.Context(), operator.RunName{Job: "report", Run: "1"}, operator.LogPart{}, func(p operator.LogPart) error {
 		text.WriteString(p.Text)
 		if parts++; parts < 5 {
@@ -290,7 +290,7 @@ func TestFollowedOnAnotherServer(t *testing.T) {
 	}
 }
 
-// A server that is asked by another one asks nobody, so each is asked once.
+// A server that another one asks does not ask further servers, so each is asked once.
 func TestServersDoNotAskInCircles(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -307,8 +307,8 @@ func TestServersDoNotAskInCircles(t *testing.T) {
 	}
 }
 
-// Servers that others cannot reach, or only where everybody could listen, are named and not
-// asked. What is false in the registry leads to nothing.
+// Servers that cannot be reached, or only without TLS, are named and not asked. False entries
+// in the registry have no effect.
 func TestServersThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -361,7 +361,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A server that does not know the others answers what it knows, and says so.
+// A server that does not know the others answers with its own rows, and says so.
 func TestRowsWithoutTheOthers(t *testing.T) {
 	t.Parallel()
 	h, _ := guarded(Options{Servers: operator.NewKeyring(nil, "wasmjobd", nil)})

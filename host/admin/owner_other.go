@@ -4,5 +4,5 @@ package admin
 
 import "io/fs"
 
-// owner is not known on this system, so the server makes no socket.
+// owner is not known on this system, so the server creates no socket.
 func owner(fs.FileInfo) (uid int, ok bool) { return 0, false }

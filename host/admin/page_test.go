@@ -19,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "write the page of the API anew")
 
-// TestPage: docs/API.md is what the table of routes says.
+// TestPage: docs/API.md matches the table of routes.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	isGenerated(t, "../../docs/API.md", page())
 }
 
-// isGenerated compares a file with what is made from the table, or writes it anew.
+// isGenerated compares a generated file with the wanted text or, with -update, writes it.
 func isGenerated(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if *update {
@@ -38,8 +38,7 @@ func isGenerated(t *testing.T, name string, want []byte) {
 	}
 }
 
-// TestOpenAPI: docs/openapi.json is what the table of routes says, and what a server
-// answers.
+// TestOpenAPI: docs/openapi.json matches the table of routes, and the answer of a server.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	isGenerated(t, "../../docs/openapi.json", openAPI(routes()))
@@ -97,7 +96,7 @@ func TestRoutesAreComplete(t *testing.T) {
 			t.Errorf("%s is not complete: %+v", name, r)
 		case !r.writes() && (r.right == operator.Operate || r.right == operator.Publish):
 			t.Errorf("%s only reads, and needs the role %s", name, r.role())
-		case r.writes() && r.right == operator.View && r.path != sessionPath: // who may see may sign in
+		case r.writes() && r.right == operator.View && r.path != sessionPath: // all viewers may sign in
 			t.Errorf("%s writes, and a viewer may send it", name)
 		}
 		seen[name] = true

@@ -13,11 +13,11 @@ const (
 	maxPage     = 1000
 )
 
-// pageParameters are those of every list that comes in pages of rows.
+// pageParameters are the parameters of every list in pages.
 func pageParameters(rows string) []parameter {
 	return []parameter{
 		{name: "limit", says: rows + " of a page", takes: schema{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}},
-		{name: "cursor", says: "next of the page before"},
+		{name: "cursor", says: "\"next\" of the previous page"},
 	}
 }
 

@@ -70,7 +70,7 @@ func TestJobsComeInPages(t *testing.T) {
 	}
 }
 
-// pagewise makes the pages of a server small.
+// pagewise limits the pages of a server to a few rows.
 type pagewise struct {
 	transport
 	ask func(r *http.Request)
@@ -84,7 +84,7 @@ func (p pagewise) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.transport.RoundTrip(r)
 }
 
-// The client asks for all pages, and ends if they do not.
+// The client requests all pages, and fails if they do not end.
 func TestClientAsksForAllPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, "a", "b", "c", "d", "e")
@@ -95,11 +95,11 @@ func TestClientAsksForAllPages(t *testing.T) {
 	}
 	s.client.transport = pagewise{inner, func(r *http.Request) { r.URL.RawQuery = "limit=2" }}
 	_, err := s.client.Names(t.Context())
-	wantCode(t, "a server that repeats itself", err, host.Internal, `does not go on behind "b"`)
+	wantCode(t, "a server that repeats itself", err, host.Internal, `does not advance beyond "b"`)
 	s.client.transport = inner
 }
 
-// BenchmarkAPIJobs answers requests for the list of 10,000 jobs, which nobody runs.
+// BenchmarkAPIJobs answers requests for the list of 10,000 jobs, which no member runs.
 func BenchmarkAPIJobs(b *testing.B) {
 	reg := embedded.Memory()
 	defer func() { _ = reg.Close() }()

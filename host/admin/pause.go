@@ -15,7 +15,7 @@ type pauseBody struct {
 	For    string `json:"for"`
 }
 
-// terms reads what a body says of a pause.
+// terms converts a body to the terms of a pause.
 func (b *pauseBody) terms() (t operator.PauseTerms, err error) {
 	t.Why = b.Reason
 	if b.Until != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// The audit names the user who has connected to the socket, by name where there is one.
+// The audit names the user who has connected to the socket, by user name if there is one.
 func TestAuditNamesTheUserOfASocket(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -73,7 +73,7 @@ func TestAuditNamesTheUserOfASocket(t *testing.T) {
 	}
 }
 
-// dialAs connects as another user: one thread becomes that user, and ends with this call.
+// dialAs connects as another user: one thread switches to that user, and ends after this call.
 func dialAs(uid uint32, path string) (net.Conn, error) {
 	type dialed struct {
 		net.Conn
@@ -81,7 +81,7 @@ func dialAs(uid uint32, path string) (net.Conn, error) {
 	}
 	done := make(chan dialed)
 	go func() {
-		runtime.LockOSThread() // without an unlock, so that nobody else gets the thread
+		runtime.LockOSThread() // without an unlock, so that no other goroutine gets the thread
 		const keep = ^uintptr(0)
 		if _, _, fault := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); fault != 0 {
 			done <- dialed{error: fmt.Errorf("become user %d: %w", uid, fault)}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// lifeLength is the length of what tells the lives of servers apart, in bytes.
+// lifeLength is the length of Events.life, in bytes.
 const lifeLength = 8
 
-// maxPlaces bounds the places in the id of an event.
+// maxPlaces limits the places in the id of an event.
 const maxPlaces = 2 * (maxFollowed + 1)
 
-// place is how many events of one life of a server a client has.
+// place is the number of events that a client has of one life of a server, which is one process.
 type place struct {
 	life string
 	n    int64
@@ -37,15 +37,15 @@ func parsePlaces(id string) []place {
 	return all
 }
 
-// places are how far a client has come with each server.
+// places are a client's places in the events of all servers.
 type places struct {
 	of map[string]place // by the address of the server
-	// left are those of an earlier stream of the client whose server has not said yet that they are its own.
+	// left are places of an earlier stream that no server has claimed yet.
 	left []place
 }
 
-// reached says that a client has come to a place in the events of a server. A server does not speak for the life
-// of another one, whose events would be lost.
+// reached sets the client's place in the events of a server. It ignores a place in the life of another server,
+// whose events the client would lose.
 func (p *places) reached(address string, to place) {
 	for at, one := range p.of {
 		if at != address && one.life == to.life {
@@ -56,7 +56,7 @@ func (p *places) reached(address string, to place) {
 	p.left = slices.DeleteFunc(p.left, func(one place) bool { return one.life == to.life })
 }
 
-// id is the id of an event with which a client goes on here or at any other server.
+// id is an event id with which a client can continue at any server.
 func (p *places) id() string {
 	var all []string
 	for _, address := range slices.Sorted(maps.Keys(p.of)) {

@@ -59,7 +59,7 @@ type problem struct {
 	Errors    []fault `json:"errors,omitempty"`
 	RequestID string  `json:"request_id,omitempty"`
 
-	retryAfter string // seconds; "": 1 if it is worth another try
+	retryAfter string // seconds; "": 1, for the statuses that have it
 }
 
 // fault describes one fault in a body, or in a parameter of the query.
@@ -125,7 +125,7 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*host.Error](err); ok {
 		code = e.Code
 		if e.Unless != "" {
-			faults = []fault{{Pointer: "/" + e.Unless, Message: "set it to true to do it all the same"}}
+			faults = []fault{{Pointer: "/" + e.Unless, Message: "set it to true to do it nevertheless"}}
 		}
 	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		code = host.Unavailable
@@ -153,8 +153,8 @@ func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// setHeaders sets what every answer says to browsers: not to guess, keep, embed or run
-// anything of it.
+// setHeaders sets headers of every answer that keep browsers from guessing its type, and from
+// storing, embedding or running it.
 func setHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")

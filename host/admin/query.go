@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// readQuery reads the parameters of a query. It refuses those that are not known, as
-// readBody does, one that comes twice and may not, one that is empty and may not, and
-// one that is none of the texts that it may be.
+// readQuery parses a query. Like readBody, it refuses unknown parameters. It also refuses
+// parameters that are wrongly repeated, wrongly empty, or not one of their allowed texts.
 func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -36,7 +35,7 @@ func readQuery(r *http.Request, known []parameter) (url.Values, error) {
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(names, ", "))})
 		case len(query[name]) > 1 && !known[i].many:
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
-		case (known[i].takes != nil || known[i].oneOf != nil) && slices.Contains(query[name], ""): // no time, number or state
+		case (known[i].takes != nil || known[i].oneOf != nil) && slices.Contains(query[name], ""): // it has to be a time, number or state
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q has no value; give it one, or leave it out", name)})
 		case known[i].oneOf != nil && !slices.Contains(known[i].oneOf, query.Get(name)):
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%s is one of %s, not %.64q", name, strings.Join(known[i].oneOf, ", "), query.Get(name))})

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxRates is the number of keys that rates tells apart. Those above it share one
-// rate, so that a caller with many addresses takes no memory.
+// maxRates is the limit of keys with a rate of their own. Further keys share one rate,
+// so that a caller with many addresses takes no memory.
 const maxRates = 4096
 
-// sweepPause is the time between two looks for keys that may go, which take long.
+// sweepPause is the least time between two searches for unused keys, which take long.
 const sweepPause = time.Second
 
 // rates bounds how often each of many keys does something: at most burst times at
@@ -54,7 +54,7 @@ func (l *rates) at(r *rate, now time.Time) float64 {
 	return min(l.burst, r.left+max(0, now.Sub(r.since).Seconds())*l.perSecond)
 }
 
-// add adds a key, in the place of those that are as if they were new.
+// add adds a key. If there are too many, it first removes keys that have their full rate.
 func (l *rates) add(key string, now time.Time) *rate {
 	if len(l.of) >= maxRates && now.Sub(l.swept) >= sweepPause {
 		l.swept = now

@@ -10,9 +10,9 @@ import (
 
 const reloadPath = "/api/v1/config:reload"
 
-// Reload makes a server apply the current content of its files; dry only tells what that
-// would change. Its error is a
-// *host.Error, whose Err joins all faults if there are several.
+// Reload makes a server apply the current content of its files or, with dry, returns only
+// what that would change. Its error is a *host.Error, whose Err joins all faults if there
+// are several.
 type Reload func(ctx context.Context, dry bool) (Reloaded, error)
 
 // Reloaded is the result of a reload.
@@ -54,7 +54,7 @@ func reload(r *request, _ *nothing) (reloadedDocument, error) {
 	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(d.NeedRestart)}, nil
 }
 
-// noteEach is for the answer of a dry run, which has the names of the jobs.
+// noteEach notes each job by name, for the answer of a dry run.
 func (r *request) noteEach(d *Reloaded) error {
 	for _, of := range []struct {
 		done  string

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// A reload reports each fault of the files by itself.
+// A reload reports each fault of the files separately.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	two := errors.Join(errors.New("one"), errors.New("two"))

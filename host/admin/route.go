@@ -20,7 +20,7 @@ type route struct {
 	says  string         // for people
 	// query has the parameters; all others are refused.
 	query []parameter
-	// header has the headers that mean something to this route alone.
+	// header has the headers that only this route reads.
 	header []parameter
 	// fails has the codes of problems of this route, in addition to those that any
 	// route of its kind may have.
@@ -31,11 +31,11 @@ type route struct {
 	alone  bool // it is answered without an Operator
 }
 
-// parameter is one of a query.
+// parameter is a parameter of a query, or a header.
 type parameter struct {
 	name, says string
 	takes      schema   // nil: any string
-	oneOf      []string // nil: what takes says
+	oneOf      []string // allowed texts; nil: see takes
 	many       bool     // it may come several times
 	required   bool
 }
@@ -81,7 +81,7 @@ type action struct {
 	givesType string       // the media type of the answer if it is no document
 	status    int
 	tagged    bool // the answer has an ETag
-	// reports: its answer says what a dry run would do, and is that of a dry run, too.
+	// reports: do answers dry runs by itself.
 	reports bool
 	do      func(*request) error
 }
@@ -89,7 +89,7 @@ type action struct {
 // nothing is a body without members.
 type nothing struct{}
 
-// shows answers a request that only reads with a document.
+// shows answers a request that only reads by a document.
 func shows[A any](do func(*request) (A, error)) action {
 	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
 		d, err := do(r)
@@ -159,7 +159,7 @@ func callsJob[B, A any](do func(r *request, name string, body *B) (A, error)) ac
 	})
 }
 
-// onJob answers a request that is written for the job in the path, and acted on later.
+// onJob writes a request for the job in the path, on which its members act later.
 func onJob[B any](do func(r *request, name string, body *B) error) action {
 	return action{takes: reflect.TypeFor[B](), status: http.StatusAccepted, do: func(r *request) error {
 		name, err := r.jobName()

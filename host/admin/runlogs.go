@@ -22,7 +22,7 @@ import (
 type runLogDocument struct {
 	Version  int                   `json:"version"`
 	Attempts []operator.AttemptLog `json:"attempts"`
-	// Unread names the servers that may have more, and did not answer.
+	// Unread names the servers that did not answer and may have more.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -47,7 +47,7 @@ func readRunLog(r *request) (runLogDocument, error) {
 // logEvent is the kind of the events of a log.
 const logEvent = "log"
 
-// followRunLog sends what a run logs, as it comes.
+// followRunLog sends the log of a run as it grows.
 func followRunLog(r *request) error {
 	name, err := r.runName()
 	if err != nil {
@@ -78,7 +78,7 @@ func followRunLog(r *request) error {
 		}
 		fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", idOf(p), logEvent, data)
 		if !r.stillAdmitted() || !r.push(&text) {
-			return context.Canceled // the caller is gone, or may not hear it any more
+			return context.Canceled // the caller is gone, or not admitted any more
 		}
 		return nil
 	})
@@ -90,7 +90,7 @@ func followRunLog(r *request) error {
 	return nil
 }
 
-// endStream ends a stream when the server ends, or its caller may not have it any more.
+// endStream ends a stream when the server stops, or its caller is not admitted any more.
 func (r *request) endStream(ctx context.Context, end func()) {
 	ended, _ := ctx.Value(endedKey{}).(<-chan struct{})
 	admit := time.NewTicker(admitEvery)
@@ -113,7 +113,7 @@ func idOf(p operator.LogPart) string {
 	return strconv.Itoa(p.Attempt) + "-" + strconv.FormatInt(p.Next, 10)
 }
 
-// partOf returns the part with an id; of any other id the one before all.
+// partOf returns the part with an id; for any other text, the zero part, which precedes all others.
 func partOf(id string) operator.LogPart {
 	attempt, next, _ := strings.Cut(id, "-")
 	p := operator.LogPart{}
@@ -141,7 +141,7 @@ func (c *Client) RunLog(ctx context.Context, name operator.RunName) ([]operator.
 	return d.Attempts, d.Unread, err
 }
 
-// streamPause is the time before a stream that has ended is asked for again.
+// streamPause is the pause before a stream that has ended is requested again.
 const streamPause = 100 * time.Millisecond
 
 // FollowRunLog implements operator.LogReader.
@@ -165,8 +165,8 @@ func (c *Client) FollowRunLog(ctx context.Context, name operator.RunName, after 
 	}
 }
 
-// followOnce reports the parts of a log that come after one, until the server ends the
-// stream or it is cut off.
+// followOnce reports the parts of a log that follow after, until the stream ends or is
+// interrupted.
 func (c *Client) followOnce(ctx context.Context, path string, after operator.LogPart, report func(operator.LogPart) error) error {
 	r, err := c.newRequest(ctx, http.MethodGet, path, "", http.NoBody)
 	if err != nil {
@@ -183,11 +183,11 @@ func (c *Client) followOnce(ctx context.Context, path string, after operator.Log
 	return readParts(answer.Body, report)
 }
 
-// maxPart bounds an event with a part of a log, in bytes.
+// maxPart limits an event with a part of a log, in bytes.
 const maxPart = 256 << 10
 
-// readParts reports the parts of a log in a stream of events. What cuts the stream off is no
-// error, since whoever follows comes back.
+// readParts reports the parts of a log in a stream of events. An interruption of the stream is
+// no error, since FollowRunLog reconnects.
 func readParts(stream io.Reader, report func(operator.LogPart) error) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxPart)
@@ -198,7 +198,7 @@ func readParts(stream io.Reader, report func(operator.LogPart) error) error {
 		}
 		var p operator.LogPart
 		if err := json.Unmarshal(data, &p); err != nil || p.Attempt < 0 || p.Next < 0 {
-			return &host.Error{Code: host.Internal, Msg: "the server sends what is no part of a log", Err: err}
+			return &host.Error{Code: host.Internal, Msg: "the server sends something other than parts of a log", Err: err}
 		}
 		if err := report(p); err != nil {
 			return err

@@ -27,7 +27,7 @@ func attempted(_ context.Context, n operator.RunName) ([]trace.Row, error) {
 	return []trace.Row{{Job: n.Job, Item: n.Item, Run: n.Run, Attempt: 1, State: trace.Failed, Log: "+0.001s info <b>one</b>\n", HasLog: true}}, nil
 }
 
-// A log is followed from where a client has it, until the attempt ends.
+// A log is followed from the client's last part until the attempt ends.
 func TestLogsAreFollowed(t *testing.T) {
 	t.Parallel()
 	live := &runlog.Logs{}
@@ -77,12 +77,12 @@ func TestLogsAreFollowed(t *testing.T) {
 	}
 }
 
-// everything lets each line through.
+// everything enables all levels.
 type everything struct{ slog.Handler }
 
 func (everything) Enabled(context.Context, slog.Level) bool { return true }
 
-// A client follows a log over a real connection, and is attempted each line once.
+// A client follows a log over a real connection, and gets each line once.
 func TestClientFollowsALog(t *testing.T) {
 	t.Parallel()
 	live := &runlog.Logs{}

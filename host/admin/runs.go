@@ -14,22 +14,22 @@ import (
 
 const (
 	runsPath = "/api/v1/runs/"
-	runParts = "{job}/{item}/{run}" // behind it
+	runParts = "{job}/{item}/{run}" // after runsPath
 )
 
 // RunsWanted selects the rows of a history that a request asks for, the newest
 // first.
 type RunsWanted struct {
-	Job    string // "": of all
-	Item   *int   // nil: of all
-	Run    string // "" is all; else the attempts of one
+	Job    string // "": all
+	Item   *int   // nil: all
+	Run    string // "": all
 	State  trace.State
 	Cause  trace.Cause
-	Since  int64 // of instants, in Unix milliseconds; 0: any
-	Until  int64 // before which they are; 0: any
+	Since  int64 // instants from then on, in Unix milliseconds; 0: any
+	Until  int64 // instants before then; 0: any
 	Limit  int
-	Cursor string // where the page before ended
-	Logs   bool   // with the end of what each logged
+	Cursor string // next of the previous page
+	Logs   bool   // with the end of each log
 }
 
 // Runs returns a page of a server's history. next is the cursor of the following
@@ -40,7 +40,7 @@ type runsDocument struct {
 	Version int           `json:"version"`
 	Runs    []runDocument `json:"runs"`
 	Next    string        `json:"next,omitempty"`
-	// Unread names the servers that may have more, and did not answer.
+	// Unread names the servers that did not answer and may have more.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type runDocument struct {
 	InstantMs int64             `json:"instant_unix_ms"`
 	LastMs    int64             `json:"last_unix_ms,omitempty"` // of a gap
 	Count     int64             `json:"count,omitempty"`
-	Schedule  string            `json:"schedule,omitempty"` // from which they come
-	Param     string            `json:"param,omitempty"`    // that the run got in place of the job's
+	Schedule  string            `json:"schedule,omitempty"` // of the instants of a gap
+	Param     string            `json:"param,omitempty"`    // that replaced the job's
 	Cause     trace.Cause       `json:"cause"`
 	State     trace.State       `json:"state"`
 	Reason    string            `json:"reason,omitempty"`
@@ -74,7 +74,7 @@ type runDocument struct {
 	Succeeded int64             `json:"elements_succeeded,omitempty"`
 	Failed    int64             `json:"elements_failed,omitempty"`
 	Metrics   json.RawMessage   `json:"metrics,omitempty"`
-	Log       *string           `json:"log,omitempty"` // of one run: the end of it; absent if it was not kept
+	Log       *string           `json:"log,omitempty"` // its end, for one run; absent if it was not kept
 }
 
 func runOf(r *trace.Row) runDocument {

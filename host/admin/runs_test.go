@@ -105,8 +105,8 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 	}
 }
 
-// A row goes from server to server whole: what one of them decides by it depends on all of
-// it, as a backfill does on the schedule of a gap.
+// Servers send each other complete rows, since decisions may need every field, as a backfill
+// needs the schedule of a gap.
 func TestRowsAreSentWhole(t *testing.T) {
 	t.Parallel()
 	row := trace.Row{

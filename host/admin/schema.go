@@ -53,7 +53,7 @@ func (all schemas) of(t reflect.Type) schema {
 	case reflect.Struct:
 		name := documentName(t)
 		if _, ok := all[name]; !ok {
-			all[name] = nil // a type may have itself inside
+			all[name] = nil // a type may contain itself
 			all[name] = all.object(t, false)
 		}
 		return schema{"$ref": schemaPath + name}

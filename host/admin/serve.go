@@ -13,29 +13,29 @@ import (
 	"github.com/wasmjob/wasmjob/internal/connections"
 )
 
-// Bounds of a server. A client that exceeds one is cut off; jobs never wait for a
+// Limits of a server. A client that exceeds one is cut off; jobs never wait for a
 // client.
 const (
 	maxRequests = 16 // concurrent requests
 	maxHead     = 8 << 10
 	headTimeout = 5 * time.Second
 	readTimeout = 10 * time.Second // for head and body
-	// workTimeout bounds the work for one request; writeTimeout also includes the
+	// workTimeout limits the work for one request; writeTimeout also includes the
 	// time in which the client takes the answer.
 	workTimeout  = 30 * time.Second
 	writeTimeout = 45 * time.Second
 	idleTimeout  = 30 * time.Second
 	noteTimeout  = 5 * time.Second // for a row of the audit
-	// shutdownTimeout is how long requests may go on when the server ends.
+	// shutdownTimeout is how long requests may continue when the server stops.
 	shutdownTimeout = 2 * time.Second
 )
 
 // Serve answers requests on l with h until ctx ends, and closes l. When it returns,
-// all its goroutines have ended. A handler that asks for no tokens is refused where
-// other users can connect.
+// all its goroutines have ended. It refuses a handler that requires no tokens if other
+// users can connect to l.
 func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	if _, ok := l.Addr().(*net.UnixAddr); !ok && h.o.Authenticate == nil {
-		return errors.Join(fmt.Errorf("answer operators at %s: callers have to show tokens there", l.Addr()), l.Close())
+		return errors.Join(fmt.Errorf("answer operators at %s: callers need tokens there", l.Addr()), l.Close())
 	}
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -62,7 +62,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	cut()
 	err = errors.Join(err, server.Close())
 	for _, all := range []chan struct{}{places, probes, relayed} {
-		for range cap(all) { // waits for requests that have not noticed yet
+		for range cap(all) { // waits for requests that have not ended yet
 			all <- struct{}{}
 		}
 	}
@@ -76,10 +76,10 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 type limitedHandler struct {
 	h      *Handler
 	places chan struct{}
-	// probes has places for requests of open routes, one for each connection: whoever
-	// restarts a stuck server has to get an answer while all others wait for a registry.
+	// probes has places for requests of open routes, one for each connection: a probe has
+	// to get an answer while all other requests wait for a registry.
 	probes chan struct{}
-	// relayed has places for events that other servers follow, which take the time of a stream each.
+	// relayed has places for event streams to other servers, each of which is held as long as its stream.
 	relayed chan struct{}
 	here    bool // only this machine connects
 }
@@ -111,7 +111,7 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.h.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// timeFor is the limit for the work for a request. An upload has to come first, and is
+// timeFor limits the work for a request. An upload has to arrive first, and to be
 // examined.
 func timeFor(r *http.Request) time.Duration {
 	if r.Method == http.MethodPost && r.URL.Path == modulesPath {

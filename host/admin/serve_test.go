@@ -55,7 +55,7 @@ func (p *pipes) call() net.Conn {
 	return here
 }
 
-// serveWith is served with a handler that is not guarded.
+// serveWith is served with a handler that requires no tokens.
 func serveWith(t *testing.T, operate func(context.Context) (*operator.Operator, error)) (p *pipes, stop func()) {
 	t.Helper()
 	return served(t, NewHandler(Options{Operate: operate}))
@@ -150,7 +150,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 				p, stop := serveWith(t, onMemory)
 				defer stop()
 				c := p.call()
-				go func() { _, _ = io.WriteString(c, tt.says) }() // it may be cut off meanwhile
+				go func() { _, _ = io.WriteString(c, tt.says) }() // the connection may be cut meanwhile
 				if text, _ := io.ReadAll(c); !strings.Contains(string(text), tt.answer) {
 					t.Errorf("answered %s, want %s", text, tt.answer)
 				}
@@ -159,8 +159,8 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Beyond the limit of concurrent requests, the next one is refused at once. A request that
-// takes too long is given up, and none is left when Serve returns.
+// Above the limit of concurrent requests, the next one is refused at once. A request that
+// takes too long is aborted, and none is left when Serve returns.
 func TestRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestRequestsAtOnce(t *testing.T) {
 		if status, text := answer(ask()); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) || !strings.HasSuffix(text, "1") || time.Since(at) > 0 {
 			t.Errorf("after %s: %d %s", time.Since(at), status, text)
 		}
-		if status, text := answer(askAt(healthPath)); status != http.StatusOK { // who restarts what is stuck asks this
+		if status, text := answer(askAt(healthPath)); status != http.StatusOK { // a probe is answered nevertheless
 			t.Errorf("a probe is answered %d %s", status, text)
 		}
 		for _, r := range asked {
@@ -210,7 +210,7 @@ func TestRequestsAtOnce(t *testing.T) {
 			}
 		}
 
-		// Two hang when the server is to end.
+		// Two hang while the server stops.
 		ask()
 		<-begun
 		ask()
@@ -224,8 +224,8 @@ func TestRequestsAtOnce(t *testing.T) {
 	})
 }
 
-// When there are as many connections as may be, the one that has asked nothing for the
-// longest time gives way, even if a request has begun to come.
+// At the limit of connections, the one that has been without a complete request for the
+// longest time is closed, even if a request has begun to arrive.
 func TestConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 				_, _ = io.Copy(io.Discard, c)
 				ended <- i
 			}()
-			synctest.Wait() // they come in order
+			synctest.Wait() // they arrive in order
 		}
 		hold(0, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and waits after its answer
 		hold(1, "GET")
@@ -265,7 +265,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 	})
 }
 
-// A body that does not come keeps no place: neither of a connection, nor of a request.
+// A body that does not arrive takes neither the place of a connection nor of a request.
 func TestBodiesThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{
@@ -304,7 +304,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// A client that stops reading delays no job.
+// A client that stops reading does not delay jobs.
 func TestJobsRunWhileClientsHang(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")

@@ -19,30 +19,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// Requests from server to server are signed by the key of the server that asks, which the
-// registry has. They say for whom it asks, and are answered once.
+// Requests between servers are signed with a key of the sender, whose public half is in the
+// registry. They name the caller for whom the server asks, and are answered only once.
 
-// Servers are those of the cluster. An operator.Keyring has them.
+// Servers has the servers of the cluster. operator.Keyring implements it.
 type Servers interface {
-	// Own is the server that answers or asks; the error says that the others cannot know it.
+	// Own returns this server. It fails while the others cannot know it.
 	Own() (operator.OwnServer, error)
-	// Others are the other servers that can be asked.
+	// Others returns the other servers that can be asked.
 	Others() ([]operator.Server, error)
-	// Server returns the one with a key. Its errors are as those of Authenticate.
+	// Server returns the server with a key. Its errors mean the same as those of Authenticate.
 	Server(key string) (operator.Server, error)
-	// Time is the registry's.
+	// Time returns the registry's time.
 	Time() time.Time
 }
 
 const (
-	// signedScheme begins the header Authorization of such a request.
+	// signedScheme begins the header Authorization of a signed request.
 	signedScheme = "Wasmjobd-Server "
-	// signedAge is by how much the time in it may differ from the registry's.
+	// signedAge is how much the time of a request may differ from the registry's.
 	signedAge = 10 * time.Second
-	// nonceAge is how long a nonce is remembered: longer than its request is accepted, also
-	// if the registry's time turns out to be another than was thought.
+	// nonceAge is how long a nonce is remembered: longer than its request is accepted, even
+	// if the estimate of the registry's time changes.
 	nonceAge = time.Minute
-	// maxNonces bounds those that are remembered. While there are as many, no request is
+	// maxNonces limits the remembered nonces. While there are as many, no request is
 	// accepted.
 	maxNonces = 20_000
 	// maxSigned is the limit of the header, and maxNonce of a nonce, in bytes.
@@ -50,11 +50,11 @@ const (
 	maxNonce  = 64
 )
 
-// claim says who asks whom, when, and for whom.
+// claim is the signed head of a request: sender, receiver, time and caller.
 type claim struct {
-	From  string        `json:"from"` // keys of servers
-	To    string        `json:"to"`
-	At    int64         `json:"at"` // in Unix milliseconds
+	From  string        `json:"from"` // key of a server
+	To    string        `json:"to"`   // key of a server
+	At    int64         `json:"at"`   // in Unix milliseconds
 	Nonce string        `json:"nonce"`
 	Name  string        `json:"name"` // of the caller
 	Role  operator.Role `json:"role"`
@@ -81,14 +81,14 @@ func sign(r *http.Request, own operator.OwnServer, to operator.Server, now time.
 	return nil
 }
 
-// signedText is what is signed: all of a request that means something.
+// signedText is the text that is signed: all of a request that influences the answer.
 func signedText(head, method, uri string, header http.Header, body []byte) []byte {
 	sum := sha256.Sum256(body)
 	// None of the parts has a line break.
 	return []byte(strings.Join([]string{"wasmjobd-server-1", head, method, uri, header.Get(lastEventHeader), hex.EncodeToString(sum[:])}, "\n"))
 }
 
-// parseSigned reads what follows signedScheme in a header.
+// parseSigned parses the text after signedScheme in a header.
 func parseSigned(text string) (c claim, head string, signature []byte, err error) {
 	head, sum, _ := strings.Cut(text, ".")
 	if len(text) > maxSigned {
@@ -99,18 +99,18 @@ func parseSigned(text string) (c claim, head string, signature []byte, err error
 	}
 	says, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil {
-		return c, "", nil, fmt.Errorf("read what is signed: %w", err)
+		return c, "", nil, fmt.Errorf("read the signed text: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(says))
-	d.DisallowUnknownFields() // one may be a restriction
+	d.DisallowUnknownFields() // an unknown field may be a restriction
 	if err := d.Decode(&c); err != nil {
-		return c, "", nil, fmt.Errorf("read what is signed: %w", err)
+		return c, "", nil, fmt.Errorf("read the signed text: %w", err)
 	}
 	return c, head, signature, nil
 }
 
-// fromServer returns for whom another server asks. Whatever is wrong with the request has the
-// code Denied.
+// fromServer checks a request that another server has signed, and returns its caller. If the
+// request is invalid, the error has the code Denied.
 func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 	c, head, signature, err := parseSigned(text)
 	if err != nil {
@@ -153,14 +153,14 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 
 func unsigned(detail string) error { return &host.Error{Code: host.Denied, Msg: detail} }
 
-// nonces remembers which requests have come.
+// nonces remembers the nonces of received requests.
 type nonces struct {
 	mu    sync.Mutex
 	until map[string]time.Time // guarded by mu
 	swept time.Time            // guarded by mu
 }
 
-// first remembers a nonce. It reports whether it was not known, and whether there was room.
+// first remembers a nonce. It reports whether the nonce is new, and whether there was room.
 func (n *nonces) first(nonce string, now time.Time) (first, room bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

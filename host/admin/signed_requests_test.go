@@ -26,7 +26,7 @@ type ring struct {
 	now time.Time
 }
 
-// rings are those of servers that know each other.
+// rings returns the rings of servers that know each other.
 func rings(t *testing.T, n int) []*ring {
 	t.Helper()
 	all := map[string]operator.Server{}
@@ -90,8 +90,7 @@ func answerTo(t *testing.T, h http.Handler, r *http.Request) *httptest.ResponseR
 	return w
 }
 
-// claimed is a signed request of which somebody has changed what is signed, but not the
-// signature.
+// claimed returns a signed request with a changed claim and the old signature.
 func claimed(t *testing.T, r *http.Request, change func(map[string]any)) *http.Request {
 	t.Helper()
 	head, signature, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), signedScheme), ".")
@@ -111,8 +110,8 @@ func claimed(t *testing.T, r *http.Request, change func(map[string]any)) *http.R
 	return r
 }
 
-// A request that another server has signed is answered once. What was sent before, altered,
-// is old, raises its role, or is of nobody in the cluster, is refused.
+// A request that another server has signed is answered once. It is refused if it is repeated,
+// altered, old, has a higher role, or comes from a server outside the cluster.
 func TestSignedRequests(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 3)
@@ -168,7 +167,7 @@ func altered(r *http.Request, change func(*http.Request)) *http.Request {
 	return r
 }
 
-// wantAnswer checks that a request was answered, or refused before anything was looked up.
+// wantAnswer checks that a request was answered, or refused before anything was read for it.
 func wantAnswer(t *testing.T, what string, w *httptest.ResponseRecorder, refused string, reached bool) {
 	t.Helper()
 	if refused == "" && w.Code == http.StatusOK && reached {
@@ -179,8 +178,7 @@ func wantAnswer(t *testing.T, what string, w *httptest.ResponseRecorder, refused
 	}
 }
 
-// A server asks another one for what travels, with the role that it takes, and for nothing else, whatever the
-// role.
+// A server can request only routes that travel, with the role that each needs, whatever the caller's role.
 func TestRoutesForServers(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)
@@ -207,7 +205,7 @@ func TestRoutesForServers(t *testing.T) {
 	}
 }
 
-// What deletes is signed with its body, and as strictly as what reads.
+// A deleting request is signed with its body, and checked as strictly as a reading one.
 func TestSignedWrites(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 3)
@@ -215,7 +213,7 @@ func TestSignedWrites(t *testing.T) {
 	purges := operator.Caller{Name: "ann", Role: operator.RoleAdmin}
 	const body = `{"older_than":"720h","here":true}`
 	good := func() *http.Request {
-		r := signedRequest(t, "POST "+purgePath, two, one, purges) // of no body
+		r := signedRequest(t, "POST "+purgePath, two, one, purges) // signed without the body
 		r.Body, r.Header = io.NopCloser(strings.NewReader(body)), http.Header{"Content-Type": {jsonType}}
 		if err := sign(r, two.own, one.own.Server, two.now, purges); err != nil {
 			t.Fatal(err)
@@ -251,7 +249,7 @@ func TestSignedWrites(t *testing.T) {
 	}
 }
 
-// A server that does not know the others yet tells why.
+// A server that does not know the others yet says why.
 func TestSignedRequestsTooEarly(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)
@@ -289,7 +287,7 @@ func TestNoncesAreBounded(t *testing.T) {
 	})
 }
 
-// The stream of a server ends when it is no server of the cluster any more.
+// The stream to a server ends when that server has left the cluster.
 func TestStreamOfAServerThatHasGone(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)

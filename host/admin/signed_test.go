@@ -30,8 +30,8 @@ func uploadSigned(t *testing.T, h *Handler, method, path string, wasm []byte, va
 	return w
 }
 
-// Where keys are required an upload needs a signature by one of them, or nothing of it is run
-// or saved. The report says how a module is signed.
+// If keys are configured, an upload without a signature by one of them is neither run nor saved.
+// The report shows how a module is signed.
 func TestUploadsAreSigned(t *testing.T) {
 	t.Parallel()
 	ann, bob := signaturetest.New("ann"), signaturetest.New("bob")

@@ -37,9 +37,9 @@ type Socket struct {
 // Path returns the path of the socket.
 func (s *Socket) Path() string { return s.path }
 
-// Listen makes the socket of the server with a data directory. The caller holds the lock
-// that OpenRegistry takes, so a socket that is already there was left by an earlier
-// server and is replaced.
+// Listen creates the socket of the server with a data directory. The caller holds the lock
+// that OpenRegistry takes, so a socket that already exists was left by an earlier server
+// and is replaced.
 func Listen(ctx context.Context, dataDir string) (*Socket, error) {
 	return listen(ctx, dataDir, runtimeDirs())
 }
@@ -108,8 +108,8 @@ func (s *Socket) moveTo(dir string, others []string) error {
 	return fmt.Errorf("the path %s is too long for a socket, and no runtime directory can be used instead; set XDG_RUNTIME_DIR, or a shorter data_dir", dir)
 }
 
-// safe reports whether other users cannot replace files that this user creates in a
-// directory: they cannot write there, or, as in /tmp, cannot remove files of others.
+// safe reports whether files that this user creates in a directory are safe from other
+// users: they cannot write there or, as in /tmp, cannot remove files of others.
 func safe(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil || !filepath.IsAbs(dir) || !info.IsDir() {
@@ -161,7 +161,7 @@ func (s *Socket) removeFiles() error {
 func removeLeftovers(dir string) error {
 	if path, err := elsewhere(dir); err == nil && filepath.Base(path) == socketName {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
-			_ = os.Remove(path) // a file that stays does no harm, since no client looks for it
+			_ = os.Remove(path) // if it stays, it does no harm, since no client looks for it
 			_ = os.Remove(filepath.Dir(path))
 		}
 	}

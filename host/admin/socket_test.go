@@ -43,7 +43,7 @@ func TestSocketIsOnesOwn(t *testing.T) {
 	}
 }
 
-// leave makes a socket without a listener, as kill -9 leaves it.
+// leave creates a socket without a listener, as kill -9 leaves it.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
@@ -93,7 +93,7 @@ func longDir(t *testing.T) string {
 func TestLongPathHasItsSocketElsewhere(t *testing.T) {
 	t.Parallel()
 	data, runtime := longDir(t), t.TempDir()
-	open := t.TempDir() // where anybody could put what they like
+	open := t.TempDir() // where any user can create files
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestLongPathHasItsSocketElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As if it was killed: the listener goes, and all files stay.
+	// As after a kill: the listener is gone, and all files stay.
 	if err := errors.Join(c.Close(), first.Listener.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestLongPathHasItsSocketElsewhere(t *testing.T) {
 	}
 }
 
-// A client does not connect to a socket that another user may have made.
+// A client does not connect to a socket that another user may have created.
 func TestWhatIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -221,7 +221,7 @@ func TestRootAsksForOthers(t *testing.T) {
 	}
 }
 
-// A server does not make its socket where another user was first.
+// A server does not create its socket in a directory of another user.
 func TestFolderOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*testing.T, string) error{

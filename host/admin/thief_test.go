@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// Without TLS a browser sends the cookie of a session to each port of the machine. Who listens there and
-// sends it on, with all that a page of the server would send, changes nothing.
+// Without TLS, a browser sends the session cookie to each port of the machine. A program at another port
+// that forwards it, with all other headers of a page of the server, cannot change anything.
 func TestCookieOfAnotherPortWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -33,7 +33,7 @@ func TestCookieOfAnotherPortWritesNothing(t *testing.T) {
 		t.Fatalf("%s, %v", in.body, err)
 	}
 
-	// Her browser opens a page at another port.
+	// The browser opens a page at another port.
 	stolen := make(chan string, 1)
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen <- r.Header.Get("Cookie") }))
 	t.Cleanup(thief.Close)

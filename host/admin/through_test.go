@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// The audit says which server has asked for what deletes, as the caller's name is by its word alone.
+// The audit shows which server has forwarded a deletion, since the caller's name is only that server's claim.
 func TestAuditNamesTheServerThatAsks(t *testing.T) {
 	t.Parallel()
 	all, as := stocked(t)
@@ -28,7 +28,7 @@ func TestAuditNamesTheServerThatAsks(t *testing.T) {
 	}
 }
 
-// So does the log, of what is done and of what is refused.
+// The log shows that server, too, for done and for refused requests.
 func TestLogNamesTheServerThatAsks(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)
@@ -44,7 +44,7 @@ func TestLogNamesTheServerThatAsks(t *testing.T) {
 	}
 }
 
-// A server that uses up what a name may ask takes nothing from the others, nor from whoever has that name.
+// A server that uses up the rate of a name affects neither other servers nor the caller with that name.
 func TestServersHaveRatesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestServersHaveRatesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// So it is with streams: those of a caller leave room for those that a server asks for in that name.
+// The same holds for streams: a caller's own streams leave room for those that a server requests in its name.
 func TestServersHaveStreamsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	all := rings(t, 2)

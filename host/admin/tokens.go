@@ -20,7 +20,7 @@ const (
 const (
 	// keyHeader has the idempotency key of a trigger.
 	keyHeader = "Idempotency-Key"
-	// againHeader is in the answer if the key was presented before.
+	// againHeader is in the answer if the key was used before.
 	againHeader = "Idempotency-Replayed"
 )
 
@@ -29,7 +29,7 @@ const (
 	maxAudit     = 1000
 )
 
-// tokenRoutes are those of tokens and of the audit.
+// tokenRoutes are the routes of tokens and of the audit.
 func tokenRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: tokensPath, right: operator.Administer, does: shows(listTokens), says: "answers as `token list`", fails: []string{codeRefused}},
@@ -42,10 +42,10 @@ func tokenRoutes() []route {
 			method: http.MethodGet, path: auditPath, right: operator.Administer, does: shows(listAudit), says: "answers as `audit list`", fails: []string{codeInvalid},
 			query: []parameter{
 				{name: "who", says: "name of a token or user"},
-				{name: "verb", says: "a verb, or how it begins, as in job"},
+				{name: "verb", says: "a verb, or its first words, as in job"},
 				{name: "job", says: "name of a job"},
 				{name: "since", says: "a time in RFC 3339", takes: schema{"type": "string", "format": "date-time"}},
-				{name: "limit", says: "the newest so many", takes: schema{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
+				{name: "limit", says: "the maximum of rows, the newest ones", takes: schema{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
 			},
 		},
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// callerBySocket is what the audit calls who sends requests to a socket in this test.
+// callerBySocket is the name in the audit of a caller by socket in this test.
 func callerBySocket(t *testing.T) string {
 	t.Helper()
 	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
@@ -35,7 +35,7 @@ func callerBySocket(t *testing.T) string {
 	return u.Username
 }
 
-// Tokens are made, listed and revoked through a server, and the audit says so.
+// Tokens are created, listed and revoked through a server, and the audit shows it.
 func TestTokensThroughTheServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -94,7 +94,7 @@ func TestTriggerWithAKeyThroughTheServer(t *testing.T) {
 	}
 }
 
-// At the address of a server a token does what its role allows, as long as it is valid.
+// At the address of a server, a token gives the rights of its role as long as it is valid.
 func TestTokensByAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
@@ -148,7 +148,7 @@ func TestTokensByAddress(t *testing.T) {
 	}
 }
 
-// Who takes a token for its name, or for a part of an address, does not leave it in the log.
+// A token that is sent in place of its name, or in a path, does not appear in the log.
 func TestMisplacedTokens(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -177,7 +177,7 @@ func TestMisplacedTokens(t *testing.T) {
 	}
 }
 
-// A secret is in the answer that makes it, and in nothing else: no list, no audit, no log.
+// A secret is only in the answer to the creation of its token: in no list, audit or log.
 func TestSecretIsShownOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

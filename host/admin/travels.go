@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// travelling are the requests that a server sends on to the others, for a caller who may send them. Each
-// server answers for what it alone knows or has, and answers no other request to a server. A request
-// names the role with the fewest rights that may send it. So a server that was taken over gets no
-// more than this from the others. Nothing writes the map.
+// travelling are the routes that a server forwards to the others, for a caller who may use them. To
+// another server, each server answers only these, with what it alone knows or has. A forwarded request
+// names the role with the fewest rights that the route allows. So a compromised server gets no more than
+// this from the others. Read only.
 var travelling = map[string]bool{
 	http.MethodGet + " " + historyPath:                          true,
 	http.MethodGet + " " + jobsPath + "/{job}/runs":             true,
@@ -24,10 +24,11 @@ var travelling = map[string]bool{
 	http.MethodPost + " " + purgePath:                           true,
 }
 
-// travels reports whether servers send a request of the route on to each other.
+// travels reports whether servers forward requests of the route to each other.
 func (r *route) travels() bool { return travelling[r.method+" "+r.path] }
 
-// mayTravel refuses what a server asks for that does not travel, or with another role than it takes.
+// mayTravel refuses a forwarded request if its route does not travel, or if it names another role than the
+// one that the route needs.
 func (r *route) mayTravel(as operator.Role) error {
 	switch {
 	case !r.travels():
@@ -38,8 +39,8 @@ func (r *route) mayTravel(as operator.Role) error {
 	return nil
 }
 
-// askedAs is who another server is told that asks: a caller who has the right, with no more rights
-// than that takes.
+// askedAs is the caller in a forwarded request: with the role that has the fewest rights for do or, if
+// the caller does not have that right, for View.
 func askedAs(caller operator.Caller, do operator.Right) operator.Caller {
 	if !caller.Role.May(do) {
 		do = operator.View

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// uploadsAtOnce is how many modules a server takes at a time. Each is on its disk meanwhile.
+// uploadsAtOnce is the limit of concurrent uploads. Each is on the server's disk meanwhile.
 const uploadsAtOnce = 4
 
 // examiningTimeout is the limit for the report on a module and for its copies.
@@ -25,10 +25,10 @@ func uploadRoute() route {
 		method: http.MethodPost, path: modulesPath, right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takesType: wasmType, gives: reflect.TypeFor[operator.PushReport](), status: http.StatusOK, reports: true, do: uploadModule},
 		says: "does what `module push` does with a module, uploaded as " + wasmType + `. It examines the module, with a test run, and stores it on this server and the others that take modules. ` +
-			`It does not store a module that cannot run, or cannot run in the "job". With "dry_run" it stores none, and tells what it would refuse`,
+			`It does not store a module that cannot run, or cannot run in the "job". With "dry_run" it stores none, and shows what it would refuse`,
 		query: []parameter{
 			{name: "job", says: "a job that is to run it"},
-			{name: "name", says: "a name for it, as orders@1.4.0, which stays its name"},
+			{name: "name", says: "a permanent name for it, as orders@1.4.0"},
 		},
 		header: []parameter{signatureParameter()},
 		served: func(o *Options) bool { return o.Receive != nil && o.Push != nil },
@@ -57,8 +57,8 @@ func uploadModule(r *request) error {
 	})
 }
 
-// receive has a module of the request on the disk while do works with it. Afterwards nothing is
-// left of what do did not keep. do may take as long as more says.
+// receive stores the module of the request on the disk and calls do with it. Afterwards it deletes
+// what do did not keep. more is the time for do.
 func (r *request) receive(more time.Duration, do func(*host.ReceivedModule) error) (err error) {
 	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
@@ -101,10 +101,10 @@ func tooLarge() *problem {
 	return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the module has more than %d bytes", guest.MaxModule))
 }
 
-// sender tells the faults of a sender from those of the disk.
+// sender reads a body and keeps its error, to distinguish it from errors of the disk.
 type sender struct {
 	from io.Reader
-	err  error // its own
+	err  error
 }
 
 // Read implements io.Reader.

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
-// A full disk refuses an upload with what to do, keeps nothing of it, and takes it later.
+// A full disk refuses an upload with a hint, keeps nothing of it, and accepts it later.
 func TestUploadToAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, wasm := smalldisk.Dir(t, "1m"), strings.Repeat("m", 600_000)

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/signaturetest"
 )
 
-// signing is a handler that takes what ann has signed into a data directory, or with strict false all.
+// signing is a handler that stores modules in a data directory; with strict, only those that ann has signed.
 func signing(dir string, strict bool) *Handler {
 	var keys []string
 	if strict {
@@ -39,7 +39,7 @@ func signedPut(t *testing.T, h *Handler, wasm, sign []byte) int {
 	return answerTo(t, h, r).Code
 }
 
-// An upload that its signature bars is answered although none of its bytes come.
+// An upload that its signature excludes is refused before any of its bytes arrive.
 func TestUploadIsRefusedBeforeItsBytes(t *testing.T) {
 	t.Parallel()
 	dir, ann, bob, wasm := t.TempDir(), signaturetest.New("ann"), signaturetest.New("bob"), []byte("code")
@@ -80,7 +80,7 @@ func TestUploadIsRefusedBeforeItsBytes(t *testing.T) {
 	}
 }
 
-// What is stored already needs no signature again, and its signature stays.
+// A stored module needs no signature again, and keeps its signature.
 func TestUploadKeepsTheStoredSignature(t *testing.T) {
 	t.Parallel()
 	dir, ann, wasm := t.TempDir(), signaturetest.New("ann"), []byte("code")
@@ -107,7 +107,7 @@ func (u notSent) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-// The client sends no module whose head is refused.
+// The client does not send a module if its headers are refused.
 func TestClientSendsNothingThatIsRefused(t *testing.T) {
 	t.Parallel()
 	h := signing(t.TempDir(), true)

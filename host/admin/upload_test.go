@@ -44,7 +44,7 @@ func kept(t *testing.T, dir string) []string {
 	return all
 }
 
-// A module is saved with its report, and not by a dry run.
+// An upload returns a report and saves the module; a dry run does not save it.
 func TestUploadWithAReport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestUploadWithAReport(t *testing.T) {
 	}
 }
 
-// unknown is a body whose length nobody is told: n bytes.
+// unknown is a body of n bytes whose length is not announced.
 func unknown(n int64) io.Reader { return io.LimitReader(zeros{}, n) }
 
 type zeros struct{}
@@ -85,8 +85,8 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A module goes through the server, and is never in its memory. The test counts what is
-// allocated by then, so nothing may run beside it.
+// An uploaded module is never in the server's memory. The test counts allocations, so nothing
+// may run beside it.
 func TestUploadIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	const size, most = 32 << 20, 2 << 20
 	sum := sha256.New()
@@ -124,7 +124,7 @@ func TestUploadIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it cou
 	}
 }
 
-// What cannot be run, or comes in another form, leaves nothing.
+// An upload that cannot run, or has another form, leaves nothing.
 func TestUploadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -169,7 +169,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A server takes few modules at a time; who comes meanwhile is to try again.
+// A server takes few uploads at a time; the answer to others is to try again.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	examined, goOn := make(chan struct{}), make(chan struct{})

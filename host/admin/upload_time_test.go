@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// An upload on a slow line, of a module that takes long to compile, is answered, although the
-// work for other requests has ended by then.
+// A slow upload of a module that takes long to compile is answered, although the time for other
+// requests is over by then.
 func TestUploadTakesItsTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

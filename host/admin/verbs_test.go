@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// TestTheClientHasEveryVerb checks that what an Operator does can also be asked of a server,
-// where the command of a verb would find nothing otherwise.
+// TestTheClientHasEveryVerb checks that a Client has every verb of an Operator, since commands
+// use either.
 func TestTheClientHasEveryVerb(t *testing.T) {
 	t.Parallel()
 	const (
