@@ -361,7 +361,7 @@ func checkParam(name string, param *string) error {
 	case param == nil:
 		return nil
 	case *param == "":
-		return failf(host.Invalid, nil, "%s job %s: the parameter is empty; leave it out to run with that of the job", verbTriggerItems.words, name)
+		return failf(host.Invalid, nil, "%s job %s: the parameter is empty; leave it out to use the job's parameter", verbTriggerItems.words, name)
 	case len(*param) > MaxParam:
 		return failf(host.Invalid, nil, "%s job %s: the parameter has %d bytes, of at most %d; let it name where the guest finds the rest", verbTriggerItems.words, name, len(*param), MaxParam)
 	case !utf8.ValidString(*param) || strings.ContainsRune(*param, 0):

@@ -24,7 +24,7 @@ type Alert struct {
 	Count    int64     `json:"count"`           // how often it was seen
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
-	Text     string    `json:"text,omitempty"`   // what was wrong last
+	Text     string    `json:"text,omitempty"`   // the newest problem
 	Notify   []string  `json:"notify"`           // names of notifiers
 	Untold   []string  `json:"untold,omitempty"` // notifiers that have not received the newest state
 	Tries    int       `json:"tries,omitempty"`  // failed deliveries to them

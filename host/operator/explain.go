@@ -32,7 +32,7 @@ type Explanation struct {
 	Before time.Time       `json:"before,omitzero"`
 	After  time.Time       `json:"after,omitzero"`
 	Items  []Explained     `json:"items"`
-	Now    []reason.Reason `json:"now"` // what is wrong with the job now
+	Now    []reason.Reason `json:"now"` // present faults and blockers of the job
 	// Unread names servers that did not answer and may have rows.
 	Unread []string `json:"unread,omitempty"`
 }

@@ -71,7 +71,7 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 		case err == nil:
 			return report, nil
 		case errors.Is(err, registry.ErrTooLarge):
-			return nil, failf(host.Refused, err, "migrate job %s: what has to change at once does not fit into one transaction: its configuration, its servers, and states of items of which ElasticJob has kept another offset since; delete the nodes of servers that are long gone", name)
+			return nil, failf(host.Refused, err, "migrate job %s: its configuration, its servers, and the states of items whose offset ElasticJob has changed since have to change in one transaction, and do not fit into it; delete the nodes of servers that are long gone", name)
 		case try == askTries || !removal.MayPass(err):
 			return nil, askError("migrate", name, err)
 		}

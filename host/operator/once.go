@@ -60,9 +60,9 @@ func newOnce(what verb, key string) (*once, error) {
 	return &once{verb: what, key: keyOf(what, key)}, nil
 }
 
-// keyOf makes the keys of different verbs distinct. Older releases, which have keys only for
-// triggers, recognise those, since they have no prefix. Clients cannot send the NUL of the
-// prefix.
+// keyOf makes the keys of different verbs distinct. The key of a trigger has no prefix, as in
+// older releases, so that these and this release know a repeated trigger of each other. Clients
+// cannot send the NUL of the prefix.
 func keyOf(what verb, key string) clustertree.Key {
 	if what != verbTrigger {
 		key = what.command + "\x00" + key

@@ -99,7 +99,7 @@ type PauseReport struct {
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"` // zero: until somebody resumes the job
+	Until time.Time `json:"until,omitzero"` // zero: until an operator resumes the job
 }
 
 func pauseReport(p protocol.Pause) PauseReport {

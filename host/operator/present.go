@@ -16,8 +16,8 @@ type fence []registry.Op
 // look reads a job, or as much of it as a verb needs, and returns a fence for the view.
 type look func(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error)
 
-// wholly reads all of a job as of one moment. The fence is that of OnlyIf. A busy job of many items may
-// never stay unchanged long enough to be read so.
+// wholly reads all of a job as of one moment, with the fence of OnlyIf. A busy job of many items may
+// never stay unchanged long enough for that.
 func (o *Operator) wholly(ctx context.Context, l layout.Layout, name string) (*protocol.View, fence, error) {
 	f, err := o.newFence(ctx, l)
 	if err != nil {

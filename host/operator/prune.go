@@ -13,7 +13,7 @@ import (
 // module has this time to give it a name or a job.
 const unusedFor = 24 * time.Hour
 
-// Prune says what is pruned.
+// Prune has the parameters of PruneModules.
 type Prune struct {
 	DryRun bool // only report
 	Here   bool // only on the server that is asked

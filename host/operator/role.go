@@ -17,7 +17,7 @@ const (
 	View Right = iota
 	// Operate triggers, pauses, disables, reshards and ends jobs.
 	Operate
-	// Publish brings modules, and names those that jobs run.
+	// Publish uploads modules, and sets the modules of jobs.
 	Publish
 	// Administer is all else: the definitions of jobs, tokens, the audit, reloads.
 	Administer

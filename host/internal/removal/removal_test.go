@@ -51,7 +51,7 @@ func there(t *testing.T, s registry.Session, path string) bool {
 	return n.Exists
 }
 
-// Nothing is deleted of a job that is defined, nor where no removal has left its mark.
+// Nothing is deleted if the job is defined, or if there is no mark.
 func TestOps(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -91,7 +91,7 @@ func (s *limited) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	return s.Session.Commit(ctx, ops...)
 }
 
-// The mark stays until all else is gone, wherever a deletion is cut off.
+// Wherever a deletion is interrupted, the mark stays until all else is deleted.
 func TestOnceIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -114,7 +114,7 @@ func TestOnceIsCutOff(t *testing.T) {
 	}
 }
 
-// meddling is a session before whose transactions somebody creates a node below one that goes.
+// meddling is a session that, before its transactions, creates a node below one that is to be deleted.
 type meddling struct {
 	registry.Session
 	below string
@@ -131,7 +131,7 @@ func (s *meddling) Commit(ctx context.Context, ops ...registry.Op) (registry.Rec
 	return s.Session.Commit(ctx, ops...)
 }
 
-// What changes meanwhile stays, with the mark; all else goes.
+// Nodes that change meanwhile stay, with the mark; all others are deleted.
 func TestOnceIsDisturbed(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -149,7 +149,7 @@ func TestOnceIsDisturbed(t *testing.T) {
 	}
 }
 
-// exhausted is a session that ends after some requests, as one whose server is ended.
+// exhausted is a session that ends after some requests, as if its server was stopped.
 type exhausted struct {
 	registry.Session
 	left int
@@ -176,8 +176,8 @@ func (s *exhausted) Commit(ctx context.Context, ops ...registry.Op) (registry.Re
 	return s.Session.Commit(ctx, ops...)
 }
 
-// A deletion ends though nobody has the time to read all nodes: each try deletes what it has read. The
-// mark stays until then, wherever the reading ends.
+// A deletion finishes even if no try has the time to read all nodes, since each deletes what it has read.
+// The mark stays until then, wherever the reading ends.
 func TestOnceDeletesWhatItHasRead(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -196,7 +196,7 @@ func TestOnceDeletesWhatItHasRead(t *testing.T) {
 	}
 }
 
-// What another deletes at the same time costs no transaction for each node.
+// Nodes that another session deletes at the same time do not cost a transaction each.
 func TestTwoDeletionsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -223,7 +223,7 @@ func TestTwoDeletionsAtOnce(t *testing.T) {
 	}
 }
 
-// counted is a session that counts transactions, and calls first before the first.
+// counted is a session that counts transactions, and calls first before the first one.
 type counted struct {
 	registry.Session
 	commits int
@@ -238,7 +238,7 @@ func (s *counted) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	return s.Session.Commit(ctx, ops...)
 }
 
-// Who is overtaken by the end of the removal, or by a new definition, asks for nothing more.
+// Once sends no further request if the removal is finished, or the job defined again, meanwhile.
 func TestOnceIsOvertaken(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -254,7 +254,7 @@ func TestOnceIsOvertaken(t *testing.T) {
 	}
 }
 
-// What does not fit into one transaction is deleted by several.
+// Nodes that do not fit into one transaction are deleted by several.
 func TestOnceInSmallTransactions(t *testing.T) {
 	t.Parallel()
 	s := openOn(t, embedded.MemoryWith(embedded.Options{MaxCommit: 4 << 10}))
