@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxFacts is how many facts wait to be written. Beyond that those of a job whose last
-	// fact is alike are still counted, and others are lost with a warning.
+	// maxFacts is the limit of facts that wait to be written. Beyond it, a fact is still counted
+	// if the last one of its job is similar; others are lost, with a warning.
 	maxFacts = 4096
-	// maxWatched is how many jobs of the registry a server remembers the expectations of.
+	// maxWatched is the limit of jobs of the registry that a server watches.
 	maxWatched = 10_000
 )
 
-// watched is what of a job's configuration alerts go by.
+// watched is the part of a job's configuration that alerts need.
 type watched struct {
 	notify []string
-	ignore bool // nobody is notified of runs that fail
+	ignore bool // failed runs raise no alert
 	expect job.Expect
 	timing job.Config // cron, dialect and time zone only
 }
@@ -35,13 +35,13 @@ func watchedOf(c *job.Config) watched {
 	}
 }
 
-// attempt is a run that goes on here, and is expected to end.
+// attempt is an open run of this server that has a maximum duration.
 type attempt struct {
 	job, run   string
 	item, rank int
 }
 
-// Count is host.Options.Count. It waits for nothing.
+// Count is host.Options.Count. It does not block.
 func (w *Watcher) Count(e *host.Event) {
 	switch e.Kind {
 	case host.EventStart:
@@ -72,8 +72,8 @@ func (w *Watcher) started(e *host.Event) {
 	}
 }
 
-// row makes a fact of a row, if somebody wants the job's alerts and the row shows that
-// something is wrong or, of a job with alerts, that the item is all right again.
+// row turns a row into a fact, if the job has notifiers and the row shows a problem or, in a
+// job with alerts, that the item has recovered.
 func (w *Watcher) row(r *trace.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +93,8 @@ func (w *Watcher) row(r *trace.Row) {
 	}
 }
 
-// watching returns what a job's alerts go by, of the server's own file if no run of it has
-// begun here. The lock is held.
+// watching returns what alerts need of a job's configuration, from the server's own file if no
+// run of the job has begun here. mu is held.
 func (w *Watcher) watching(name string) (watched, bool) {
 	if of, ok := w.jobs[name]; ok {
 		return of, true
@@ -103,7 +103,7 @@ func (w *Watcher) watching(name string) (watched, bool) {
 	return of, ok
 }
 
-// add puts a fact among those that wait. The lock is held.
+// add queues a fact, or merges it into a similar last fact of its job. mu is held.
 func (w *Watcher) add(f fact) {
 	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over {
 		last.count, last.at, last.text, last.notify = last.count+f.count, f.at, f.text, f.notify
@@ -124,7 +124,8 @@ func (w *Watcher) add(f fact) {
 	w.poke()
 }
 
-// take returns the facts that wait, those of runs that have become too long included.
+// take removes and returns the waiting facts, after it has added those of runs that take too
+// long.
 func (w *Watcher) take() []*fact {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,14 +143,14 @@ func (w *Watcher) take() []*fact {
 		}
 	}
 	if w.lost > 0 {
-		w.log.Warn("facts for alerts were lost, as the registry did not take them in time", "facts", w.lost)
+		w.log.Warn("facts for alerts were lost, since the registry did not accept them in time", "facts", w.lost)
 	}
 	all := w.facts
 	w.facts, w.lastOf, w.lost = nil, map[string]*fact{}, 0
 	return all
 }
 
-// putBack lets facts wait that could not be written.
+// putBack queues facts again that could not be written.
 func (w *Watcher) putBack(all []*fact) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,8 +161,8 @@ func (w *Watcher) putBack(all []*fact) {
 	}
 }
 
-// nextEnd is how long the first run may still go on that is expected to end; most if none
-// is expected before.
+// nextEnd is the time until the first open run reaches its maximum duration, or most if that
+// is less.
 func (w *Watcher) nextEnd(most time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +180,7 @@ func (w *Watcher) poke() {
 	}
 }
 
-// intended reports whether instants passed because an operator wanted it so.
+// intended reports whether instants were missed because of an operator's decision.
 func intended(why reason.Code) bool {
 	wanted := []reason.Code{reason.JobPaused, reason.ItemDisabled, reason.ItemDidNotExist, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.NotBegunJobRemoved}
 	return slices.Contains(wanted, why)

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// The pauses between tries to send, and how many there are: some 15 hours.
+	// The pauses between tries to send, and the limit of tries: about 15 hours in total.
 	firstPause = time.Second
 	lastPause  = 10 * time.Minute
 	maxTries   = 100
 )
 
-// delivery is what is to be sent to one notifier.
+// delivery has the due alerts of one notifier.
 type delivery struct {
 	to      string
-	alerts  []clustertree.Alert // as they were when they were read
+	alerts  []clustertree.Alert // as read
 	notices []Notice
 	err     error
 }
 
-// deliver sends what is due, one message for each notifier, and writes down what was sent.
+// deliver sends what is due, one message to each notifier, and records what was sent.
 func (w *Watcher) deliver(ctx context.Context) {
 	all := w.due()
 	if len(all) == 0 {
@@ -34,7 +34,7 @@ func (w *Watcher) deliver(ctx context.Context) {
 		d := &all[i]
 		n := w.notifiers[d.to]
 		if n == nil {
-			w.log.Warn("an alert names a notifier that the server that delivers does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
+			w.log.Warn("an alert names a notifier that the delivering server does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
 			continue
 		}
 		notices := slices.DeleteFunc(d.notices, func(one Notice) bool { return len(n.Events) > 0 && !slices.Contains(n.Events, one.Event) })
@@ -49,13 +49,13 @@ func (w *Watcher) deliver(ctx context.Context) {
 		w.log.Info("alerts were sent", "notifier", d.to, "alerts", len(notices))
 	}
 	now := w.now().UnixMilli()
-	// What was sent is written down also when the server ends.
+	// Record it even if the server is stopping.
 	if err := w.change(context.WithoutCancel(ctx), func(a *clustertree.Alerts) bool { return settle(a, all, now, w.gather) }); err != nil {
-		w.warn("what was sent cannot be written down, and may be sent again", err)
+		w.warn("sent alerts cannot be recorded, and may be sent again", err)
 	}
 }
 
-// due returns what is to be sent now, by notifier.
+// due returns the alerts that are due now, by notifier.
 func (w *Watcher) due() (all []delivery) {
 	now := w.now().UnixMilli()
 	for i := range w.value.All {
@@ -76,7 +76,7 @@ func (w *Watcher) due() (all []delivery) {
 	return all
 }
 
-// settle writes into the alerts what came of deliveries.
+// settle records the outcome of deliveries in the alerts.
 func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Duration) (changed bool) {
 	failed := map[*clustertree.Alert]bool{}
 	touched := map[*clustertree.Alert]clustertree.Alert{}
@@ -107,8 +107,8 @@ func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Durati
 	return changed
 }
 
-// sent notes that all have got an alert as it was. It may have changed meanwhile: what
-// was sent as over may be wrong again, and what was sent as wrong may be over.
+// sent notes that all notifiers have received an alert in the state was. If the alert has
+// ended or come back since then, it is due again.
 func sent(one, was *clustertree.Alert, now int64, gather time.Duration) {
 	if len(one.Left) > 0 {
 		return

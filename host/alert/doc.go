@@ -1,10 +1,10 @@
-// Package alert makes alerts of what goes wrong with jobs, and has one server of the cluster
-// send them. It is not for metrics, which count everything, and it decides nothing about
+// Package alert raises alerts about problems of jobs, and makes one server of the cluster
+// deliver them. It is not for metrics, which count everything, and it decides nothing about
 // runs.
 //
-// Flow: Count makes facts of the rows, starts and ends of this server → Run writes them
-// into the node of alerts, where those of one job and kind are one alert → the server that
-// has the deliverer's node also looks for jobs that are late, and sends what is due to
-// notifiers, webhooks and mail, tries again what could not be sent, and writes down what was. Whoever takes
-// its place goes on from there.
+// Flow: Count turns rows, starts and ends of this server into facts → Run writes them into
+// the node of alerts, which has one alert for each job and kind → the server that owns the
+// deliverer's node also looks for late jobs, sends what is due to the notifiers (webhooks
+// and mail), repeats failed deliveries, and records what was sent. The next deliverer
+// continues from there.
 package alert

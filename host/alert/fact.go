@@ -10,7 +10,7 @@ import (
 
 // Kinds of alerts.
 const (
-	Failed  = "failed"   // a run failed, was too slow, or ended with its server
+	Failed  = "failed"   // a run failed, timed out, or ended with its server
 	Missed  = "missed"   // an instant came at which no run began
 	Late    = "late"     // an item has not ended in the time that the job expects
 	TooLong = "too_long" // a run takes longer than the job expects
@@ -18,14 +18,14 @@ const (
 	Recovered = "recovered"
 )
 
-// again is the least time between two messages about an alert that goes on.
+// again is the least time between two messages about a lasting alert.
 const again = time.Hour
 
-// fact is something that this server has seen of items of a job.
+// fact is an observation of this server about items of a job.
 type fact struct {
 	job    string
-	kind   string // what is wrong; or of an end: which alerts it may end, "" for all but Late
-	over   bool   // the items are all right
+	kind   string // of the problem; of an end, the kind of alerts that it may end, "" for all but Late
+	over   bool   // the problem has ended
 	items  []int
 	count  int64
 	at     int64 // Unix ms
@@ -34,8 +34,8 @@ type fact struct {
 }
 
 // apply changes the alerts by a fact, and reports whether it did. A new alert is sent
-// after gather, so that one message has all facts that are alike. While a job is silenced,
-// only the ends of its alerts count.
+// after gather, so that one message has all similar facts. While a job is silenced, only
+// the ends of its alerts count.
 func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) {
 	if f.over {
 		for i := range a.All {
@@ -66,8 +66,8 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 	return true
 }
 
-// ends reports whether a fact that is over, of kind end, may end an alert of a kind. Only an
-// item that has ended is not late any more, and that says nothing of other alerts.
+// ends reports whether the end of a problem, with kind end, may end an alert of a kind. Only
+// an end of kind Late may end a Late alert, and it may end no other.
 func ends(end, kind string) bool {
 	if kind == Late || end == Late {
 		return end == kind
@@ -75,8 +75,8 @@ func ends(end, kind string) bool {
 	return true
 }
 
-// endItems takes the items of a fact out of an alert, and reports whether that changed it.
-// The alert is over with the last of them. If it was not sent yet, it still will be.
+// endItems removes the items of a fact from an alert, and reports whether that changed it.
+// Without items, the alert is over. If it was not sent yet, it still will be.
 func endItems(one *clustertree.Alert, f *fact) bool {
 	left := slices.DeleteFunc(slices.Clone(one.Items), func(i int) bool { return slices.Contains(f.items, i) })
 	if f.kind == Late {
@@ -95,7 +95,7 @@ func endItems(one *clustertree.Alert, f *fact) bool {
 	return true
 }
 
-// wrong returns the kind of alert that a row makes; "": none.
+// wrong returns the kind of alert that a row raises; "": none.
 func wrong(r *trace.Row) string {
 	switch r.State {
 	case trace.Failed, trace.TimedOut, trace.Interrupted, trace.Lost:

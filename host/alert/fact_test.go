@@ -23,7 +23,7 @@ func well(at int64, items ...int) *fact {
 	return &fact{job: "j", over: true, items: items, count: 1, at: at, notify: ops}
 }
 
-// sentAll lets everything that is due be sent, and returns the events.
+// sentAll settles the delivery of everything that is due, and returns its events.
 func sentAll(t *testing.T, a *clustertree.Alerts, now int64, err error) (events []string) {
 	t.Helper()
 	w := New(Options{Gather: gather})
@@ -43,8 +43,8 @@ func sentAll(t *testing.T, a *clustertree.Alerts, now int64, err error) (events 
 	return events
 }
 
-// Failures of a job within a moment are one alert. It is sent once, not again when the
-// job goes on failing, but an hour later; and once more when every item is all right.
+// Failures of a job within a short time are one alert. It is sent once, again an hour later
+// if the job keeps failing, and once more when every item has recovered.
 func TestAlertFromBeginToEnd(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -78,7 +78,7 @@ func TestAlertFromBeginToEnd(t *testing.T) {
 	}
 }
 
-// Who has never got an alert gets it although it is over, and then that it is.
+// An alert that is over before it was sent is sent nevertheless, and then its end.
 func TestAlertThatIsOverBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -90,7 +90,7 @@ func TestAlertThatIsOverBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// What was not sent is tried again, ever later, and at last no more.
+// A failed delivery is repeated at growing intervals, and finally given up.
 func TestAlertThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -112,7 +112,7 @@ func TestAlertThatCannotBeSent(t *testing.T) {
 
 var errSent = clustertree.CheckTokenName("")
 
-// What goes wrong again while its end is being sent is sent once more.
+// A problem that comes back while its end is being sent is sent once more.
 func TestAlertThatComesBack(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -128,7 +128,7 @@ func TestAlertThatComesBack(t *testing.T) {
 	}
 }
 
-// While a job is silenced nothing is wrong with it; what was before is sent later.
+// A silenced job raises no alerts; earlier ones are sent later.
 func TestSilencedJob(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -146,7 +146,7 @@ func TestSilencedJob(t *testing.T) {
 	}
 }
 
-// A run that ends well ends no alert that the job is late, and the other way round.
+// A run that ends well does not end a Late alert, and the end of a delay ends no other alert.
 func TestWhatEndsAnAlert(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
@@ -162,7 +162,7 @@ func TestWhatEndsAnAlert(t *testing.T) {
 	}
 }
 
-// Each state of a row makes the alert that it should.
+// Each state of a row raises the right alert.
 func TestAlertsOfRows(t *testing.T) {
 	t.Parallel()
 	want := map[trace.State]string{trace.Failed: Failed, trace.TimedOut: Failed, trace.Interrupted: Failed, trace.Lost: Failed, trace.Missed: Missed}

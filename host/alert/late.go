@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// lookBack bounds the search for the newest instant by which a job should have ended.
+	// lookBack limits the search for the newest instant whose run should have ended.
 	lookBack = 400 * 24 * time.Hour
-	// lookLate is the time between two looks at a job that is late.
+	// lookLate is the time between two checks of a late job.
 	lookLate = 10 * time.Second
 )
 
-// late looks at the jobs whose time is over by which they are expected to have ended. due
-// has for each job when that is next.
+// late checks the jobs whose expected end has passed. due has the time of the next check of
+// each job.
 func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 	now := w.now()
 	for name, of := range w.expecting() {
@@ -31,7 +31,7 @@ func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 		}
 		s, err := schedule.Compile(of.timing.Cron, of.timing.Dialect, of.timing.TimeZone)
 		if err != nil {
-			due[name] = now.Add(again) // the job says so
+			due[name] = now.Add(again) // the faults of the job report it
 			continue
 		}
 		latest := schedule.Newest(s, now.Add(-of.expect.Within-lookBack), now.Add(-of.expect.Within), 1)
@@ -45,7 +45,7 @@ func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 	}
 }
 
-// isLate looks at one job, and reports whether it is to be looked at again soon.
+// isLate checks one job, and reports whether to check it again soon.
 func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant time.Time) bool {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -72,8 +72,8 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	return is
 }
 
-// late returns the items that have not ended what began at an instant or before, and
-// whether the job is late by that. What an operator has stopped is not.
+// late returns the items whose runs for an instant, or an earlier one, have not ended, and
+// whether the job is late by that. A job that an operator has paused or disabled is not late.
 func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
 	if r.Paused || r.EndedPause.Has(instant) || r.State == "disabled" {
 		return nil, false
@@ -83,7 +83,7 @@ func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
 		open := false
 		switch run := &it.Run; {
 		case run.Cause == "trigger" || run.Instant.IsZero():
-		case run.Request != "": // an operator asked for this instant again, or late; it says nothing of others
+		case run.Request != "": // a requested retry or backfill concerns only its own instant
 			open = run.Instant.Equal(instant)
 		default:
 			open = !run.Instant.After(instant)
@@ -105,13 +105,13 @@ func (w *Watcher) expecting() map[string]watched {
 	return all
 }
 
-// Use makes the jobs those of the server's own file.
+// Use sets the jobs of the server's own file.
 func (w *Watcher) Use(jobs []job.Config) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own = map[string]watched{}
 	for i := range jobs {
-		delete(w.jobs, jobs[i].Name) // the next run says what the registry has
+		delete(w.jobs, jobs[i].Name) // the next run brings the definition in the registry
 		if len(jobs[i].Notify) > 0 {
 			w.own[jobs[i].Name] = watchedOf(&jobs[i])
 		}

@@ -18,20 +18,20 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// Mail is where alerts are sent as mail: one for all that is due. Its zero value is none.
+// Mail sends alerts as mail, one for all that are due. The zero value sends none.
 type Mail struct {
 	// Server is smtp://host:port, which has to offer STARTTLS unless it is on this machine,
 	// or smtps://host:port.
 	Server string
 	From   string
 	To     []string
-	// User and Password sign in; empty: nobody does.
+	// User and Password sign in; empty: no sign-in.
 	User, Password string
 
-	roots *x509.CertPool // that sign the server's certificate; nil: the system's
+	roots *x509.CertPool // authorities of the server's certificate; nil: the system's
 }
 
-// The ports of servers that name none.
+// Default ports.
 const (
 	submissionPort  = 587
 	submissionsPort = 465
@@ -74,7 +74,7 @@ func (m *Mail) compose(all *Message) (*mail.Msg, error) {
 func (m *Mail) client() (*mail.Client, error) {
 	at, err := url.Parse(m.Server)
 	if err != nil || at.Hostname() == "" {
-		return nil, errors.New("the address of the mail server is not one")
+		return nil, errors.New("the address of the mail server is invalid")
 	}
 	host, port := at.Hostname(), submissionPort
 	options := []mail.Option{
@@ -105,13 +105,13 @@ func (m *Mail) client() (*mail.Client, error) {
 	return c, nil
 }
 
-// isHere reports whether a host is this machine, which nobody can listen in on.
+// isHere reports whether a host is this machine, so that connections to it cannot be overheard.
 func isHere(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// subjectOf says of one alert what it is, and of several how many there are.
+// subjectOf names a single alert, or counts several.
 func subjectOf(all *Message) string {
 	if len(all.Alerts) == 1 {
 		return fmt.Sprintf("[%s] %s: %s", all.Cluster, all.Alerts[0].Job, eventOf(&all.Alerts[0]))
@@ -126,7 +126,7 @@ func eventOf(n *Notice) string {
 	return n.Event
 }
 
-// textOf is the text of a mail. What jobs say of themselves stays within its line.
+// textOf is the text of a mail. Texts of jobs stay within one line.
 func textOf(all *Message) string {
 	var text strings.Builder
 	for i := range all.Alerts {

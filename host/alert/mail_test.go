@@ -17,7 +17,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// mailServer takes what is sent by who has signed in.
+// mailServer accepts mail from clients that have signed in.
 type mailServer struct {
 	got     chan sentMail
 	refuses string // a recipient
@@ -75,7 +75,7 @@ func (v *visit) Data(r io.Reader) error {
 func (v *visit) Reset()        {}
 func (v *visit) Logout() error { return nil }
 
-// startMailServer starts one that offers STARTTLS, or speaks TLS at once.
+// startMailServer starts a mailServer that offers STARTTLS or, with atOnce, speaks TLS at once.
 func startMailServer(t *testing.T, box *mailServer, atOnce bool) (address string, roots *x509.CertPool) {
 	t.Helper()
 	box.got = make(chan sentMail, 10)
@@ -113,8 +113,8 @@ func someAlerts() *Message {
 	}}
 }
 
-// Mail arrives whole, by STARTTLS and by TLS, from who has signed in, and what a job says
-// adds nothing to its head.
+// Mail arrives complete, by STARTTLS and by TLS, with a sign-in. Texts of a job add nothing to
+// its headers.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	for _, atOnce := range []bool{false, true} {
@@ -152,7 +152,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// What cannot be sent is an error, which does not have the password. Nobody gets a part of
+// A mail that cannot be sent is an error without the password, and no recipient gets a part of
 // it.
 func TestMailThatIsNotSent(t *testing.T) {
 	t.Parallel()
@@ -188,7 +188,7 @@ func TestMailThatIsNotSent(t *testing.T) {
 	}
 }
 
-// Only a server on this machine may do without TLS.
+// Only a mail server on this machine may lack TLS.
 func TestMailIsNotSentInTheOpen(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "10.0.0.1": false, "mail.example.org": false, "localhost.example.org": false} {

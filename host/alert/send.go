@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// sendPatience bounds one message.
+	// sendPatience limits the time to send one message.
 	sendPatience = 10 * time.Second
-	// maxAnswer is how much of an answer is read.
+	// maxAnswer is the limit of bytes that are read of an answer.
 	maxAnswer = 4 << 10
 	// SignatureHeader has the time of a message and its signature: "t=SECONDS,v1=HEX", the
 	// HMAC-SHA256 of the seconds, a full stop and the body.
@@ -39,14 +39,14 @@ type Notifier struct {
 // Webhook is an address to which alerts are posted as JSON.
 type Webhook struct {
 	URL string
-	Key string // signs what is posted; empty: nothing does
+	Key string // signs the messages; empty: they are not signed
 }
 
-// Message is what a webhook gets: all that is due, in one.
+// Message is what a webhook receives, with all alerts that are due.
 type Message struct {
 	Version int      `json:"version"`
 	Cluster string   `json:"cluster"` // its namespace
-	Server  string   `json:"server"`  // which sent it
+	Server  string   `json:"server"`  // that sent it
 	Alerts  []Notice `json:"alerts"`
 }
 
@@ -54,7 +54,7 @@ type Message struct {
 type Notice struct {
 	ID    string    `json:"id"`
 	Event string    `json:"event"`
-	Of    string    `json:"of,omitempty"` // the kind of alert that is over
+	Of    string    `json:"of,omitempty"` // the kind of the alert that is over
 	Job   string    `json:"job"`
 	Items []int     `json:"items,omitempty"` // some, if they are many
 	Count int64     `json:"count"`
@@ -63,7 +63,7 @@ type Notice struct {
 	Text  string    `json:"text,omitempty"`
 }
 
-// noticeOf makes of an alert what is sent of it now.
+// noticeOf is the notice of an alert in its present state.
 func noticeOf(cluster string, a *clustertree.Alert) Notice {
 	n := Notice{Event: a.Kind, Job: a.Job, Items: a.Items, Count: a.Count, First: moment(a.First), Last: moment(a.Last), Text: a.Text}
 	if recovering(a) {
@@ -76,7 +76,7 @@ func noticeOf(cluster string, a *clustertree.Alert) Notice {
 
 func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// recovering reports whether an alert is over, and all know that it was there.
+// recovering reports whether an alert is over, and its notifiers have received it before.
 func recovering(a *clustertree.Alert) bool { return a.Over != 0 && a.Sent != 0 }
 
 // send sends a message to one notifier. No error repeats its address, which may be a
@@ -97,7 +97,7 @@ func (h *Webhook) post(ctx context.Context, m *Message) error {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address of the webhook is not one")
+		return errors.New("the address of the webhook is invalid")
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "wasmjobd")
@@ -107,7 +107,7 @@ func (h *Webhook) post(ctx context.Context, m *Message) error {
 		sum.Write(fmt.Appendf(nil, "%s.%s", seconds, body))
 		r.Header.Set(SignatureHeader, "t="+seconds+",v1="+hex.EncodeToString(sum.Sum(nil)))
 	}
-	// A redirect would take what is signed to another address.
+	// A redirect would send the signed message to another address.
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	got, err := c.Do(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (h *Webhook) post(ctx context.Context, m *Message) error {
 		return fmt.Errorf("post to the webhook: %w", err)
 	}
 	defer got.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(got.Body, maxAnswer)) // the status says all
+	_, _ = io.Copy(io.Discard, io.LimitReader(got.Body, maxAnswer)) // only the status matters
 	if got.StatusCode < 200 || got.StatusCode > 299 {
 		return fmt.Errorf("post to the webhook: it answered %d", got.StatusCode)
 	}

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// patience bounds a request to the registry.
+	// patience limits the time of a request to the registry.
 	patience = 10 * time.Second
-	// lastPatience bounds what is done after the end.
+	// lastPatience limits the time to write the last facts after ctx has ended.
 	lastPatience = 2 * time.Second
-	// defaultGather is how long a new alert waits for others like it.
+	// defaultGather is how long a new alert waits for similar facts.
 	defaultGather = 5 * time.Second
-	// lookEvery is the time between two looks at what is due.
+	// lookEvery is the time between two searches for due alerts.
 	lookEvery = time.Second
-	// changeTries bounds the tries to write alerts that other servers also write.
+	// changeTries is the limit of tries to write alerts while other servers write them, too.
 	changeTries = 20
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Notifiers []Notifier // that this server can reach
 	Jobs      []job.Config
 	Log       *slog.Logger // must not block; nil discards
-	// Gather is how long a new alert waits for others like it; 0: five seconds.
+	// Gather is how long a new alert waits for similar facts; 0: five seconds.
 	Gather time.Duration
 }
 
@@ -47,16 +47,16 @@ type Cluster struct {
 	Report func(ctx context.Context, name string) (*operator.JobReport, error)
 }
 
-// Watcher makes alerts of what a host reports, and sends those of the cluster if no other
-// server does. Create it with New, and give Count to the options of the host.
+// Watcher raises alerts from the events of a host, and delivers those of the cluster if no
+// other server does. Create it with New, and set the host's option Count to its Count.
 type Watcher struct {
 	notifiers map[string]*Notifier
 	gather    time.Duration
 	log       *slog.Logger
 	now       func() time.Time
-	news      chan struct{} // holds one value if there is something to look at
-	warned    string        // the newest warning of Run
-	// What Gauges tells.
+	news      chan struct{} // holds one value if there is something to do
+	warned    string        // the last warning of Run
+	// The values of Gauges.
 	active, untold atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
@@ -66,15 +66,15 @@ type Watcher struct {
 	facts    []*fact
 	lastOf   map[string]*fact // the newest of each job
 	lost     int
-	alerting map[string]bool      // jobs with an alert, when they were read last
+	alerting map[string]bool      // jobs with an alert, as last read
 	lateAt   map[string]time.Time // the instant by which a job is late
 
-	// What Run alone uses.
+	// Only Run uses the fields below.
 	in      Cluster
 	tree    clustertree.Tree
 	session registry.Session
-	value   clustertree.Alerts // as read last
-	leads   bool               // this server delivers
+	value   clustertree.Alerts // as last read
+	leads   bool               // this server is the deliverer
 	dirty   bool               // alerts or deliverer may have changed
 }
 
@@ -97,8 +97,9 @@ func New(o Options) *Watcher {
 	return w
 }
 
-// Run writes, looks and sends until ctx ends. A server that has no notifier opens no
-// session before there is something to write. What waits at the end is written.
+// Run writes facts, checks for late jobs and delivers until ctx ends, and then writes the
+// facts that still wait. Without notifiers, it opens no session before there is something to
+// watch or write.
 func (w *Watcher) Run(ctx context.Context, in Cluster) {
 	w.in, w.tree = in, clustertree.Of(in.Namespace)
 	defer w.finish(ctx)
@@ -110,7 +111,8 @@ func (w *Watcher) Run(ctx context.Context, in Cluster) {
 	}, func(err error) { w.warn("alerts wait until the registry is back", err) })
 }
 
-// await waits until there are facts, and reports whether there are.
+// await waits until there are facts, or open runs with a maximum duration, and returns true; or
+// until ctx ends, and returns false.
 func (w *Watcher) await(ctx context.Context) bool {
 	for {
 		w.mu.Lock()
@@ -127,7 +129,7 @@ func (w *Watcher) await(ctx context.Context) bool {
 	}
 }
 
-// finish writes what still waits at the end.
+// finish writes the facts that still wait.
 func (w *Watcher) finish(ctx context.Context) {
 	w.mu.Lock()
 	waiting := len(w.facts)
@@ -139,7 +141,7 @@ func (w *Watcher) finish(ctx context.Context) {
 	defer cancel()
 	s, err := w.in.Registry.Open(ctx, func(registry.Event) {})
 	if err != nil {
-		w.log.Warn("alerts were lost at the end, as the registry is away", "facts", waiting, "error", err)
+		w.log.Warn("alerts were lost at the end, since the registry cannot be reached", "facts", waiting, "error", err)
 		return
 	}
 	defer func() { _ = s.Close() }() // nothing is lost with it
@@ -151,7 +153,7 @@ func (w *Watcher) finish(ctx context.Context) {
 	w.write(ctx)
 }
 
-// follow does all that with one session.
+// follow is Run with one session.
 func (w *Watcher) follow(ctx context.Context) error {
 	inbox := session.NewInbox()
 	opening, cancel := context.WithTimeout(ctx, patience)
@@ -194,7 +196,7 @@ func (w *Watcher) follow(ctx context.Context) error {
 	}
 }
 
-// turn does once what is to be done.
+// turn reads the alerts if they may have changed, then writes facts and delivers what is due.
 func (w *Watcher) turn(ctx context.Context, due map[string]time.Time) {
 	if w.dirty {
 		if err := w.read(ctx); err != nil {
@@ -233,12 +235,11 @@ func one(yes bool) int64 {
 	return 0
 }
 
-// Gauges returns how many alerts of the cluster are not over, and of how many a notifier
-// could not be told at the last try. A server that does not deliver has none, so that a sum over
-// servers is right.
+// Gauges returns the number of alerts of the cluster that are not over, and of alerts whose last
+// delivery has failed. A server that does not deliver returns 0, so that a sum over servers is right.
 func (w *Watcher) Gauges() (active, untold int64) { return w.active.Load(), w.untold.Load() }
 
-// read reads the alerts, and takes the place of the deliverer if nobody has it.
+// read reads the alerts, and makes this server the deliverer if there is none.
 func (w *Watcher) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -250,11 +251,11 @@ func (w *Watcher) read(ctx context.Context) error {
 	}
 	_, err := w.session.Commit(ctx, registry.Op{Kind: registry.CreateEphemeral, Path: w.tree.Deliverer(), Data: []byte(w.in.Server)})
 	if err != nil && !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown) {
-		return fmt.Errorf("become the one who delivers: %w", err)
+		return fmt.Errorf("become the deliverer: %w", err)
 	}
 	n, err := w.session.Read(ctx, w.tree.Deliverer())
 	if err != nil {
-		return fmt.Errorf("ask who delivers: %w", err)
+		return fmt.Errorf("read the deliverer: %w", err)
 	}
 	w.leads = n.Exists && n.Stat.Owner == w.session.ID()
 	return nil
@@ -274,7 +275,7 @@ func (w *Watcher) load(ctx context.Context) (registry.Node, error) {
 	return n, nil
 }
 
-// remember keeps which jobs have alerts.
+// remember notes which jobs have alerts.
 func (w *Watcher) remember() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,10 +285,10 @@ func (w *Watcher) remember() {
 	}
 }
 
-// isAlerting reports whether a job had an alert when they were read last. The lock is held.
+// isAlerting reports whether a job had an alert when the alerts were last read. mu is held.
 func (w *Watcher) isAlerting(name string) bool { return w.alerting[clustertree.AlertJob(name)] }
 
-// write writes the facts that wait, or lets them wait on.
+// write writes the waiting facts. If that fails, they keep waiting.
 func (w *Watcher) write(ctx context.Context) {
 	facts := w.take()
 	if len(facts) == 0 {
@@ -310,8 +311,8 @@ func (w *Watcher) write(ctx context.Context) {
 	}
 }
 
-// change changes the alerts in the registry. If others change them meanwhile, it calls do
-// again.
+// change changes the alerts in the registry. It calls do again if another server changes them
+// meanwhile.
 func (w *Watcher) change(ctx context.Context, do func(*clustertree.Alerts) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -339,7 +340,7 @@ func (w *Watcher) change(ctx context.Context, do func(*clustertree.Alerts) bool)
 	}
 }
 
-// warn logs what is wrong, once as long as it is the same.
+// warn logs a warning unless it is the same as the last one.
 func (w *Watcher) warn(what string, err error) {
 	if text := what + fmt.Sprint(err); text != w.warned {
 		w.warned = text

@@ -28,15 +28,15 @@ import (
 
 const key = "the key"
 
-// hook is a webhook that takes messages with the right signature, after so many refusals.
+// hook is a webhook that accepts messages with the right signature, after a number of refusals.
 type hook struct {
 	*httptest.Server
 	got chan Message
 
 	mu      sync.Mutex // guards the fields below
 	refuses int
-	seen    map[string]bool // ids that were taken
-	refused []string        // ids that were refused, in order
+	seen    map[string]bool // accepted ids
+	refused []string        // refused ids, in order
 }
 
 func newHook(t *testing.T, refuses int) *hook {
@@ -69,7 +69,7 @@ func newHook(t *testing.T, refuses int) *hook {
 	return h
 }
 
-// next is the next notice that the hook takes.
+// next returns the next notice that the hook accepts.
 func (h *hook) next(t *testing.T) (from string, n Notice) {
 	t.Helper()
 	select {
@@ -99,8 +99,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{registry: r}
 }
 
-// serve starts a watcher with the notifier "ops" at url; the function that it returns ends
-// it.
+// serve starts a watcher with the notifier "ops" at url; stop ends it.
 func (c *cluster) serve(t *testing.T, name, url string, jobs ...job.Config) (w *Watcher, stop func()) {
 	t.Helper()
 	o := Options{Jobs: jobs, Gather: 10 * time.Millisecond}
@@ -132,7 +131,7 @@ func ended(w *Watcher, item int, s trace.State) {
 	w.Count(&host.Event{Kind: host.EventRow, Row: &trace.Row{Job: "billing", Item: item, State: s, Error: "code 7"}})
 }
 
-// Of two servers one sends what both have seen; when it is gone, the other goes on, and
+// One of two servers sends what both have seen. When it is gone, the other continues, and
 // knows what was sent.
 func TestOneServerDelivers(t *testing.T) {
 	t.Parallel()
@@ -146,7 +145,7 @@ func TestOneServerDelivers(t *testing.T) {
 	b, _ := c.serve(t, "b", h.URL, billing())
 	stop()
 	b.mu.Lock()
-	b.alerting["billing"] = true // as it knows once it has read them
+	b.alerting["billing"] = true // as after reading the alerts
 	b.mu.Unlock()
 	ended(b, 0, trace.Succeeded)
 	if from, n := h.next(t); from != "b" || n.Event != Recovered || n.Of != Failed {
@@ -154,13 +153,13 @@ func TestOneServerDelivers(t *testing.T) {
 	}
 }
 
-// Only the server that delivers counts alerts, or a sum would have them more than once.
+// Only the deliverer counts alerts, since a sum would count them more than once otherwise.
 func TestGauges(t *testing.T) {
 	t.Parallel()
 	w := New(Options{})
 	w.value = clustertree.Alerts{All: []clustertree.Alert{
 		{Job: "a", Kind: Failed, Left: []string{"ops"}, Tries: 2},
-		{Job: "b", Kind: Failed, Left: []string{"ops"}}, // it waits for others like it
+		{Job: "b", Kind: Failed, Left: []string{"ops"}}, // it waits for similar facts
 		{Job: "c", Kind: Failed, Over: 1, Left: []string{"ops"}, Tries: 1},
 	}}
 	want := func(active, untold int64) {
@@ -177,8 +176,8 @@ func TestGauges(t *testing.T) {
 	want(0, 0)
 }
 
-// What a webhook refuses is sent again, under the same id, and by a server that has seen
-// nothing of it.
+// A message that a webhook refuses is sent again under the same id, even by a server that has
+// not seen its facts.
 func TestRefusedMessageIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c, h := newCluster(t), newHook(t, 2)
@@ -192,7 +191,7 @@ func TestRefusedMessageIsSentAgain(t *testing.T) {
 	}
 }
 
-// What waits when a server ends is written, and sent by another one.
+// Facts that wait when a server stops are written, and sent by another one.
 func TestLastFactsAreWritten(t *testing.T) {
 	t.Parallel()
 	c, h := newCluster(t), newHook(t, 0)
@@ -205,7 +204,7 @@ func TestLastFactsAreWritten(t *testing.T) {
 	}
 }
 
-// A run that takes longer than its job expects makes an alert while it runs.
+// A run that takes longer than its job expects raises an alert while it runs.
 func TestRunThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	c, h := newCluster(t), newHook(t, 0)
@@ -225,7 +224,7 @@ func TestRunThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// A job that nobody has run for too long is late, and is so no more when it has.
+// A job that has not run for too long is late until it has run.
 func TestJobThatIsLate(t *testing.T) {
 	t.Parallel()
 	c, h := newCluster(t), newHook(t, 0)
@@ -240,13 +239,13 @@ func TestJobThatIsLate(t *testing.T) {
 	c.mu.Lock()
 	c.report.Items[1].Last = time.Now()
 	c.mu.Unlock()
-	c.serve(t, "b", h.URL, of) // which looks at once
+	c.serve(t, "b", h.URL, of) // it checks at once
 	if _, n := h.next(t); n.Event != Recovered || n.Of != Late {
 		t.Errorf("%+v", n)
 	}
 }
 
-// Which items are late goes by what has ended, and by what operators want.
+// Which items are late depends on ended runs and on requests of operators.
 func TestLateItems(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
@@ -286,7 +285,7 @@ func TestLateItems(t *testing.T) {
 	}
 }
 
-// A job whose errors are ignored, or that names no notifier, makes no alert.
+// A job whose errors are ignored, or that names no notifier, raises no alert.
 func TestJobsWithoutAlerts(t *testing.T) {
 	t.Parallel()
 	ignoring := billing()
@@ -304,8 +303,8 @@ func TestJobsWithoutAlerts(t *testing.T) {
 	}
 }
 
-// However much goes wrong while the registry is away, what waits is bounded, and alike
-// facts of a job are one.
+// While the registry cannot be reached, the number of waiting facts is bounded, and similar facts
+// of a job are merged.
 func TestFactsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	var jobs []job.Config
@@ -328,7 +327,7 @@ func TestFactsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// No error has the address of a webhook, which may be a secret.
+// No error shows the address of a webhook, which may be a secret.
 func TestErrorsHaveNoAddress(t *testing.T) {
 	t.Parallel()
 	h := newHook(t, 0)

@@ -14,7 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// Types of what an artifact is made of. Others write the older types of a layer.
+// Media types in an artifact. Other tools write the older types of a layer.
 const (
 	configType   = "application/vnd.wasm.config.v0+json"
 	layerType    = "application/wasm"
@@ -30,17 +30,17 @@ type Module struct {
 	Signature []byte // its text; nil: there is none
 }
 
-// Client asks registries.
+// Client pulls modules from registries, and pushes them there.
 type Client struct {
 	Limit        int64 // bytes of a module
 	MaxSignature int   // bytes of a signature
-	// CA is a file with certificates in PEM that count beside those of the system; "": those alone.
+	// CA is a file with certificates in PEM that are trusted beside those of the system; "": none.
 	CA string
-	// Credential returns who asks a registry. Nil: anybody.
+	// Credential returns the credential for a registry; nil: anonymous.
 	Credential func(host string) (Credential, error)
 }
 
-// Pull fetches a module. ref says afterwards which manifest that was.
+// Pull fetches a module. at is ref with the digest of the fetched manifest.
 func (c Client) Pull(ctx context.Context, ref Reference) (m Module, at Reference, err error) {
 	repo, done, err := c.repository(ctx, ref)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Refer
 	case desc.Size > maxManifest:
 		return m, "", fmt.Errorf("its manifest has %d bytes, the limit is %d", desc.Size, maxManifest)
 	case desc.MediaType != ocispec.MediaTypeImageManifest:
-		return m, "", fmt.Errorf("it is of the type %.100q; only an artifact with one manifest can be pulled", desc.MediaType)
+		return m, "", fmt.Errorf("it has the type %.100q; only an artifact with one manifest can be pulled", desc.MediaType)
 	}
 	text, err := content.ReadAll(body, desc)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Refer
 	return m, found, nil
 }
 
-// layer returns the one layer of an artifact with a module, within bounds.
+// layer returns the one layer of an artifact with a module, and checks its limits.
 func (c Client) layer(m ocispec.Manifest) (ocispec.Descriptor, error) {
 	if len(m.Layers) != 1 {
 		return ocispec.Descriptor{}, fmt.Errorf("it has %d layers; an artifact with a module has one", len(m.Layers))
@@ -104,7 +104,7 @@ func (c Client) layer(m ocispec.Manifest) (ocispec.Descriptor, error) {
 	switch layer.MediaType {
 	case layerType, layerOfTrivy, layerOfSpin:
 	default:
-		return layer, fmt.Errorf("its layer is of the type %.100q, which is not that of a module", layer.MediaType)
+		return layer, fmt.Errorf("its layer has the type %.100q, which is not a type of modules", layer.MediaType)
 	}
 	if layer.Size < 0 || layer.Size > c.Limit {
 		return layer, fmt.Errorf("the module has %d bytes, the limit is %d", layer.Size, c.Limit)
@@ -125,8 +125,8 @@ type wasmConfig struct {
 	Layers       []digest.Digest `json:"layerDigests"`
 }
 
-// Push makes an artifact of a module under the tag of ref, and returns it with its digest. The
-// same module is the same artifact.
+// Push creates an artifact with a module under the tag of ref, and returns ref with its digest. The
+// same module gives the same artifact.
 func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, error) {
 	if ref.Tag == "" || ref.Digest != "" {
 		return ref, fmt.Errorf("push to %s: write a tag without a digest; the push prints the digest", ref)

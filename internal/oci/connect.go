@@ -26,7 +26,7 @@ const (
 	maxAnswerHead = 64 << 10
 )
 
-// repository is where the artifact is; done closes its connections.
+// repository returns a client of the artifact's repository; done closes its connections.
 func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Repository, done func(), err error) {
 	if repo, err = remote.NewRepository(ref.Host + "/" + ref.Repository); err != nil {
 		return nil, nil, invalid(ref.String(), err)
@@ -67,7 +67,7 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 	return repo, transport.CloseIdleConnections, nil
 }
 
-// trusted has the certificates that may have signed that of a registry.
+// trusted returns a TLS configuration with the authorities that may sign the certificate of a registry.
 func (c Client) trusted() (*tls.Config, error) {
 	if c.CA == "" {
 		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
@@ -86,12 +86,12 @@ func (c Client) trusted() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
 }
 
-// withoutTLS reports whether a registry answers a first word of TLS with what is none, be it an
-// answer of HTTP or the text of an error alone. Nothing secret is sent.
+// withoutTLS reports whether a registry answers the beginning of TLS with something else, such as an
+// answer of HTTP or the mere text of an error. It sends nothing secret.
 func withoutTLS(ctx context.Context, transport http.RoundTripper, host string) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+host+"/v2/", http.NoBody)
 	if err != nil {
-		return false // what comes next says so
+		return false // the next request fails, too
 	}
 	probe := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := probe.Do(r)
@@ -102,42 +102,42 @@ func withoutTLS(ctx context.Context, transport http.RoundTripper, host string) b
 	return other || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// secured sends requests over TLS, or to the one registry that has none.
+// secured sends requests over TLS, or to the one registry without TLS.
 type secured struct {
-	plain string // the host of that one, on this machine; "": there is none
+	plain string // the host of that registry, on this machine; "": there is none
 	to    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Host != s.plain {
-		return nil, fmt.Errorf("the registry redirects to %s without TLS, and only a registry on this machine may be without TLS", r.URL.Host)
+		return nil, fmt.Errorf("the registry redirects to %s without TLS, and only a registry on this machine may lack TLS", r.URL.Host)
 	}
-	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like what it wraps
+	return s.to.RoundTrip(r) //nolint:wrapcheck // it behaves like the wrapped transport
 }
 
-// codes are what a registry may say of an error: a word, and no text in which it repeats what
-// it was asked with.
+// codes matches the error codes of a registry that may be shown: a single word cannot repeat secrets of
+// the request, as a text could.
 var codes = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
-// elsewhere reports whether a registry wants credentials that a program has.
+// elsewhere reports whether a registry requires credentials that only a credential helper has.
 func (c Client) elsewhere(ref Reference, err error) bool {
 	said, answered := errors.AsType[*errcode.ErrorResponse](err)
 	if c.Credential == nil || !errors.Is(err, auth.ErrBasicCredentialNotFound) && !(answered && (said.StatusCode == http.StatusUnauthorized || said.StatusCode == http.StatusForbidden)) {
 		return false
 	}
-	who, _ := c.Credential(ref.Host) // an error is the one that is shown
+	who, _ := c.Credential(ref.Host) // err is its error then
 	return who.Elsewhere
 }
 
-// maxError is the limit of what is said of an error, in bytes.
+// maxError is the limit of the text of an error, in bytes.
 const maxError = 500
 
 // quoted is a text as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// failed is an error with the hosts of addresses alone, whose queries may let anybody read them, and
-// without the text of an answer.
+// failed is an error that may be shown. It has only the hosts of URLs, since their queries may grant
+// access, and no text of an answer.
 func (c Client) failed(what string, ref Reference, err error) error {
 	elsewhere := c.elsewhere(ref, err)
 	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
@@ -153,9 +153,9 @@ func (c Client) failed(what string, ref Reference, err error) error {
 		at, parseErr := url.Parse(e.URL)
 		switch {
 		case parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header"):
-			err = errors.New("the registry names an address that cannot be read")
+			err = errors.New("the registry names an invalid address")
 		case at.Host == ref.Host && ref.local() && (errors.Is(e.Err, io.EOF) || errors.Is(e.Err, syscall.ECONNRESET)):
-			err = fmt.Errorf("%s %s: %w; a registry on this machine is asked without TLS only if it answers TLS with something else", e.Op, at.Host, e.Err)
+			err = fmt.Errorf("%s %s: %w; a registry on this machine is used without TLS only if it answers TLS with something else", e.Op, at.Host, e.Err)
 		default:
 			err = fmt.Errorf("%s %s: %w", e.Op, at.Host, e.Err)
 		}
@@ -164,12 +164,12 @@ func (c Client) failed(what string, ref Reference, err error) error {
 		err = errors.New(text)
 	}
 	if elsewhere {
-		err = fmt.Errorf("%w; a credential helper has the credentials, and none is started here: set OCI_USER and OCI_PASSWORD", err)
+		err = fmt.Errorf("%w; a credential helper has the credentials, but is not started: set OCI_USER and OCI_PASSWORD", err)
 	}
 	return fmt.Errorf("%s %s: %w", what, ref, err)
 }
 
-// shown is the text of an error, short, with the hosts of addresses alone.
+// shown shortens the text of an error, and reduces quoted URLs to their hosts.
 func shown(text string) string {
 	text = quoted.ReplaceAllStringFunc(text, func(one string) string {
 		plain, err := strconv.Unquote(one)

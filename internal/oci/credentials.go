@@ -15,15 +15,15 @@ import (
 // maxFile is the limit of a file with credentials or certificates, in bytes.
 const maxFile = 1 << 20
 
-// Credential is who asks a registry; the zero value is anybody.
+// Credential identifies a user of a registry; the zero value is anonymous.
 type Credential struct {
 	User, Password string
-	IdentityToken  string // which the registry has given for them, and exchanges for others
-	Elsewhere      bool   // a program has them, which is not started
+	IdentityToken  string // of the registry, which exchanges it for access tokens
+	Elsewhere      bool   // a credential helper, which is not started, has them
 }
 
-// FilesOf returns the paths of the files that variables of the environment name: with who asks registries,
-// as docker login writes it, and with certificates. "" is no file.
+// FilesOf returns the paths of the files that environment variables name: of the credentials that docker
+// login writes, and of certificates. "" is no file.
 func FilesOf(variable func(name string) (string, bool)) (credentials, ca string) {
 	ca, _ = variable("OCI_CA")
 	if dir, _ := variable("DOCKER_CONFIG"); dir != "" {
@@ -35,8 +35,8 @@ func FilesOf(variable func(name string) (string, bool)) (credentials, ca string)
 	return "", ca
 }
 
-// CredentialIn returns who asks a registry by a file that "docker login" and "oras login" write.
-// Programs that the file names are not started. Without file or entry that is anybody.
+// CredentialIn returns the credential for a registry in a file that "docker login" or "oras login" has
+// written. It starts no credential helper. Without a file or an entry, the credential is anonymous.
 func CredentialIn(path, host string) (Credential, error) {
 	if path == "" {
 		return Credential{}, nil
@@ -56,7 +56,7 @@ func CredentialIn(path, host string) (Credential, error) {
 		Store   string            `json:"credsStore"`
 		Helpers map[string]string `json:"credHelpers"`
 	}
-	// What is wrong is not said: it may be a secret.
+	// The error of json is left out, since it may show a secret.
 	if json.Unmarshal(text, &all) != nil {
 		return Credential{}, fmt.Errorf("read credentials in %s: it is not JSON as docker login writes it", path)
 	}
@@ -78,7 +78,7 @@ func CredentialIn(path, host string) (Credential, error) {
 
 // readFile reads a file with credentials or certificates.
 func readFile(path string) ([]byte, error) {
-	// Opening a pipe would wait for whoever writes to it.
+	// Opening a pipe would wait for a writer.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {

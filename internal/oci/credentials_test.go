@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// password is that of ann at a registry with accounts, and hashed what the registry has of it.
+// password is ann's at a registry with accounts, and hashed is its hash there.
 const (
 	password = "open sesame"
 	hashed   = "$2a$04$QnGVEH7M4z.dnQeSmpeeh.o6VGVka78bAI6SZfwgrMbVsbErSLkQG" // of bcrypt
@@ -32,7 +32,7 @@ const (
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// certified is a certificate for this machine, which says whom to trust, too.
+// certified is a self-signed certificate for this machine, which is also its authority.
 type certified struct {
 	der               []byte
 	key               *ecdsa.PrivateKey
@@ -68,12 +68,12 @@ func certificate(t *testing.T) certified {
 	return c
 }
 
-// ofRegistry is what a registry's file says of TLS.
+// ofRegistry is the part about TLS of a registry's configuration.
 func (c certified) ofRegistry() string {
 	return fmt.Sprintf(", tls: {certificate: %s, key: %s}", c.certPath, c.keyPath)
 }
 
-// accounts is what a registry's file says of a file with ann's account.
+// accounts is the part of a registry's configuration that names a file with ann's account.
 func accounts(t *testing.T) string {
 	t.Helper()
 	users := filepath.Join(t.TempDir(), "users")
@@ -83,7 +83,7 @@ func accounts(t *testing.T) string {
 	return "auth: {htpasswd: {realm: modules, path: " + users + "}}\n"
 }
 
-// login writes a file as docker login does, with one entry beside those of others.
+// login writes a file as docker login does, with an entry beside other ones.
 func login(t *testing.T, path, at, entry string) {
 	t.Helper()
 	text := fmt.Sprintf(`{"auths":{%q:{%s},"registry.example":{"auth":"eA=="}},"credsStore":"desktop"}`, at, entry)
@@ -92,7 +92,7 @@ func login(t *testing.T, path, at, entry string) {
 	}
 }
 
-// asking is a client with the credentials of a file.
+// asking returns a client with the credentials of a file.
 func asking(file, ca string) Client {
 	c := client
 	c.CA = ca
@@ -100,7 +100,7 @@ func asking(file, ca string) Client {
 	return c
 }
 
-// wantHidden fails if an error does not say a text, is long, or says a secret, as it is or in Base64.
+// wantHidden fails unless an error has a text, is short, and has no secret, plain or in Base64.
 func wantHidden(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), says) {
@@ -117,8 +117,8 @@ func wantHidden(t *testing.T, what string, err error, says string) {
 	}
 }
 
-// Who has no credentials, or wrong ones, gets nothing, and no error says what they are. That
-// goes with and without TLS, whose certificate has to be one of the system or of a file.
+// Without credentials, or with wrong ones, a client gets nothing, and no error shows them, with and
+// without TLS. The certificate for TLS has to be trusted by the system or a file.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	cert := certificate(t)
@@ -176,7 +176,7 @@ func TestFilesOfCredentials(t *testing.T) {
 	}
 }
 
-// An empty variable is as none, and nobody looks into the working directory.
+// An empty variable counts as unset, and the working directory is not searched.
 func TestFilesOf(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -198,8 +198,8 @@ func TestFilesOf(t *testing.T) {
 	}
 }
 
-// A program that has the credentials is not started, which the error says once nobody gets in. What
-// anybody may have is pulled all the same.
+// A credential helper is not started, which the error says if access is denied. A public artifact is
+// pulled nevertheless.
 func TestCredentialsInAProgram(t *testing.T) {
 	t.Parallel()
 	at := registryOf(t, "", accounts(t))
@@ -215,13 +215,13 @@ func TestCredentialsInAProgram(t *testing.T) {
 		}
 		_, _, err := asking(file, "").Pull(t.Context(), parsed(t, "oci://"+at+"/report:1"))
 		wantHidden(t, text, err, "credential not found")
-		if err != nil && strings.Contains(err.Error(), "a credential helper has the credentials, and none is started here: set OCI_USER and OCI_PASSWORD") != elsewhere {
+		if err != nil && strings.Contains(err.Error(), "a credential helper has the credentials, but is not started: set OCI_USER and OCI_PASSWORD") != elsewhere {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-// Neither a pipe nor a device is waited for, or read without end.
+// Neither a pipe nor a device blocks the read, or is read without end.
 func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -242,8 +242,8 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// tokens is a place where ann's credentials are exchanged for a token. It repeats those that
-// it does not know.
+// tokens is a server that exchanges ann's credentials for a token. Its errors repeat wrong
+// credentials.
 type tokens struct{ signer certified }
 
 // ServeHTTP implements http.Handler.
@@ -280,8 +280,8 @@ func (tokens) part(content map[string]any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// A registry that takes tokens gets one that the credentials were exchanged for, at a place of
-// its own; what that says of wrong credentials is not repeated.
+// A registry with a token server gets a token for which the credentials were exchanged. The errors of
+// the token server are not repeated.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	cert := certificate(t)

@@ -23,7 +23,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// manifestOf is one with a layer, which says what it likes of that.
+// manifestOf is a manifest with a freely chosen layer.
 func manifestOf(mediaType, digest string, size int, more string) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":%q,"digest":%q,"size":2},"layers":[{"mediaType":%q,"digest":%q,"size":%d%s}]}`,
 		configType, digestOf("{}"), mediaType, digest, size, more)
@@ -31,7 +31,7 @@ func manifestOf(mediaType, digest string, size int, more string) string {
 
 const manifestType = "application/vnd.oci.image.manifest.v1+json"
 
-// A registry that lies gets nothing stored, and its bytes are not read beyond the bounds.
+// Nothing of a registry that lies is accepted, and its bytes are not read beyond the limits.
 func TestRegistriesThatLie(t *testing.T) {
 	t.Parallel()
 	hello := digestOf("hello")
@@ -49,7 +49,7 @@ func TestRegistriesThatLie(t *testing.T) {
 		{"an index", "application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[]}`, "hello", "", "only an artifact with one manifest"},
 		{"no JSON", manifestType, "hello", "hello", "", "read its manifest"},
 		{"two layers", manifestType, strings.Replace(good, `"layers":[`, `"layers":[{"mediaType":"application/wasm","digest":"`+hello+`","size":5},`, 1), "hello", "", "it has 2 layers"},
-		{"no module", manifestType, manifestOf("application/x-tar", hello, 5, ""), "hello", "", "not that of a module"},
+		{"no module", manifestType, manifestOf("application/x-tar", hello, 5, ""), "hello", "", "not a type of modules"},
 		{"a huge module", manifestType, manifestOf(layerType, hello, 1<<40, ""), "hello", "", "the limit is 1000"},
 		{"a negative size", manifestType, manifestOf(layerType, hello, -1, ""), "hello", "", "the limit is 1000"},
 		{"a digest that is a path", manifestType, manifestOf(layerType, "sha256:../../../etc/passwd", 5, ""), "hello", "", "invalid"},
@@ -75,8 +75,8 @@ func TestRegistriesThatLie(t *testing.T) {
 	}
 }
 
-// Neither a redirect nor the place where credentials are exchanged leads to another address
-// without TLS, and nobody else gets the credentials.
+// Neither a redirect nor a token server leads to another address without TLS, and no other server
+// gets the credentials.
 func TestRegistriesThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
 	var asked, secrets atomic.Int64
@@ -115,7 +115,7 @@ func TestRegistriesThatLeadElsewhere(t *testing.T) {
 	if asked.Load() != 0 || secrets.Load() != 0 {
 		t.Errorf("another address was asked %d times, and got credentials %d times", asked.Load(), secrets.Load())
 	}
-	// A registry elsewhere is not asked without TLS.
+	// A registry on another machine is not used without TLS.
 	far := secured{to: http.DefaultTransport}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://registry.example/v2/", http.NoBody)
 	if _, err := far.RoundTrip(r); err == nil || //nolint:bodyclose // there is none
@@ -124,14 +124,14 @@ func TestRegistriesThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// A registry on this machine that does not know TLS may say so with anything, and is asked without.
-// One that says nothing is not.
+// A registry on this machine that answers TLS with anything else is used without TLS. A registry
+// that does not answer is not.
 func TestRegistriesWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for answer, says := range map[string]string{
 		"HTTP/1.1 400 Bad Request\r\n\r\n": "answers 403",
 		"<html>400 Bad Request</html>\n":   "answers 403",
-		"":                                 "EOF; a registry on this machine is asked without TLS only if it answers TLS with something else",
+		"":                                 "EOF; a registry on this machine is used without TLS only if it answers TLS with something else",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -147,7 +147,7 @@ func TestRegistriesWithoutTLS(t *testing.T) {
 	}
 }
 
-// Who names the authority of registries has theirs with TLS: whoever answers without it at such an
+// With a configured authority, registries are expected to have TLS: a server without TLS at such an
 // address may be another program of this machine, and gets no credentials.
 func TestCertificatesWithoutTLS(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestCertificatesWithoutTLS(t *testing.T) {
 	wantHidden(t, "nobody", err, "credential not found")
 }
 
-// plainListener gives connections on which TLS is answered with a text.
+// plainListener accepts connections on which TLS is answered with a text.
 type plainListener struct {
 	net.Listener
 	answer string
@@ -200,7 +200,7 @@ type plainConn struct {
 // Read implements net.Conn.
 func (c plainConn) Read(b []byte) (int, error) { return c.from.Read(b) }
 
-// knowing is a client with ann's credentials for whatever is asked, and with the certificate of a server.
+// knowing returns a client with ann's credentials for every registry, and with the certificate of a server.
 func knowing(t *testing.T, s *httptest.Server) Client {
 	t.Helper()
 	c := client
@@ -214,8 +214,8 @@ func knowing(t *testing.T, s *httptest.Server) Client {
 	return c
 }
 
-// A registry may keep its bytes at another place with TLS. That gets no credentials, and no error
-// has the query that lets anybody read there.
+// A registry may keep its bytes at another server with TLS. That server gets no credentials, and no
+// error shows the query that grants access to it.
 func TestBytesAtAnotherPlace(t *testing.T) {
 	t.Parallel()
 	status, content := http.StatusOK, "hello"
@@ -255,20 +255,20 @@ func TestBytesAtAnotherPlace(t *testing.T) {
 	wantHidden(t, "another length", err, "GET "+at+": mismatch Content-Length")
 	location = "https://[" + encoded("ann:"+password) + "?signature=open"
 	_, _, err = c.Pull(t.Context(), ref)
-	wantHidden(t, "no address", err, "names an address that cannot be read")
+	wantHidden(t, "no address", err, "names an invalid address")
 }
 
-// What a place that gives tokens says, and what a registry says of it, is not repeated either.
+// The errors of a token server, and those of a registry about it, are not repeated either.
 func TestTokensFromAnotherPlace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ realm, says string }{
 		"no JSON":    {"/token?signature=open", ": failed to decode response"},
 		"no HTTP":    {"ftp://" + strings.Repeat("x", 50000), "GET 127.0.0.1:"},
 		"no scheme":  {"token?signature=open", "unsupported scheme"},
-		"no address": {"https://[x?signature=open", "names an address that cannot be read"},
-		// As that of a self-managed server in a private network, under another name than the registry.
+		"no address": {"https://[x?signature=open", "names an invalid address"},
+		// A token server in a private network, under another name than the registry.
 		"a private one": {"https://127.0.0.2:1/token?signature=open", `bearer realm host "127.0.0.2" is a loopback, link-local, private`},
-		"a name in it":  {"https://ann:open sesame@[::1]/token?signature=open", "names an address that cannot be read"},
+		"a name in it":  {"https://ann:open sesame@[::1]/token?signature=open", "names an invalid address"},
 	} {
 		var realm string
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

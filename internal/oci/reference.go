@@ -1,12 +1,12 @@
-// Package oci brings modules to registries of OCI artifacts, and from there. It is not for
-// images, which run elsewhere, and it verifies no signature: whoever takes a module does.
+// Package oci pulls modules from registries of OCI artifacts, and pushes them there. It is not
+// for images, and it verifies no signatures: its callers do.
 //
-// A registry is not trusted. Sizes are bounded before anything is read, and bytes have the
-// digests that name them. Plain HTTP is for loopback alone, wherever a registry or a redirect
-// leads, and credentials go to the registry that was asked, or where that lets them be exchanged.
+// A registry is not trusted. Sizes are limited before anything is read, and bytes are checked
+// against their digests. Plain HTTP is only for loopback, also after redirects. Credentials go
+// only to the requested registry, or to the place where it has them exchanged for a token.
 //
 // Flow: Parse reads a reference → Client.Pull fetches the manifest and its one layer, or
-// Client.Push makes them. A signature is an annotation of the layer.
+// Client.Push creates them. A signature is an annotation of the layer.
 package oci
 
 import (
@@ -29,17 +29,17 @@ const maxReference = 512
 type Reference struct {
 	Host       string // with the port, if there is one
 	Repository string
-	Tag        string // "" if Digest is not
-	Digest     string // of the manifest, as sha256:HEX; "": whatever has the tag
+	Tag        string // may be "" if there is a Digest
+	Digest     string // of the manifest, as sha256:HEX; "": the manifest that has the tag
 }
 
 // Is reports whether a text is meant to be a reference.
 func Is(text string) bool { return strings.HasPrefix(text, Scheme) }
 
-// ErrCredentials is of a text that is not repeated.
+// ErrCredentials is the error for a reference with credentials, which it does not repeat.
 var ErrCredentials = errors.New("a reference to an artifact has credentials before its host, so it is not shown; remove them, and use docker login, or OCI_USER and OCI_PASSWORD")
 
-// Parse reads a reference, as oci://registry.example/report:1.4.0@sha256:….
+// Parse parses a reference, as oci://registry.example/report:1.4.0@sha256:….
 func Parse(text string) (Reference, error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	if !ok || len(text) > maxReference {
@@ -75,7 +75,7 @@ func invalid(text string, why error) error {
 	return fmt.Errorf("%.100q is not a reference to an artifact: %w; write oci://registry.example/report:1.4.0, and @sha256:… after that to pin it", text, why)
 }
 
-// String is the text that Parse reads.
+// String returns the text that Parse parses.
 func (r Reference) String() string {
 	text := Scheme + r.Host + "/" + r.Repository
 	if r.Tag != "" {

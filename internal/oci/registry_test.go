@@ -15,8 +15,8 @@ import (
 
 var listening = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// registryOf starts Debian's docker-registry until the test ends, and returns where it is. Of TLS
-// and accounts it has what its file says.
+// registryOf starts Debian's docker-registry until the test ends, and returns its address. tls and auth
+// are parts of its configuration.
 func registryOf(t *testing.T, tls, auth string) string {
 	t.Helper()
 	program, err := exec.LookPath("docker-registry")
@@ -93,7 +93,7 @@ func TestModuleGoesToARegistryAndBack(t *testing.T) {
 			t.Errorf("%s: %q at %s, %v", from, got, found, err)
 		}
 	}
-	// A tag that is moved does not move what is pinned.
+	// A moved tag does not change a pinned reference.
 	other, err := client.Push(t.Context(), ref, Module{Wasm: []byte("other")})
 	if err != nil || other.Digest == pushed.Digest {
 		t.Fatal(other, err)
