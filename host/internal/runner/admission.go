@@ -9,7 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// admitted is whether this server may be in the job, and the facts that decided it.
+// admitted is the verdict on whether this server may be in the job, with the facts that
+// decided it.
 type admitted struct {
 	definition      protocol.Definition
 	foreign, member bool
@@ -38,8 +39,8 @@ func (m *member) decideAdmission() {
 	m.troubles.because(troubleShared, now.Warnings)
 }
 
-// admission asks whether the server may be in the job. The core reports strategies
-// that the server does not know.
+// admission decides whether the server may be in the job. It leaves out strategies that
+// the server does not know: the core reports those.
 func (m *member) admission() admission.Verdict {
 	config, module := m.Layout.Defined(m.loop.View())
 	file := m.file
@@ -54,13 +55,14 @@ func (m *member) admission() admission.Verdict {
 	return admission.Decide(&f)
 }
 
-// isMember reports whether the server is in the job, or was until its session ended.
+// isMember reports whether the server is in the job, or was in it when its last session
+// ended.
 func (m *member) isMember() bool {
 	return m.self != "" || m.admitted.member && !m.admitted.Barred()
 }
 
-// isBarred reports whether the server must not be in the job, also because the
-// definition cannot be read, which the core reports.
+// isBarred reports whether the server must not be in the job. An unreadable definition
+// may bar it, too; the core reports that.
 func (m *member) isBarred() bool {
 	if m.admitted.Barred() {
 		return true
@@ -73,7 +75,8 @@ func (m *member) isBarred() bool {
 	return unreadable.Barred()
 }
 
-// reportBlockers reports the blockers if they have changed.
+// reportBlockers reports the blockers if they have changed, and gives the signal that the
+// server has joined: it waits for no barred job.
 func (m *member) reportBlockers(was []reason.Reason) {
 	all := m.admitted.Blockers
 	if slices.Equal(all, was) {

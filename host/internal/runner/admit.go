@@ -14,7 +14,7 @@ import (
 // memory, and perhaps files and connections.
 const guestsPerWorker = 4
 
-// maxBegun returns how many guests of the job may have begun at once; 0: any number.
+// maxBegun returns how many guests of the job may have begun at once; 0 means any number.
 func (r *Runner) maxBegun(c *job.Config) int {
 	if c.Parallel > 0 {
 		return c.Parallel
@@ -26,9 +26,9 @@ func (r *Runner) maxBegun(c *job.Config) int {
 // begins, since most jobs are idle.
 type poolShares struct{ guests, commands *workers.Job }
 
-// newWorker returns the worker of a guest that is about to begin; nil if nothing
-// bounds how many run. A command of the operating system computes outside this
-// process, so it has a worker of another pool.
+// newWorker returns the worker of a guest that is about to begin; nil if the number of
+// guests is unbounded. A command of the operating system computes outside this process,
+// so its worker comes from another pool.
 func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 	of, pool := &r.shares.guests, r.Workers
 	if c.Command != "" {
@@ -43,8 +43,8 @@ func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 	return (*of).Worker()
 }
 
-// admit waits until the guest may begin: for a place among the guests of its job, for
-// a worker, and until the session is trusted. leave gives place and worker back.
+// admit waits until the guest may begin: for a place among the guests of its job, for a
+// worker, and for a trusted session. leave gives back the place and the worker.
 func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 	for {
 		if !g.awaitTrusted(ctx) {
@@ -60,9 +60,9 @@ func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 // trustCheckTime is how often a waiting guest checks whether the session is trusted.
 const trustCheckTime = 100 * time.Millisecond
 
-// awaitTrusted waits until the session is trusted. The core begins no run otherwise,
-// but the wait for a place can outlast the session, and a job that lets its guests
-// finish does not end those that wait.
+// awaitTrusted waits until the session is trusted. The core begins runs only in a trusted
+// session, but the wait for a place can outlast that, and a job with finish does not end
+// guests that wait.
 func (g *guest) awaitTrusted(ctx context.Context) bool {
 	for g.member.session.Health() != session.Trusted {
 		again := time.NewTimer(trustCheckTime)

@@ -21,7 +21,7 @@ var endless = guestFunc(func(ctx context.Context, _ job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.Stopped}
 })
 
-// sleeps is a guest that waits, and computes no more than it has to.
+// sleeps is a guest that waits and computes as little as possible.
 func sleeps(d time.Duration) guestFunc {
 	return func(ctx context.Context, c job.Call) job.Outcome {
 		c.Worker.Release()
@@ -33,14 +33,14 @@ func sleeps(d time.Duration) guestFunc {
 	}
 }
 
-// crowd counts the guests that run at once. Events would not do: the end of one
-// may be reported after the next has begun.
+// crowd counts the guests that run at once. Events cannot be counted instead: the end of
+// one guest may be reported after the next has begun.
 type crowd struct {
 	mu        sync.Mutex
 	now, most int
 }
 
-// of are guests that are counted.
+// of wraps guests so that they are counted.
 func (c *crowd) of(guests Guests) guestFunc {
 	return func(ctx context.Context, call job.Call) job.Outcome {
 		c.add(1)
@@ -129,7 +129,7 @@ func TestANeighbourOfEndlessGuestsFiresInTime(t *testing.T) {
 	}
 }
 
-// Whoever waits for a worker, to begin or to go on, is ended with its session.
+// A guest that waits for a worker, to begin or to go on, ends with its session.
 func TestGuestsThatWaitForAWorkerAreEndedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestGuestsThatWaitForAWorkerAreEndedAtOnce(t *testing.T) {
 	})
 }
 
-// Commands of the operating system are counted, and take nothing from guests.
+// Commands of the operating system are counted separately and take no worker from guests.
 func TestCommandsHaveWorkersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Two operators ask two servers, one right after the other, and the second server
-// has not heard yet of what the first was asked for.
+// Two operators ask two servers in quick succession, and the second server has not yet
+// received the change that the first one made.
 func TestAskGoesByWhatTheRegistryHas(t *testing.T) {
 	t.Parallel()
 	const ip = "10.0.0.1"
@@ -65,8 +65,8 @@ func TestAskGoesByWhatTheRegistryHas(t *testing.T) {
 	}
 }
 
-// A registry that takes no writes for a moment, in which nobody but an operator asks
-// for something, is not why an instant passes later.
+// If the registry takes no writes for a moment and only an operator asks for something,
+// instants that pass later do not give that as their reason.
 func TestAskWhileNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAskWhileNothingIsWritten(t *testing.T) {
 	})
 }
 
-// A trigger waits for no sync, as its transaction is refused if the view lacks an owner.
+// A trigger waits for no sync: its transaction is refused if the view lacks an owner.
 func TestTriggerWaitsForNoSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestTriggerWaitsForNoSync(t *testing.T) {
 	})
 }
 
-// An ask that waits for a sync is answered when its member ends, and holds nothing up.
+// An ask that waits for a sync is answered when its member ends, and delays nothing.
 func TestAskThatWaitsIsAnsweredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

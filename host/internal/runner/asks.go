@@ -2,19 +2,19 @@ package runner
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// freshAsks are the asks that the core does not know yet. The core decides by its view,
-// which may be older than a change that another server has just made: it would find an
-// item enabled that was disabled there a moment ago, and an ask to enable it would do
-// nothing. So the member syncs the session after the ask came, and passes the ask to the
-// core with a view that has what the sync brought. That takes a transaction; a request
-// whose own would be refused then does without. maxAsks bounds each list.
+// freshAsks are the asks that the core has not received yet. The core decides by its
+// view, which may be older than a change by another server: if an item was disabled there
+// a moment ago, the view still shows it enabled, and an ask to enable it would do
+// nothing. So the member syncs the session after an ask has come, and passes the ask to
+// the core with a view that contains everything the sync brought. That takes a
+// transaction, so an ask that the core would then refuse is passed on without one.
+// maxAsks bounds each list.
 type freshAsks struct {
-	syncing  bool             // a sync is under way; its message has the asks that came before it
+	syncing  bool             // a sync is under way; its message holds the asks that came before it
 	unsynced []protocol.Asked // asks that came since that sync was sent
-	synced   []protocol.Asked // asks that wait for a view with what their sync brought
+	synced   []protocol.Asked // asks whose sync has succeeded, and that wait for a current view
 }
 
-// handleAsk handles an ask that came.
 func (m *member) handleAsk(a protocol.Asked) {
 	if m.loop.Current() && protocol.RefusedIfOld(m.loop.View(), a.Ask) {
 		m.step(a)
@@ -24,9 +24,9 @@ func (m *member) handleAsk(a protocol.Asked) {
 	m.syncAsks()
 }
 
-// syncAsks syncs the session for all asks that came. One sync is under way at a time. If
-// the registry takes no writes, the core does not learn it from this sync: it would hold
-// that for true until its next view, and none follows while nothing changes.
+// syncAsks syncs the session for all asks that have come. One sync is under way at a
+// time. If the registry takes no writes, this sync does not pass that on to the core: the
+// core would believe it until its next view, and no view follows while nothing changes.
 func (m *member) syncAsks() {
 	if a := &m.asks; !a.syncing && len(a.unsynced) > 0 {
 		a.syncing = true
@@ -35,14 +35,14 @@ func (m *member) syncAsks() {
 	}
 }
 
-// asksSynced handles the sync that was sent after the asks came.
+// asksSynced handles the success of a sync that was sent for asks.
 func (m *member) asksSynced(asks []protocol.Asked) {
 	m.asks.syncing = false
 	m.asks.synced = m.requests.waiting(append(m.asks.synced, asks...))
 	m.syncAsks()
 }
 
-// passAsks passes the asks to the core, once its view is as new as their sync.
+// passAsks passes the asks to the core when its view is current.
 func (m *member) passAsks() {
 	if m.exit.due || len(m.asks.synced) == 0 || !m.loop.Current() {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A strategy module is asked as long as no foreign member is there, since those do
-// not know it.
+// A strategy module is used only while the job has no foreign member, since those do not
+// know it.
 func TestStrategyModuleWithForeignMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestStrategyModuleWithForeignMembers(t *testing.T) {
 	})
 }
 
-// What runs when a server must not be in the job any more ends as usual, nothing
-// of it is lost, and nothing begins until it is mended.
+// Runs on a server that must leave the job end as usual and lose nothing. No other run
+// begins until the cause is gone.
 func TestRunsOfWhoMustGoEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,10 +102,10 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 	})
 }
 
-// An operator writes another class, and no foreign member is there: members stay, as
+// An operator writes another class while the job has no foreign member. Members stay, as
 // foreign ones do, also in the next session. A server that starts joins if its file
-// stands for the class that the job had, even after all servers were restarted. It
-// leaves when a foreign member comes, and does not join beside one.
+// stands for the class that the job had, even after all servers were restarted. It leaves
+// when a foreign member comes, and does not join while there is one.
 func TestMembersStayWhateverTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 	})
 }
 
-// While a node of the job cannot be read, no run begins. Beside foreign members, which
-// assign items all the same, the server leaves the job.
+// While a node of the job cannot be read, no run begins. If there are foreign members,
+// which assign items regardless, the server leaves the job.
 func TestUnreadableNodeWithForeignMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,16 +195,16 @@ func TestUnreadableNodeWithForeignMembers(t *testing.T) {
 	})
 }
 
-// The core receives settings before the view that brings them. What it decides then
-// rests on the view before, and is refused if something else has changed with them:
-// here what the others had accounted for when they left.
+// The core receives settings before the view that contains them. A decision in between is
+// based on the older view, and is refused if the same change touched anything else: here,
+// what the other members had accounted for when they left.
 func TestSettingsComeWithAnotherChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
 		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) { o.Config.TimeZone = "UTC" })
 		<-s.Joined()
-		time.Sleep(15 * time.Second) // everything has begun, and ended
+		time.Sleep(15 * time.Second) // every run has begun and ended
 		tool, err := reg.Open(t.Context(), func(registry.Event) {})
 		must(t, err)
 		v := s.snapshot.Load().view

@@ -17,8 +17,8 @@ type fire struct {
 	log    *slog.Logger
 }
 
-// is reports whether the list of items is that of the fire. The core names the same
-// list for each item of a fire, so there is no need to compare the items.
+// is reports whether items is the list of this fire. The core passes the same slice for
+// each item of a fire, so comparing its identity is enough.
 func (f *fire) is(items []int) bool {
 	n := len(items)
 	return n > 0 && len(f.items) == n && &f.items[0] == &items[0]
@@ -50,7 +50,7 @@ func (m *member) callOf(e protocol.Run) job.Call {
 	return call
 }
 
-// fireOf returns what belongs to all items of a fire.
+// fireOf returns the data that all items of a fire share.
 func (m *member) fireOf(items []int) fire {
 	if m.guests.fire.is(items) {
 		return m.guests.fire
@@ -66,7 +66,7 @@ func (m *member) fireOf(items []int) fire {
 	return f
 }
 
-// taskID returns the task id, as ElasticJob spells it, of what this member runs of a fire.
+// taskID returns the task id of this member's share of a fire, as ElasticJob spells it.
 func (m *member) taskID(name string, items []int) string {
 	id, err := job.NewTaskID(name, items, m.loop.State().Self())
 	if err != nil {
@@ -75,9 +75,9 @@ func (m *member) taskID(name string, items []int) string {
 	return id.String()
 }
 
-// stopQuery returns the function by which a guest asks whether to stop. For a
-// streaming job it also returns reasons to take no further batch; a guest that goes
-// on despite one of these is not ended.
+// stopQuery returns the function by which a guest asks whether to stop. For a streaming
+// job that function also returns reasons to fetch no further batch; a guest that goes on
+// despite such a reason is not ended.
 func (m *member) stopQuery(g *guest) func() job.StopReason {
 	return func() job.StopReason {
 		stop := g.stopReason()
@@ -88,7 +88,7 @@ func (m *member) stopQuery(g *guest) func() job.StopReason {
 	}
 }
 
-// pauseReason returns why a streaming job should take no further batch.
+// pauseReason returns why a streaming job should fetch no further batch.
 func (r *Runner) pauseReason(item int) job.StopReason {
 	s := r.snapshot.Load()
 	if s == nil {

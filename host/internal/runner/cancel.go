@@ -6,7 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Cancellation says which attempt an operator wants to end. Now: without its grace.
+// Cancellation names an attempt that an operator wants to end. With Now, the guest gets
+// no grace.
 type Cancellation struct {
 	Item    int
 	Run     string
@@ -14,15 +15,15 @@ type Cancellation struct {
 	Now     bool
 }
 
-// Cancel ends an attempt, if it runs here. It returns at once.
+// Cancel ends an attempt if it runs here. It returns at once.
 func (r *Runner) Cancel(c Cancellation) {
 	r.requests.mu.Lock()
 	defer r.requests.mu.Unlock()
 	r.requests.send(cancelMessage{c})
 }
 
-// cancelRun asks the guest of an attempt to stop. The core learns of the end as of any other: a
-// run that was cancelled is not tried again.
+// cancelRun asks the guest of an attempt to stop. The core receives the end like any
+// other; a cancelled run is not retried.
 func (m *member) cancelRun(c Cancellation) {
 	g := m.guests.byItem[c.Item]
 	if g == nil || g.entry.Run() != c.Run || g.entry.Attempt != c.Attempt {

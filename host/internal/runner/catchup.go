@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// missedInstants returns the newest instants of gaps, ascending. A gap whose schedule
-// cannot be read contributes none, and its row says so.
+// missedInstants returns the newest instants of gaps, ascending. A gap with an unreadable
+// schedule contributes none, and its row says so.
 func (m *member) missedInstants(r protocol.Recall) []int64 {
 	var all []int64
 	for _, g := range slices.Backward(r.Gaps) {

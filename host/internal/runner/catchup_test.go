@@ -10,14 +10,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// What came due while no server was there begins when one is, and history and
-// observers receive the reason.
+// Instants that passed while no server was there begin when one starts, and both history
+// and observers receive the reason.
 func TestWhatWasMissedBeginsLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		catchUp       job.CatchUp
 		late, leftOut int
-		first         time.Duration // after the start, the oldest that begins late
+		first         time.Duration // from the start to the oldest instant that begins late
 	}{
 		{job.CatchUpNone, 0, 5, 0},
 		{job.CatchUpLast, 1, 4, 60 * time.Second},
@@ -34,7 +34,7 @@ func TestWhatWasMissedBeginsLate(t *testing.T) {
 				time.Sleep(15 * time.Second)
 				first.cancel()
 				<-first.done
-				time.Sleep(48 * time.Second) // till five instants have come; what is made up for ends before the next one
+				time.Sleep(48 * time.Second) // until five instants have come; the late ones end before the next instant
 				second := serve(t, reg, rows, "10.0.0.1", with)
 				time.Sleep(20 * time.Second)
 				second.cancel()

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/status"
 )
 
-// logChanges logs what has changed in the job since was, which may be an earlier
-// member's.
+// logChanges logs how the job has changed since the snapshot was, which may come from an
+// earlier member.
 func (m *member) logChanges(was *snapshot) {
 	if was == nil || was.view == nil || was.view == m.loop.View() || m.self == "" {
 		return
@@ -18,10 +18,10 @@ func (m *member) logChanges(was *snapshot) {
 			level = slog.LevelWarn
 		}
 		attrs := []slog.Attr{slog.String("reason", n.Why.String()), slog.String("reason_code", string(n.Why.Code))}
-		for name, value := range n.Why.Params() { // no reason has more than one
+		for name, value := range n.Why.Params() { // a reason has at most one
 			attrs = append(attrs, slog.String(name, value))
 		}
-		m.Log.LogAttrs(m.life.ctx, level, n.Why.Event(), attrs...) //nolint:sloglint // it is one for each code
+		m.Log.LogAttrs(m.life.ctx, level, n.Why.Event(), attrs...) //nolint:sloglint // the messages are the fixed event names of the codes
 	}
 	if before, now := was.effective.job.ModuleDigest, m.effective.job.ModuleDigest; before != "" && now != before {
 		m.Log.Info("the module was switched", "module", now, "before", before)

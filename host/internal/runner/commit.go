@@ -35,15 +35,15 @@ func (m *member) commitAnswered(answer commitMessage) {
 	m.step(in)
 }
 
-// readOnly reports that nothing can be written. The core receives each such answer,
-// since the rows of the instants that pass name it.
+// readOnly reports that the registry takes no writes. The core receives each such answer:
+// rows of instants that pass meanwhile give it as their reason.
 func (m *member) readOnly(cause error) {
 	m.inbox.put(inputMessage{protocol.ReadOnly{}})
 	m.report.readOnly(cause)
 }
 
-// syncAfter syncs the session after a pause, and retries until that succeeds. Then it puts
-// the message. It calls readOnly each time the registry takes no writes.
+// syncAfter syncs the session after a pause, retries until that succeeds, and then puts
+// the message. It calls readOnly whenever the registry takes no writes.
 func (m *member) syncAfter(pause time.Duration, then message, readOnly func(cause error)) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {
@@ -57,7 +57,7 @@ func (m *member) syncAfter(pause time.Duration, then message, readOnly func(caus
 				return
 			}
 			if m.life.ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {
-				return // the last event of the session follows, or was handled already
+				return // the session's last event follows or was handled already
 			}
 			if errors.Is(err, registry.ErrReadOnly) {
 				readOnly(err)

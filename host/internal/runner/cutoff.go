@@ -10,11 +10,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A member that reclaims the runs of another knows only that the other's session is
-// over. If that was an earlier member of this very process, this process knows more:
-// it lost the registry but did not die, and resultTexts has how its guests ended.
+// A member that reclaims another member's runs knows only that the other session is over.
+// If that session belonged to an earlier member in this process, more is known: the
+// server lost the registry but did not die, and resultTexts holds how its guests ended.
 
-// registryLostCodes maps the reasons of reclaimed runs to those that hold when the
+// registryLostCodes maps the reasons of reclaimed runs to the ones that apply when the
 // server is known to be alive.
 var registryLostCodes = map[reason.Code]reason.Code{
 	reason.ServerGone:             reason.RegistryLost,
@@ -26,12 +26,12 @@ var registryLostCodes = map[reason.Code]reason.Code{
 	reason.ServerGoneAnotherRun:   reason.RegistryLostAnotherRun,
 }
 
-// maxCutOff bounds how many earlier members are remembered. The runs of one are
-// reclaimed soon after its session.
+// maxCutOff bounds how many earlier members are remembered. Another member reclaims their
+// runs soon after their sessions end.
 const maxCutOff = 16
 
-// openRuns are the runs that a member had open when its session ended. Even where
-// another member reclaims them, this server's own history gets how the guests ended.
+// openRuns are the runs that a member had open when its session ended. Even if another
+// member reclaims them, this server's own history records how their guests ended.
 type openRuns struct {
 	by        job.InstanceID
 	runs      []protocol.Entry
@@ -48,10 +48,10 @@ func (l *generations) rememberCutOff(c openRuns) {
 	l.cutOff = append(l.cutOff[max(0, len(l.cutOff)+1-maxCutOff):], c)
 }
 
-// storeCutOff writes rows of the runs that were cut off, when the job ends on this
-// server before the registry is back: no later member here could write them. Another
-// server, or the next process here, decides what becomes of these runs. If the history
-// takes no rows, the job ends all the same.
+// storeCutOff writes rows of runs that were cut off if the job ends on this server before
+// the registry is back: no later member on this server could write them. What becomes of
+// these runs is decided by another server, or by the next process here. The job ends even
+// if the history takes no rows.
 func (l *generations) storeCutOff() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.stop), leaveTimeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (l *generations) storeCutOff() {
 		for _, e := range c.runs {
 			r := protocol.GoneElsewhere(c.by, e, 0)
 			if _, ok := l.results.get(e); !ok {
-				continue // the history has it
+				continue // the history has the row
 			}
 			if row, ok := l.row(&r, c.schedules); ok {
 				LogRow(ctx, l.Log, &row, job.LogErrors)
@@ -76,8 +76,8 @@ func (l *generations) storeCutOff() {
 	}
 }
 
-// storeAnsweredElsewhere writes rows of the runs that were cut off and that another
-// member has reclaimed. Runs whose row is stored already need none.
+// storeAnsweredElsewhere writes rows of cut-off runs that another member has reclaimed.
+// Runs whose row is stored already need none.
 func (m *member) storeAnsweredElsewhere() {
 	for k := range m.cutOff {
 		c := &m.cutOff[k]
@@ -90,7 +90,7 @@ func (m *member) storeAnsweredElsewhere() {
 	}
 }
 
-// reasonOfRow returns why a row is as it is, by what this process knows in addition.
+// reasonOfRow returns the reason of a row, corrected by what only this process knows.
 func (l *generations) reasonOfRow(r *protocol.Row) reason.Reason {
 	if code, ok := registryLostCodes[r.Why.Code]; ok && slices.Contains(l.cutOffIDs, r.By) {
 		return reason.Of(code)

@@ -15,9 +15,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// cutOff plays a server that is cut off for longer than its session lasts, while it
-// runs its items, beside another one or alone. It may end before it is connected again.
-// cutOff returns the rows that each has of those runs.
+// cutOff cuts a server off for longer than its session lasts, while it runs its items,
+// alone or with another server. The server may end before it is connected again. cutOff
+// returns the rows of each server about those runs.
 func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) 
 			must(t, err)
 			both.rows = append(both.rows, r)
 		}
-		if !alone || !ends { // otherwise there is no server to write what became of the runs
+		if !alone || !ends { // otherwise no server writes the result of the runs
 			both.check(t, testJob, 2, every)
 		}
 		own, others = rows.of("10.0.0.1@-@1", instant), there.of("10.0.0.1@-@1", instant)
@@ -60,7 +60,7 @@ func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) 
 	return own, others
 }
 
-// all are the rows as a history gives them.
+// all returns the rows in the form of a history.
 func (b *book) all() iter.Seq2[trace.Row, error] {
 	return func(yield func(trace.Row, error) bool) {
 		for _, r := range b.sorted() {
@@ -88,8 +88,8 @@ func (b *book) of(member string, instant time.Time) []string {
 	return all
 }
 
-// No row says that a server died which has outlived its session. Its runs have the
-// duration until it ended them, or none.
+// No row says that a server died if it has outlived its session. The duration of its runs
+// lasts until it ended them, or is absent.
 func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -97,14 +97,15 @@ func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 		alone, ends bool
 		own, others []string
 	}{
-		// It was cut off three seconds after the begin, and asked its guests to stop nine seconds
-		// after it had last heard of the registry.
+		// The server was cut off three seconds after the begin, and asked its guests to
+		// stop nine seconds after the registry's last answer.
 		{"alone, and runs it again", "10m", true, false, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
 		{"alone, and the next instant has come", "10s", true, false, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
-		// The other server writes what becomes of the run; only this one knows how long it lasted here.
+		// The other server writes the result of the run; only this one knows how long it
+		// lasted here.
 		{"another runs it again", "10m", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
 		{"another is there, and the next instant has come", "10s", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"interrupted server_gone_next_instant, for unknown"}},
-		// It does not know which server goes on, if any does.
+		// It does not know whether another server goes on with the run.
 		{"alone, and ends before it hears of the registry", "10m", true, true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
 		{"ends before it hears of the registry", "10m", false, true, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
 	} {
@@ -121,7 +122,7 @@ func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 	}
 }
 
-// Another process that had the id before this one is not this one.
+// An earlier process with the same id counts as another server.
 func TestRowsOfAServerThatDied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,21 +9,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// defineAsk is the id of the runner's own ask. The ids of callers are positive.
+// defineAsk is the id of the runner's own ask. The asks of callers have positive ids.
 const defineAsk = -1
 
-// defining is how far the server's own file has come into the registry. It is brought
-// there once each time it is read: later changes of the registry are wanted.
+// defining is the progress of merging the server's own file into the registry. That
+// happens once each time the file is read: later changes in the registry are intended.
 type defining struct {
 	done     bool
-	givenUp  bool // done without success: the registry refused it too often
+	givenUp  bool // done without success: the registry refused the definition too often
 	fresh    bool // the registry has a definition that was not compared with the file yet
-	asked    bool // the answer is awaited
+	asked    bool // an answer is awaited
 	again    bool // the file was read again meanwhile
 	tries    int
 	fault    string
 	disputed []definition.Dispute // as reported last
-	said     []byte               // what Defined receives when it is done
+	said     []byte               // what Defined receives on success
 }
 
 const defineTries = 5
@@ -47,8 +47,8 @@ func (m *member) defineAnswered(fault string) {
 	m.joinUnlessDefining()
 }
 
-// define brings the server's own file into the registry by the rule of
-// definition.Merge, and reports the keys in which the two go on to differ.
+// define merges the server's own file into the registry by definition.Merge, and reports
+// the keys in which the two still differ.
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
@@ -97,15 +97,15 @@ func (m *member) define() {
 	m.step(protocol.Asked{ID: defineAsk, Ask: ask})
 }
 
-// defineFailed reports a file that cannot be brought into the registry.
+// defineFailed reports that the file cannot be merged into the registry.
 func (m *member) defineFailed(err error) {
 	m.defining.done, m.defining.givenUp = true, false
 	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)
 	m.troubles.set(troubleDefinition, err.Error())
 }
 
-// notGivenUp ends the trouble of a file that the member had given up, once the registry
-// has what the file says. It reports the disputes again that the trouble has replaced.
+// notGivenUp clears the trouble of a file that the member had given up, once the registry
+// has what the file says. It then reports the disputes that this trouble had replaced.
 func (m *member) notGivenUp(disputes []definition.Dispute) {
 	if o := &m.defining; o.givenUp {
 		o.givenUp, o.disputed = false, nil
@@ -114,8 +114,8 @@ func (m *member) notGivenUp(disputes []definition.Dispute) {
 	}
 }
 
-// reportDisputes reports the keys that the registry and this server's file have changed
-// to different values.
+// reportDisputes reports the keys that the registry and this server's file have set to
+// different values.
 func (m *member) reportDisputes(keys []definition.Dispute) {
 	if slices.Equal(keys, m.defining.disputed) {
 		return
@@ -133,9 +133,9 @@ func (m *member) reportDisputes(keys []definition.Dispute) {
 	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))
 }
 
-// initial returns the definition that the server's own file gives a job that is not in
-// the registry. It is empty if the file does not have the job, or if the job was
-// removed: a running server must not bring it back.
+// initial returns the definition that the server's own file gives to a job that is not in
+// the registry. It is empty if the file does not have the job, or if the job was removed:
+// a running server must not recreate it.
 func (l *generations) initial() (protocol.Definition, error) {
 	r := l.Runner
 	if r.Define == nil || l.removed {

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// contested is a session that finds, as often as it is told, that somebody else has
-// just written the node that it wants to set.
+// contested is a session on which, a given number of times, somebody else has just
+// written the node that it wants to set.
 type contested struct {
 	registry.Session
 	path  string
@@ -37,8 +37,8 @@ func (c contested) Commit(ctx context.Context, ops ...registry.Op) (registry.Rec
 	return c.Session.Commit(ctx, ops...)
 }
 
-// A file that was read again and does not come into the registry is a trouble of the
-// job from then on: the registry goes on to say what it did. The next file ends it.
+// A file that was read again and cannot be merged into the registry is a trouble of the
+// job: the registry keeps its definition. The next file clears the trouble.
 func TestAFileThatIsNotTakenIsATrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAFileThatIsNotTakenIsATrouble(t *testing.T) {
 	})
 }
 
-// Nothing is wrong any more once another server's file has brought the same into the
+// The trouble clears when another server's file has brought the same definition into the
 // registry.
 func TestAFileThatAnotherServerBringsIsNoTrouble(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// toppled is a session whose server is replaced, and does not know it, while it
-// holds the first transaction after the session was armed.
+// toppled is a session whose server is replaced without noticing, while it holds the
+// first transaction after the session was armed.
 type toppled struct {
 	registry.Session
 	armed   *atomic.Bool
@@ -34,8 +34,8 @@ func (s toppled) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 	return receipt, err
 }
 
-// What such a server holds may still be carried out. Its reads say that it was
-// not, and must not settle that.
+// A transaction that such a server holds may still be applied. Reads from this server
+// show that it was not, and must not settle its outcome.
 func TestReadsOfADeposedLeaderSettleNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestReadsOfADeposedLeaderSettleNothing(t *testing.T) {
 			return registrytest.Pass
 		})
 		reg.Grant(time.Minute)
-		held := make(chan func(), 1) // has what ends it
+		held := make(chan func(), 1) // receives the function that ends the hold
 		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session {
 			return toppled{s, &armed, &commits, func() { held <- reg.Depose() }}
 		}}
@@ -63,7 +63,7 @@ func TestReadsOfADeposedLeaderSettleNothing(t *testing.T) {
 		time.Sleep(time.Hour - time.Minute)
 		armed.Store(true)
 		before := commits.Load()
-		time.Sleep(time.Minute + 20*time.Second) // the begin is held; the session is trusted yet
+		time.Sleep(time.Minute + 20*time.Second) // the begin is held; the session is still trusted
 		if commits.Load() != before+1 || runs.Load() != 0 {
 			t.Errorf("%d commits and %d runs while the outcome of one is unknown", commits.Load()-before, runs.Load())
 		}

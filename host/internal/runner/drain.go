@@ -9,11 +9,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// drain is a member's way out of its job.
+// drain is the orderly leaving of a member.
 type drain struct {
 	phase drainPhase
 	why   reason.Reason
-	timer *time.Timer // ends the phase; nil: the drain has not begun
+	timer *time.Timer // ends the phase; nil if the drain has not begun
 }
 
 type drainPhase uint8
@@ -21,17 +21,17 @@ type drainPhase uint8
 const (
 	notDraining drainPhase = iota
 	finishing              // guests may end by themselves
-	stopping               // they were asked to stop; their ends are stored
+	stopping               // guests were asked to stop; their ends are being stored
 )
 
-// leaveTimeout is how long, after the last guest was ended, the ends of runs
-// may take to be committed and stored.
+// leaveTimeout is how long it may take, after the last guest was ended, to commit and
+// store the ends of runs.
 const leaveTimeout = 5 * time.Second
 
 func (d *drain) begun() bool { return d.phase != notDraining }
 
-// begin gives guests the time wait to end by themselves. It calls timeout at the end
-// of each phase.
+// begin gives guests the time wait to end by themselves. It calls timeout at the end of
+// each phase.
 func (d *drain) begin(wait time.Duration, why reason.Reason, timeout func()) {
 	d.phase, d.why = finishing, why
 	d.timer = time.AfterFunc(wait, timeout)
@@ -52,7 +52,8 @@ func (d *drain) stopGuests(grace time.Duration) {
 
 func (d *drain) stop() { stopTimer(d.timer) }
 
-// shutDown ends the member because its server shuts down; at once, if cause says so.
+// shutDown ends the member because its server shuts down; immediately if cause is
+// job.ErrStopNow.
 func (m *member) shutDown(cause error) {
 	wait := m.DrainTimeout
 	if errors.Is(cause, job.ErrStopNow) {
@@ -62,8 +63,8 @@ func (m *member) shutDown(cause error) {
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
-// beginDrain ends the ticks. The core leaves as soon as no run is open. A drain that
-// has begun already gets no more time.
+// beginDrain ends the ticks. The core leaves as soon as no run is open. A drain that has
+// already begun gets no extra time.
 func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 	if m.drain.begun() {
 		if wait == 0 {
@@ -76,7 +77,7 @@ func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 	m.drain.begin(wait, why, func() { m.inbox.put(drainTimeoutMessage{}) })
 }
 
-// drainTimeout ends a phase of the drain that has used up its time.
+// drainTimeout ends a phase of the drain whose time is up.
 func (m *member) drainTimeout() {
 	if m.drain.phase == finishing {
 		m.calls.listener.end()

@@ -14,14 +14,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// An operator shuts the job down in the middle of a run: that may end by itself, for
-// as long as at a stop of the server, which does not add to it.
+// An operator shuts the job down during a run. The run may end by itself within the same
+// time as at a stop of the server; a later stop does not extend it.
 func TestShutDownDrains(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		runs    time.Duration
-		stopped time.Duration // after the shutdown; 0: the server is not
+		stopped time.Duration // after the shutdown; 0 if the server is not stopped
 		now     bool
 		want    trace.State
 		least   time.Duration
@@ -61,7 +61,8 @@ func TestShutDownDrains(t *testing.T) {
 	}
 }
 
-// notHere: the server is no member of the job any more, and does not claim to know who is.
+// notHere checks that the server is no longer a member of the job and shows none of its
+// members.
 func notHere(t *testing.T, s *server) {
 	t.Helper()
 	if st := s.Status(); st.Instance != "" || st.Leader != "" || len(st.Instances) != 0 || len(st.Items) != 0 || st.Config.Name != testJob {
@@ -69,7 +70,7 @@ func notHere(t *testing.T, s *server) {
 	}
 }
 
-// shutDown does to a server what ElasticJob's tool does.
+// shutDown shuts a server down as ElasticJob's tool does.
 func shutDown(t *testing.T, reg registry.Registry, s *server) {
 	t.Helper()
 	operator, err := reg.Open(t.Context(), nil)
@@ -79,8 +80,8 @@ func shutDown(t *testing.T, reg registry.Registry, s *server) {
 	must(t, err)
 }
 
-// The session ends while a job that was shut down lets its guests finish. It does
-// not come back with the next one.
+// The session ends while a job that was shut down lets its guests finish. The job does
+// not return with the next session.
 func TestShutDownOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

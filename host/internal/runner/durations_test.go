@@ -12,7 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A run that was given up while it waited for a place has no duration: no guest ran.
+// A run that was given up while it waited for a place has no duration, because no guest
+// ran.
 func TestRowsOfGuestsThatNeverStarted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

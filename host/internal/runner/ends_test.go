@@ -21,8 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job written in Go may ignore its context: the server must say what it
-// waits for.
+// A job written in Go may ignore its context. The server must then say what it waits for.
 func TestGuestThatIgnoresItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestGuestThatIgnoresItsEnd(t *testing.T) {
 	})
 }
 
-// brokenDisk is a session whose service takes no writes any more.
+// brokenDisk is a session whose service has stopped taking writes.
 type brokenDisk struct {
 	registry.Session
 	broken *atomic.Bool
@@ -96,7 +95,7 @@ func TestRegistryThatTakesNoWrites(t *testing.T) {
 		if strings.Contains(log.String(), "unknown") || strings.Count(log.String(), "level=ERROR") != 1 {
 			t.Errorf("the log, want one error:\n%s", log.String())
 		}
-		broken.Store(false) // somebody has mended it
+		broken.Store(false) // repaired
 		time.Sleep(30 * time.Second)
 		if got := s.Status().Troubles; len(got) != 0 {
 			t.Errorf("troubles %q, want none", got)
@@ -115,8 +114,8 @@ func TestRegistryThatTakesNoWrites(t *testing.T) {
 	})
 }
 
-// The session is lost with runs open, and the server is stopped before it has
-// another: what is open is for the next start, and Run says so.
+// The session is lost with open runs, and the server stops before it has another session.
+// The open runs stay for the next start, and Run reports that.
 func TestStopWithoutSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,7 +158,7 @@ func TestDisabledIsForNewServers(t *testing.T) {
 	})
 }
 
-// Requests whose callers have gone do not pile up while nothing can be written.
+// Requests whose callers have gone do not accumulate while nothing can be written.
 func TestAskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		deaf bool // the guest does not stop when it is asked to
+		deaf bool // the guest does not stop when asked
 		by   time.Duration
 	}{
 		{"guests stop when asked", false, 15*time.Second + 100*time.Millisecond},
@@ -82,8 +82,8 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 	}
 }
 
-// forgetful is a session whose commits lose their answers now and then, some
-// before they are applied and some after.
+// forgetful is a session that sometimes loses the answer to a commit, either before or
+// after the commit was applied.
 type forgetful struct {
 	registry.Session
 	n *atomic.Int32
@@ -109,7 +109,7 @@ func TestUnknownOutcomes(t *testing.T) {
 		flaky := func() *door {
 			return &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return forgetful{s, &n} }}
 		}
-		n.Store(4) // the namespace is made without a loop behind it
+		n.Store(4) // the namespace is created without the retry loop
 		a := serveThrough(t, flaky(), rows, "10.0.0.1", nil)
 		b := serveThrough(t, flaky(), rows, "10.0.0.2", nil)
 		time.Sleep(10 * time.Minute)
@@ -123,7 +123,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	})
 }
 
-// stubborn is a session that refuses whatever a job writes.
+// stubborn is a session that refuses everything that a job writes.
 type stubborn struct {
 	registry.Session
 	commits *atomic.Int32

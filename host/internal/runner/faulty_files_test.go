@@ -14,13 +14,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// files adds a job that changes in the servers' files alone, for one seed in two. A
-// version comes to each server at a moment of its own, and to all in the same order:
-// it is read while the server runs, or with a restart. It says something of its own in
-// each key that it changes; a server that has applied one and does not know it yet
-// takes a key that goes back to what it was for one that has not changed.
+// files adds a job that changes only in the servers' files, for every second seed. Each
+// server gets the versions in the same order, but each at its own time: while it runs, or
+// with a restart. Each version gives every key that it changes a new value. A server that
+// applied a version and lost track of that would take a key that returns to its old value
+// for an unchanged one.
 func (p *plan) files(seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 13)) // none of those that TestFaultyRegistryMended plays has such a job
+	rng := rand.New(rand.NewPCG(seed, 13)) // no seed of TestFaultyRegistryMended has such a job
 	if rng.IntN(2) > 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (p *plan) files(seed uint64) {
 		for _, v := range p.versions[1:] {
 			pause := p.length / time.Duration(len(p.versions))
 			if rng.IntN(3) == 0 {
-				pause = 20 * time.Millisecond // while the one before is brought into the registry
+				pause = 20 * time.Millisecond // while the version before is merged into the registry
 			}
 			at += within(rng, 0, pause)
 			restart := rng.IntN(3) == 0
@@ -49,24 +49,24 @@ func (p *plan) files(seed uint64) {
 	}
 }
 
-// inFile reports whether a job is the one that changes in the files.
+// inFile reports whether a job is the one that changes in files.
 func (p *plan) inFile(name string) bool {
 	return len(p.versions) > 0 && p.versions[0].Name == name
 }
 
-// sameVersion compares what the versions change.
+// sameVersion compares the fields that versions change.
 func sameVersion(a, b *job.Config) bool {
 	return a.Param == b.Param && a.Timeout == b.Timeout && a.Cron == b.Cron && a.Shards == b.Shards
 }
 
-// reads lets the server's file have another version of the job.
+// reads gives the server's file another version of the job.
 func (s *faultyServer) reads(c *job.Config, restart bool) {
 	s.mu.Lock()
 	s.file = c
 	s.mu.Unlock()
 	r := s.runner(c.Name)
 	switch {
-	case r == nil: // it is in the file when the server starts
+	case r == nil: // the server reads it when it starts
 	case restart:
 		s.stop()
 		s.start()
@@ -75,8 +75,8 @@ func (s *faultyServer) reads(c *job.Config, restart bool) {
 	}
 }
 
-// goesByFile lets a job that is in the server's file go by that, and by what the
-// server remembers of it.
+// goesByFile makes a job follow the server's file, and what the server remembers of the
+// file.
 func (s *faultyServer) goesByFile(o *Options) {
 	if !s.inFile(o.Config.Name) {
 		return
@@ -107,8 +107,8 @@ func (s *faultyServer) goesByFile(o *Options) {
 	}
 }
 
-// bringsOnce: a server that restarts, or comes back, with an unchanged file leaves in
-// place what other files have brought since.
+// bringsOnce checks that a server that restarts or returns with an unchanged file does
+// not undo what other files have brought since.
 func (s *faultyServer) bringsOnce(ops []registry.Op) {
 	for i := range ops {
 		if ops[i].Kind != registry.Set || len(s.versions) == 0 || ops[i].Path != layout.NewJob("test", s.versions[0].Name).At("config") {
@@ -127,7 +127,7 @@ func (s *faultyServer) bringsOnce(ops []registry.Op) {
 	}
 }
 
-// checkDefinition: what is in force is a version as a whole.
+// checkDefinition checks that the definition in force is a single version.
 func (g *inGuest) checkDefinition() {
 	c := &g.c.Config
 	if g.inFile(c.Name) && !slices.ContainsFunc(g.versions, func(v job.Config) bool { return sameVersion(&v, c) }) {
@@ -135,7 +135,7 @@ func (g *inGuest) checkDefinition() {
 	}
 }
 
-// checkFiles: once all files agree, so do all servers.
+// checkFiles checks that all servers agree once all files agree.
 func (w *faultyWorld) checkFiles() {
 	if len(w.versions) == 0 {
 		return

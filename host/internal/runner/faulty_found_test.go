@@ -15,17 +15,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// found adds a job that is in the files of some servers alone, for one seed in two. The
-// others find it in the registry, from where it is removed now and then.
+// found adds a job that is in the files of only some servers, for every second seed. The
+// others find it in the registry, and it is removed from there now and then.
 func (p *plan) found(seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 145)) // none of those that TestFaultyRegistryMended plays has such a job
+	rng := rand.New(rand.NewPCG(seed, 145)) // no seed of TestFaultyRegistryMended has such a job
 	if rng.IntN(2) > 0 {
 		return
 	}
 	c := drawJob(rng, len(p.jobs))
 	p.jobs = append(p.jobs, c)
 	p.changed[c.Name] = true
-	p.finds = make([]bool, p.servers) // the first one does not: it is asked for what all are to do
+	p.finds = make([]bool, p.servers) // the first server does not: operators ask it for changes that concern all
 	for k := 1; k < p.servers; k++ {
 		p.finds[k] = k == p.servers-1 || rng.IntN(2) == 0
 	}
@@ -35,13 +35,13 @@ func (p *plan) found(seed uint64) {
 	}
 }
 
-// findsIn reports whether a server has a job from the registry alone.
+// findsIn reports whether a server finds the job only in the registry.
 func (s *faultyServer) findsIn(name string) bool {
 	return s.finds != nil && name == s.jobs[len(s.jobs)-1].Name && s.finds[slices.Index(s.servers, s)]
 }
 
-// find begins to look for jobs. The server waits for work, and for the returned function
-// before it closes its session.
+// find starts discovery on a server. The server waits for work, and calls end before it
+// closes its session.
 func (s *faultyServer) find(ctx context.Context, sessions *session.Server, log *slog.Logger, work *sync.WaitGroup) (end func() error) {
 	o := finder.Options{Namespace: "test", Sessions: sessions, Host: &foundJobs{s, sessions, log, work}, Log: log, Go: work.Go}
 	for _, c := range s.jobs {

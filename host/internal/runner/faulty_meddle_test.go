@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// observeSessions is one more job on a server's session. It creates nothing, and checks
-// what the session promises its jobs.
+// observeSessions is an additional job on a server's session. It creates nothing, and
+// checks the session's promises to its jobs.
 func (s *faultyServer) observeSessions(ctx context.Context, sessions *session.Server) {
 	for ctx.Err() == nil {
 		ended := make(endListener, 1)
@@ -38,7 +38,7 @@ func (s *faultyServer) observeSessions(ctx context.Context, sessions *session.Se
 	}
 }
 
-// endListener receives the end of a session.
+// endListener notes the end of a session.
 type endListener chan struct{}
 
 func (h endListener) HealthChanged(session.Health) {}
@@ -49,8 +49,8 @@ func (h endListener) Event(e registry.Event) {
 	}
 }
 
-// checkHealth: no session is trusted longer than the service keeps it, counted from the
-// request for it, and also while the machine slept.
+// checkHealth checks that no session is trusted for longer than the service keeps it,
+// counted from the request that renewed it and including the time when the machine slept.
 func (s *faultyServer) checkHealth(js *session.Job) {
 	level, timeout := js.Health(), s.network.timeout
 	for _, of := range s.network.opened() {
@@ -63,7 +63,7 @@ func (s *faultyServer) checkHealth(js *session.Job) {
 	}
 }
 
-// observe: what had to make room for another run does not begin again in its session.
+// observe checks that a run that was replaced does not begin again in its session.
 func (s *faultyServer) observe(e *Event) {
 	of := s.network.newest()
 	s.mu.Lock()
@@ -79,8 +79,8 @@ func (s *faultyServer) observe(e *Event) {
 	}
 }
 
-// meddle lets a foreign process take the place of marks of runs for a while, or take
-// the runs over for its own servers: of each item that has such a mark.
+// meddle lets a foreign process either replace the marks of runs for a while, or take the
+// runs over for its own servers, for each item with such a mark.
 func (w *faultyWorld) meddle(name, mark string, d time.Duration) {
 	l := layout.NewJob("test", name)
 	var made []string
@@ -116,13 +116,13 @@ func (w *faultyWorld) setStrange(path string, since time.Time) {
 	w.strange[path] = since
 }
 
-// known is how long after it was made each member has seen a mark, or knows that it
-// sees nothing.
+// known is the time within which each member has noticed a new mark, or knows that it is
+// cut off.
 const known = 8 * time.Second
 
-// spares: no member deletes a mark that another session has created, except together
-// with the item when the job has fewer items. That item begins no more, the mark would
-// keep its node for ever, and a leader of ElasticJob does the same.
+// spares checks that no member deletes a mark of another session, except with its item
+// when the job gets fewer items. That item never begins again, so the mark would keep its
+// node forever; a leader of ElasticJob deletes it, too.
 func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 	goes := func(path string) bool {
 		return slices.ContainsFunc(ops, func(o registry.Op) bool { return o.Kind == registry.Delete && o.Path == path })
@@ -141,16 +141,16 @@ func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 	}
 }
 
-// fenced looks for runs of the schedule that were ended because the session was in
-// doubt and have a final row, though their next instant has not come, the session is
-// there, and the server has neither left nor slept.
+// fenced looks for scheduled runs that were ended because of a doubtful session and that
+// have a final row, although their next instant has not come, the session continues, and
+// the server has neither left nor slept.
 func (s *faultyServer) fenced(batch []trace.Row) {
 	now := time.Now().UnixMilli()
 	s.mu.Lock()
 	since := s.stopped
 	s.mu.Unlock()
 	if woke := s.network.lastWoke(); woke.After(since) {
-		since = woke // a clock that stood still is behind, and instants pass by the registry's
+		since = woke // after a standstill its clock is behind, but the registry's instants have passed
 	}
 	for _, r := range batch {
 		if r.Schedule == "" || r.State != trace.Cancelled || r.Reason.Code != reason.SessionDoubtful || s.changed[r.Job] || job.InstanceID(r.Instance).IP() != s.ip || since.UnixMilli() >= r.Start {
@@ -158,7 +158,7 @@ func (s *faultyServer) fenced(batch []trace.Row) {
 		}
 		for _, c := range s.jobs {
 			period, err := time.ParseDuration(c.Cron)
-			if c.Name != r.Job || err != nil || c.OnRegistryLoss == job.FinishOnLoss || c.Overlap == job.Replace { // one that was replaced does not run again
+			if c.Name != r.Job || err != nil || c.OnRegistryLoss == job.FinishOnLoss || c.Overlap == job.Replace { // a replaced run does not run again
 				continue
 			}
 			if next := (r.Instant/period.Milliseconds() + 1) * period.Milliseconds(); now < next {

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// faultyTimeout is that of the sessions.
+	// faultyTimeout is the time-out of the sessions.
 	faultyTimeout = 10 * time.Second
-	// calmTime is how long all may take, when nothing is wrong any more, to be as
-	// it should: a session without a client ends, and the next assignment is awaited.
+	// calmTime is how long the world may take to recover after the last fault: sessions
+	// without a client end, and the next assignment is made.
 	calmTime = time.Minute
-	// firesTime is in which each item fires then, also one that fires every thirty seconds.
+	// firesTime is the time within which each item then fires, even one that fires every
+	// thirty seconds.
 	firesTime = 45 * time.Second
 )
 
-// plan is all that a seed draws.
+// plan is everything that a seed draws.
 type plan struct {
 	servers                int
 	jobs                   []job.Config
@@ -29,12 +30,12 @@ type plan struct {
 	length                 time.Duration
 	guestSeed, networkSeed uint64
 	brieflyFirst           bool
-	changed                map[string]bool // jobs that operators keep from running, or that are another later
-	versions               []job.Config    // of the job that changes in files; none: there is no such job
-	finds                  []bool          // by server: it has the last job from the registry alone; nil: there is no such job
+	changed                map[string]bool // jobs that operators keep from running, or that are later replaced
+	versions               []job.Config    // of the job that changes in files; empty if there is no such job
+	finds                  []bool          // servers that find the last job only in the registry; nil if there is no such job
 }
 
-// planned is something that happens to a world.
+// planned is an event at a time of a world.
 type planned struct {
 	at   time.Duration
 	text string
@@ -62,8 +63,8 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
-// drawJob is the k-th job. The first one does not change, so that its rows can be
-// held against its schedule.
+// drawJob draws the k-th job. The first one never changes, so its rows can be checked
+// against its schedule.
 func drawJob(rng *rand.Rand, k int) job.Config {
 	c := testConfig()
 	c.Name, c.Cron, c.Shards = fmt.Sprintf("job%d", k), []string{"5s", "10s", "30s"}[rng.IntN(3)], 1+rng.IntN(5)
@@ -74,7 +75,7 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 		c.Overlap = []job.Overlap{"", job.Skip, job.QueueOne, job.Replace, job.Replace}[rng.IntN(5)]
 	}
 	if c.Overlap == job.Replace && rng.IntN(4) > 0 {
-		c.Cron = "30s" // so that a trigger comes between
+		c.Cron = "30s" // so that a trigger fits between two instants
 	}
 	if rng.IntN(3) == 0 {
 		c.Parallel = 1 + rng.IntN(2)
@@ -86,7 +87,7 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 		c.OnRegistryLoss = job.FinishOnLoss
 		c.Parallel = rng.IntN(2)
 	}
-	c.Limits.Grace = time.Duration(3*rng.IntN(3)) * time.Second // some outlast the doubt, and are ended with the trust
+	c.Limits.Grace = time.Duration(3*rng.IntN(3)) * time.Second // some outlast the doubt, and are ended when the session expires
 	return c
 }
 
@@ -94,7 +95,7 @@ func (p *plan) add(at time.Duration, text string, do func(*faultyWorld)) {
 	p.events = append(p.events, planned{at, text, do})
 }
 
-// fault lets something be wrong for a while.
+// fault draws a fault that lasts for a while.
 func (p *plan) fault(rng *rand.Rand) {
 	at := time.Duration(rng.Int64N(int64(p.length)))
 	long := []time.Duration{time.Second, faultyTimeout, 3 * faultyTimeout}[rng.IntN(3)]
@@ -107,7 +108,7 @@ func (p *plan) fault(rng *rand.Rand) {
 		p.still(at, server, name, atCommit)
 		if rng.IntN(2) == 0 {
 			wrong("cut", func(n *network) { n.cut = true }, func(n *network) { n.cut = false })
-			until += faultyTimeout // so that it stands still when the connection is back
+			until += faultyTimeout // so that the loop still stands still when the connection is back
 		}
 		p.goesOn(until, server, name)
 	case 9:
@@ -134,7 +135,7 @@ func (p *plan) fault(rng *rand.Rand) {
 	}
 }
 
-// operation is what an operator asks one of the servers for.
+// operation draws a request of an operator to one of the servers.
 func (p *plan) operation(rng *rand.Rand) {
 	at := time.Duration(rng.Int64N(int64(p.length)))
 	server, k := rng.IntN(p.servers), rng.IntN(len(p.jobs))
@@ -144,7 +145,7 @@ func (p *plan) operation(rng *rand.Rand) {
 	}
 	kind := rng.IntN(8)
 	if k == 0 {
-		kind = kind % 2 // nothing that keeps its items from being begun
+		kind = kind % 2 // nothing that keeps its items from beginning
 	}
 	p.changed[name] = p.changed[name] || kind > 1
 	switch kind {

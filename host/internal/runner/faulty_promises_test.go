@@ -15,24 +15,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// What a guest is promised is looked at where it runs, and what others are promised
-// of a server where its transactions arrive. So a promise is broken at the moment
-// at which it is, and not only if somebody else comes to harm by it.
+// Promises to a guest are checked where it runs, and promises to other servers where a
+// server's transactions arrive. So a broken promise shows when it is broken, even if it
+// harms no other server.
 
-// margin is how late a promise may be kept: guests look ten times a second.
+// margin is how late a promise may be kept: guests check ten times a second.
 const margin = 200 * time.Millisecond
 
-// inGuest is a guest that checks whether it gets to know what it has to.
+// inGuest is a guest that checks that it receives what it must.
 type inGuest struct {
 	*faultyServer
 	of    *remote
 	c     *job.Call
 	inbox *inbox
-	turn  uint64    // of its loop
-	still time.Time // since when something waits for that turn; zero: nothing does
+	turn  uint64    // of the guest's loop
+	still time.Time // since when a message waits for that turn; zero if none does
 }
 
-// newGuest notes a guest in the session that the server has.
+// newGuest registers a guest in the server's session.
 func (s *faultyServer) newGuest(c *job.Call) *inGuest {
 	g := &inGuest{faultyServer: s, of: s.network.newest(), c: c}
 	s.mu.Lock()
@@ -51,8 +51,8 @@ func (g *inGuest) String() string { return fmt.Sprintf("%s, attempt %d", g.c.Run
 // finishes reports whether the guest may outlive its session.
 func (g *inGuest) finishes() bool { return g.c.Config.OnRegistryLoss == job.FinishOnLoss }
 
-// checkBegin: no guest begins in doubt, or by half of a definition, or after it was
-// asked to stop while it waited, or when another run takes its place.
+// checkBegin checks that no guest begins in doubt, with a mixed definition, after it was
+// asked to stop while it waited, or when another run replaces it.
 func (g *inGuest) checkBegin() {
 	if silent := g.of.silent(); silent > faultyTimeout/2 {
 		g.breach("%s begins %v on %s after %v of silence", g.c.Instance, g, g.ip, silent)
@@ -63,7 +63,7 @@ func (g *inGuest) checkBegin() {
 	}
 }
 
-// check is called while the guest goes on.
+// check runs while the guest goes on.
 func (g *inGuest) check(ctx context.Context) {
 	over, silent, moves := ctx.Err() != nil, g.of.silent(), true
 	if g.network.drowsy() {
@@ -91,8 +91,8 @@ func (g *inGuest) check(ctx context.Context) {
 	}
 }
 
-// linger goes on for a while after the guest was asked to stop. If the server stops and
-// nothing endangers the session, that is longer than the server waits for it.
+// linger lets a guest go on for a while after it was asked to stop. If the server stops
+// and nothing endangers the session, that is longer than the server waits for it.
 func (g *inGuest) linger(d time.Duration) {
 	if g.c.Why() == job.StopShutdown {
 		for k := 0; k < 100 && g.of.silent() < faultyTimeout/2 && g.of.overFor() == 0; k++ {
@@ -102,7 +102,7 @@ func (g *inGuest) linger(d time.Duration) {
 	g.pass(d)
 }
 
-// silent is for how long the service has vouched for nothing.
+// silent returns how long ago the service last confirmed the session.
 func (s *remote) silent() time.Duration {
 	slept := s.network.asleep()
 	s.mu.Lock()
@@ -110,14 +110,14 @@ func (s *remote) silent() time.Duration {
 	return time.Since(s.acked) + slept - s.ackedAsleep
 }
 
-// hasEnded: the client knows that the session is over.
+// hasEnded reports whether the client knows that the session is over.
 func (s *remote) hasEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over
 }
 
-// overFor is for how long the client has known that the session is over.
+// overFor returns how long the client has known that the session is over.
 func (s *remote) overFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +129,8 @@ func (s *remote) overFor() time.Duration {
 
 // openRequests are the requests of a session that have no answer yet.
 type openRequests struct {
-	mu   sync.Mutex      // guards what follows
-	open map[string]bool // by root of a job: a transaction came to no answer since the last sync
+	mu   sync.Mutex      // guards the fields below
+	open map[string]bool // by root of a job: a transaction has had no answer since the last sync
 	busy map[string]int  // by root of a job: requests under way
 }
 
@@ -140,9 +140,9 @@ func rootOf(path string) string {
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// sends: after a transaction without an answer comes a sync, and then another one.
-// What only takes away is excused: two may close a line that was given up, the loop
-// and its watcher, and neither waits for the other.
+// sends checks that a transaction without an answer is followed by a sync before another
+// transaction. Transactions that only delete are excused: both the loop and its watcher
+// may close a session that was given up, and neither waits for the other.
 func (j *openRequests) sends(ops []registry.Op) (broken bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -165,7 +165,8 @@ func (j *openRequests) synced() {
 	clear(j.open)
 }
 
-// carriedOut: a member whose nodes are gone has no guest, and foreign marks stay.
+// carriedOut checks that a member whose nodes are gone has no guest, and that foreign
+// marks stay.
 func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
 	s.spares(ops, asked)
 	s.bringsOnce(ops)
@@ -185,7 +186,7 @@ func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
 	}
 }
 
-// begins records a request that is under way, until its end is reported.
+// begins records a request until its end is reported.
 func (j *openRequests) begins(path string) (ends func()) {
 	count := func(n int) {
 		j.mu.Lock()
@@ -199,7 +200,7 @@ func (j *openRequests) begins(path string) (ends func()) {
 	return func() { count(-1) }
 }
 
-// left: nothing that a job asked for is under way when it has ended.
+// left checks that a job that has ended has no request under way.
 func (s *faultyServer) left(name string) {
 	of, gate := s.network.newest(), s.gates[name]
 	if of == nil || of.hasEnded() || gate.isAbandoned() {
@@ -213,7 +214,7 @@ func (s *faultyServer) left(name string) {
 	}
 }
 
-// requested: a request that an operator makes once is written once.
+// requested checks that one request of an operator is written once.
 func (w *faultyWorld) requested(ops []registry.Op) {
 	for i := range ops {
 		if string(ops[i].Data) != "TRIGGER" {
@@ -229,8 +230,8 @@ func (w *faultyWorld) requested(ops []registry.Op) {
 	}
 }
 
-// afterDisk is the history of a server: rows are stored after the registry has on
-// its disk what they tell of.
+// afterDisk is a server's history. It checks that rows are stored only after the registry
+// has made durable what they record.
 type afterDisk struct {
 	*finalRows
 	server *faultyServer
@@ -242,7 +243,7 @@ func (a afterDisk) Write(ctx context.Context, batch []trace.Row) error {
 	n.mu.Lock()
 	untold := !slices.ContainsFunc(batch, func(r trace.Row) bool { return r.State != trace.TakenOver || r.Reason.Code != reason.RegistryLost })
 	switch n.stored++; {
-	case n.stored > n.persisted && untold: // the server stops, and has no registry to ask
+	case n.stored > n.persisted && untold: // the server is stopping and cannot reach the registry
 		n.stored--
 	case n.stored > n.persisted:
 		a.breach("rows are stored on %s before the registry is on its disk", a.server.ip)

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// finalRows is a book that also looks for runs that end twice.
+// finalRows is a book that also checks that no run ends twice.
 type finalRows struct {
 	book
 	breach func(format string, args ...any)
@@ -37,7 +37,7 @@ func (f *finalRows) end(r trace.Row) {
 	f.ends[run] = r
 }
 
-// final reports whether a run has its last row.
+// final reports whether the book has the last row of a run.
 func (f *finalRows) final(run string) bool {
 	f.last.Lock()
 	defer f.last.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Some of what can go wrong takes two things that go wrong at about the same moment,
-// which single faults do too seldom: a scene draws them together.
+// Some failures need two faults at about the same moment, which independent faults rarely
+// produce. A scene draws such faults together.
 
 func (p *plan) wrong(at, until time.Duration, server int, name string, on, off func(*network)) {
 	p.add(at, fmt.Sprintf("server %d: %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(on) })
 	p.add(until, fmt.Sprintf("server %d: no more %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(off) })
 }
 
-// unsent: nothing that is sent arrives.
+// unsent plans that nothing arrives that a server sends.
 func (p *plan) unsent(at, until time.Duration, server int) {
 	p.wrong(at, until, server, "requests lost", func(n *network) { n.outShut = true }, func(n *network) { n.outShut = false })
 }
@@ -28,7 +28,7 @@ func (p *plan) deposed(at, until time.Duration, server int) {
 	p.wrong(at, until, server, "deposed leader", func(n *network) { n.deposed = true }, func(n *network) { n.deposed = false })
 }
 
-// still: a loop stands still when it comes to a line of its log.
+// still plans that a loop stops when it logs a given line.
 func (p *plan) still(at time.Duration, server int, name, line string) {
 	p.add(at, fmt.Sprintf("server %d: the loop of %s stands still at %q", server, name, line), func(w *faultyWorld) { w.servers[server].gates[name].close(line) })
 }
@@ -37,7 +37,7 @@ func (p *plan) goesOn(at time.Duration, server int, name string) {
 	p.add(at, fmt.Sprintf("server %d: the loop of %s may go on", server, name), func(w *faultyWorld) { w.servers[server].gates[name].open() })
 }
 
-// some lists jobs that are of the wanted kind; any job, if there is none.
+// some returns the jobs that are wanted, or any if there are none.
 func (p *plan) some(rng *rand.Rand, wanted func(job.Config) bool) (some []job.Config) {
 	for _, c := range p.jobs {
 		if wanted(c) {
@@ -51,7 +51,7 @@ func (p *plan) some(rng *rand.Rand, wanted func(job.Config) bool) (some []job.Co
 	return some
 }
 
-// seldom begins with jobs that fire seldom: no instant comes while something is wrong.
+// seldom returns the jobs that fire seldom first, so no instant comes during a fault.
 func seldom(jobs []job.Config) []job.Config {
 	order := []string{"30s", "10s", "5s"}
 	slices.SortStableFunc(jobs, func(a, b job.Config) int {
@@ -60,7 +60,7 @@ func seldom(jobs []job.Config) []job.Config {
 	return jobs
 }
 
-// instant draws one of a job's.
+// instant draws an instant of a job.
 func (p *plan) instant(rng *rand.Rand, c job.Config) time.Duration {
 	period, err := time.ParseDuration(c.Cron)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *plan) instant(rng *rand.Rand, c job.Config) time.Duration {
 	return period * time.Duration(1+rng.IntN(int(p.length/period)))
 }
 
-// within draws a time between two.
+// within draws a time between two others.
 func within(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)))
 }
@@ -78,7 +78,7 @@ func (p *plan) scene(rng *rand.Rand) {
 	const s = time.Second
 	server := rng.IntN(p.servers)
 	switch rng.IntN(8) {
-	case 0: // loops stand still while their session comes to be in doubt
+	case 0: // loops stand still while their session becomes doubtful
 		p.standstill(rng, server, atCommit, job.CancelOnLoss, 8*s, 10*s)
 	case 1: // … and is trusted again, while runs go on
 		p.standstill(rng, server, atCommit, job.CancelOnLoss, 43*s/5, 46*s/5)
@@ -93,11 +93,11 @@ func (p *plan) scene(rng *rand.Rand) {
 			}
 		}
 		p.add(at, fmt.Sprintf("server %d: trigger %s", server, c.Name), func(w *faultyWorld) { w.servers[server].ask(c.Name, protocol.AskTrigger{}) })
-	case 4: // guests that wait for others come to their turn in doubt
+	case 4: // waiting guests get their turn in doubt
 		c := p.some(rng, func(c job.Config) bool { return c.OnRegistryLoss != "" && c.Parallel > 0 })[0]
 		at := p.instant(rng, c)
 		p.unsent(at+within(rng, 0, 3*s), at+within(rng, 8*s, 10*s), server)
-	case 5: // a server runs briefly, and nothing is answered meanwhile
+	case 5: // a server runs briefly without any answer
 		p.brief(rng, server)
 	case 6:
 		d := within(rng, 2*s, 7*s)
@@ -109,8 +109,8 @@ func (p *plan) scene(rng *rand.Rand) {
 	}
 }
 
-// standstill: soon after runs have begun nothing arrives any more, for a while, and
-// loops with something to write stand still until it does.
+// standstill plans that soon after runs have begun nothing arrives for a while, and that
+// loops with something to write stand still until it does again.
 func (p *plan) standstill(rng *rand.Rand, server int, line string, loss job.OnRegistryLoss, least, most time.Duration) {
 	const s = time.Second
 	some := seldom(p.some(rng, func(c job.Config) bool { return (c.OnRegistryLoss == job.FinishOnLoss) == (loss == job.FinishOnLoss) }))
@@ -124,8 +124,8 @@ func (p *plan) standstill(rng *rand.Rand, server int, line string, loss job.OnRe
 	}
 }
 
-// brief is a server that stops soon after it started, on a slow network that leaves it
-// without answers: at its first start, or a later one.
+// brief plans a server that stops soon after its first or a later start, on a network so
+// slow that it gets no answers.
 func (p *plan) brief(rng *rand.Rand, server int) {
 	const s = time.Second
 	stop := func(at time.Duration, k int) {
@@ -138,7 +138,7 @@ func (p *plan) brief(rng *rand.Rand, server int) {
 	at, slowest, lost, end := within(rng, 0, p.length), 3*s/2, 0.8, within(rng, s/4, 3*s)
 	if first {
 		p.brieflyFirst = true
-		at, slowest, lost, end = 0, s/5, 0, within(rng, 4*s/5, 2*s) // it is the one that makes the jobs
+		at, slowest, lost, end = 0, s/5, 0, within(rng, 4*s/5, 2*s) // this server creates the jobs
 		for k := range p.servers {
 			if k != server {
 				stop(at, k)

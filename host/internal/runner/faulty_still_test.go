@@ -7,21 +7,22 @@ import (
 	"sync"
 )
 
-// stiller is the log of a job, which can hold up its loop at a line, as no log may.
+// stiller is a job's log that can block the job's loop at a line. A real log must not
+// block.
 type stiller struct {
 	slog.Handler
 	gate *turnstile
 }
 
-// turnstile is shut while a loop is to stand still.
+// turnstile blocks a loop while it is shut.
 type turnstile struct {
-	mu        sync.Mutex    // guards what follows
-	shut      chan struct{} // nil: it is open
-	at        string        // the line of the log that does not get through
-	abandoned bool          // the loop has left something behind, or may have been given up
+	mu        sync.Mutex    // guards the fields below
+	shut      chan struct{} // nil if it is open
+	at        string        // the line of the log that blocks
+	abandoned bool          // the loop has left something behind, or its session may have been given up
 }
 
-// Lines at which a loop can stand still.
+// Log lines at which a loop can stand still:
 const (
 	atCommit  = "commit"
 	atUnknown = "the outcome of a commit is unknown"
@@ -44,7 +45,7 @@ func (g *turnstile) open() {
 	}
 }
 
-// pass waits as long as it is shut for a line.
+// pass blocks while the turnstile is shut at the line.
 func (g *turnstile) pass(line string) {
 	g.mu.Lock()
 	shut := g.shut
@@ -58,7 +59,7 @@ func (g *turnstile) pass(line string) {
 	}
 }
 
-// renew is for a server that starts.
+// renew resets the turnstile for a server that starts.
 func (g *turnstile) renew() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,7 +23,8 @@ var (
 	from  = flag.Uint64("from", 0, "the first of them")
 )
 
-// storyLevel is of what the servers log in a story: all, if there is one alone.
+// storyLevel is the level at which servers log into a story: everything if a single seed
+// is played.
 func storyLevel() slog.Level {
 	if *seeds == 1 {
 		return slog.LevelDebug
@@ -31,10 +32,10 @@ func storyLevel() slog.Level {
 	return slog.LevelWarn
 }
 
-// TestFaultyRegistry lets servers as they ship, but for clock, sandbox and
-// network, live through what a seed draws. It draws all that happens, and when;
-// which of two goroutines is first at one moment it does not, so a seed can need
-// a few tries to break the same promise again.
+// TestFaultyRegistry runs real servers, with a fake clock, sandbox and network, through
+// the events that a seed draws. The seed determines the events and their times, but not
+// the order of goroutines within one moment, so reproducing a broken promise can take
+// several tries.
 func TestFaultyRegistry(t *testing.T) {
 	t.Parallel()
 	for seed := *from; seed < *from+*seeds; seed++ {
@@ -42,8 +43,8 @@ func TestFaultyRegistry(t *testing.T) {
 	}
 }
 
-// TestFaultyRegistryMended plays seeds that broke a promise once. They find the same
-// again only as long as plans are drawn as they are.
+// TestFaultyRegistryMended plays seeds that once broke a promise. They reproduce it only
+// as long as plans are drawn in the same way.
 func TestFaultyRegistryMended(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -108,7 +109,7 @@ func (w *faultyWorld) play() {
 	}
 }
 
-// sessions counts those that the service has seen.
+// sessions counts the sessions that the service has seen.
 func (w *faultyWorld) sessions() (n int) {
 	for _, s := range w.servers {
 		n += len(s.network.sessions)
@@ -116,8 +117,8 @@ func (w *faultyWorld) sessions() (n int) {
 	return n
 }
 
-// soothe starts all servers, and takes back what operators have forbidden, also what
-// another server was asked for a moment before.
+// soothe starts all servers, and lifts everything that operators have forbidden, even if
+// another server was asked for it a moment before.
 func (w *faultyWorld) soothe() {
 	for _, s := range w.servers {
 		s.start()
@@ -148,8 +149,8 @@ func (w *faultyWorld) soothe() {
 	}
 }
 
-// checkCalm: some time after the last fault each item fires, and no server has a
-// trouble.
+// checkCalm checks that some time after the last fault each item fires, and no server has
+// a trouble.
 func (w *faultyWorld) checkCalm() {
 	w.mu.Lock()
 	w.calm = true
@@ -178,8 +179,8 @@ func (w *faultyWorld) checkCalm() {
 	}
 }
 
-// checkRows: when all servers have left, no member is in the registry, and the rows of
-// the job that was not changed agree with its schedule.
+// checkRows checks that no member is in the registry when all servers have left, and that
+// the rows of the unchanged job agree with its schedule.
 func (w *faultyWorld) checkRows() {
 	for _, c := range w.jobs {
 		for _, path := range w.below(layout.NewJob("test", c.Name).Root()) {
@@ -206,7 +207,7 @@ func (w *faultyWorld) read(path string) registry.Node {
 	return n
 }
 
-// below lists a node and all below it, children first.
+// below lists a node and all nodes below it, children first.
 func (w *faultyWorld) below(path string) (all []string) {
 	n := w.read(path)
 	for _, name := range n.Children {
@@ -218,8 +219,8 @@ func (w *faultyWorld) below(path string) (all []string) {
 	return all
 }
 
-// remove takes a job out of the registry while none of its items runs, as
-// operator.Operator does, and makes it anew after a while, as a server does that starts.
+// remove removes a job from the registry while none of its items runs, as
+// operator.Operator does, and after a while creates it again, as a starting server does.
 func (w *faultyWorld) remove(name string, away time.Duration) {
 	l := layout.NewJob("test", name)
 	for range 20 {
@@ -235,7 +236,7 @@ func (w *faultyWorld) remove(name string, away time.Duration) {
 			if _, err := w.operator.Commit(w.t.Context(), ops...); err == nil {
 				w.story.add("%s is removed", name)
 				w.mu.Lock()
-				clear(w.strange) // those of the job are gone
+				clear(w.strange) // the marks of the job are gone
 				w.mu.Unlock()
 				w.pass(away)
 				v := decoder.View()

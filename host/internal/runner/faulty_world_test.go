@@ -22,7 +22,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// faultyWorld is some servers with some jobs each, on one registry.
+// faultyWorld is a set of servers with the same jobs on one registry.
 type faultyWorld struct {
 	*plan
 	t        *testing.T
@@ -34,15 +34,16 @@ type faultyWorld struct {
 	servers  []*faultyServer
 	story    *story
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	calm  bool
-	fired map[itemOf]int // since it is calm
-	// wished are requests to run that operators made, written those that were, by the root of the job.
+	fired map[itemOf]int // since the faults ended
+	// wished counts the requests to run that operators made, and written those in the
+	// registry, by the job's root.
 	wished, written map[string]int
-	strange         map[string]time.Time // foreign marks, and when they were created; zero: not any more
+	strange         map[string]time.Time // foreign marks, and when they were created; zero once deleted
 }
 
-// story is what happened, which is printed if a promise was broken.
+// story records what happened. It is printed if a promise is broken.
 type story struct {
 	begun time.Time
 	mu    sync.Mutex // guards lines
@@ -66,21 +67,21 @@ type faultyServer struct {
 	ip      string
 	network *network
 
-	// control holds one, which guards what follows. It is no mutex, because virtual
-	// time stands still while a goroutine waits for a mutex.
+	// control holds one element. It guards the fields below; a mutex would not do,
+	// because virtual time stands still while a goroutine waits for a mutex.
 	control chan struct{}
-	end     func() // stops it, and waits for that; nil: it has ended
+	end     func() // stops it and waits for that; nil if it has ended
 
-	mu      sync.Mutex                       // guards what follows
+	mu      sync.Mutex                       // guards the fields below
 	inside  map[*remote]map[string]*job.Call // runs of each session
 	loops   map[string]*Runner
 	gates   map[string]*turnstile // of each job's loop
-	stopped time.Time             // when it was to stop last
-	file    *job.Config           // the version of the job that changes in files; nil: the first
-	said    []byte                // what the server remembers of that
-	says    string                // the version that was compared with the registry last
+	stopped time.Time             // when it was last asked to stop
+	file    *job.Config           // the version of the job that changes in files; nil for the first
+	said    []byte                // what the server remembers of the file
+	says    string                // the version that was last compared with the registry
 	brought map[string]bool       // versions that the registry had then, or was given
-	// replaced are the runs that ended because another one took their place, by session.
+	// replaced holds the runs that ended because another run replaced them, by session.
 	replaced map[*remote]map[string]bool
 }
 
@@ -106,7 +107,7 @@ func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 	return w
 }
 
-// start starts the server, if it has ended.
+// start starts the server if it has ended.
 func (s *faultyServer) start() {
 	s.control <- struct{}{}
 	defer func() { <-s.control }()
@@ -153,7 +154,7 @@ func (s *faultyServer) start() {
 	}
 }
 
-// options are those of a job's runner.
+// options returns the options of a job's runner.
 func (s *faultyServer) options(sessions *session.Server, log *slog.Logger, c *job.Config) Options {
 	return Options{
 		Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: c, Instance: job.NewInstanceID(s.ip, "1"),
@@ -162,7 +163,7 @@ func (s *faultyServer) options(sessions *session.Server, log *slog.Logger, c *jo
 	}
 }
 
-// begin lets a job run until ctx ends. When it has ended, ended is called.
+// begin runs a job until ctx ends, and calls ended when the job has ended.
 func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) *Runner {
 	name, r := o.Config.Name, New(o)
 	s.gates[name].renew()
@@ -179,7 +180,7 @@ func (s *faultyServer) begin(ctx context.Context, o Options, ended func()) *Runn
 	return r
 }
 
-// stop stops the server, if it has not ended.
+// stop stops the server if it has not ended.
 func (s *faultyServer) stop() {
 	s.control <- struct{}{}
 	defer func() { <-s.control }()
@@ -190,7 +191,8 @@ func (s *faultyServer) stop() {
 	}
 }
 
-// runner is that of a job; nil while the server is stopped, or has not found it.
+// runner returns a job's runner; nil while the server is stopped or has not found the
+// job.
 func (s *faultyServer) runner(name string) *Runner {
 	s.control <- struct{}{}
 	defer func() { <-s.control }()
@@ -202,7 +204,7 @@ func (s *faultyServer) runner(name string) *Runner {
 	return s.loops[name]
 }
 
-// ask asks for something, for a while.
+// ask makes a request and waits a limited time for the answer.
 func (s *faultyServer) ask(name string, a protocol.Ask) {
 	r := s.runner(name)
 	if r == nil {
@@ -242,8 +244,8 @@ func (s *faultyServer) define(name string, change func(*v21.Config)) {
 	s.ask(name, protocol.AskConfig{Config: spelling.Text(data), Have: now.view.ConfigVersion})
 }
 
-// run is a guest. How long it takes, whether it stops when asked, and how it ends is
-// drawn for each attempt.
+// run is a guest. Its duration, its result, and whether it stops when asked are drawn for
+// each attempt.
 func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	g := s.newGuest(&c)
 	g.checkBegin()
@@ -264,7 +266,7 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 		g.check(ctx)
 		if asks && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
 			if late {
-				g.linger(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than what is left of the session
+				g.linger(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than the time left of the session
 			}
 			return job.Outcome{Verdict: job.Stopped}
 		}
@@ -278,7 +280,7 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK}
 }
 
-// enter notes a guest in the session that the server has.
+// enter registers a guest in the server's session.
 func (s *faultyServer) enter(of *remote, c *job.Call) {
 	run := fmt.Sprintf("%s, attempt %d", c.RunID, c.Attempt)
 	s.story.add("%s begins %s", c.Instance, run)
@@ -311,7 +313,7 @@ func (s *faultyServer) leave(of *remote, c *job.Call) {
 	}
 }
 
-// sessionEnded: no guest is left in it.
+// sessionEnded checks that no guest is left in the session.
 func (s *faultyServer) sessionEnded(of *remote) {
 	s.story.add("%s: session %d has ended", s.ip, of.ID())
 	s.mu.Lock()
@@ -329,7 +331,7 @@ func (w *faultyWorld) breach(format string, args ...any) {
 	w.story.add("BREACH "+format, args...)
 }
 
-// pass lets time pass, which is virtual.
+// pass lets virtual time pass.
 func (w *faultyWorld) pass(d time.Duration) { session.Sleep(w.t.Context(), d) }
 
 func (w *faultyWorld) isCalm() bool {

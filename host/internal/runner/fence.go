@@ -9,26 +9,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// fence ends what a member has running when other members may consider its session
-// over, whatever the member's loop does. The session's watcher calls it. The loop
-// learns of it at its next step, before it handles what came of it.
+// fence ends a member's guests and calls when other members may consider its session
+// over. The session's watcher calls it, so it works even if the member's loop hangs. The
+// loop learns of it at its next step, before it handles the results.
 type fence struct {
 	mu      sync.Mutex // guards the fields below: watcher, loop and guests use them
 	running map[*fenced]struct{}
 	finish  bool   // the job lets its guests finish
-	struck  bool   // strike was called, and the loop does not know yet
+	struck  bool   // strike was called, and the loop has not noticed yet
 	closed  bool   // the job session is over
 	onIdle  func() // called when nothing runs any more; may be nil
 }
 
-// fenced is something that runs.
+// fenced is a guest or call that the fence can end.
 type fenced struct {
 	end   func()
 	spare bool // it may go on if the job lets its guests finish
 }
 
-// add has w ended when the fence strikes or closes before leave is called. If it has
-// struck already, and the loop does not know yet, it ends w at once.
+// add registers w to be ended when the fence strikes or closes before leave is called. If
+// it has struck already and the loop has not noticed yet, it ends w at once.
 func (f *fence) add(w *fenced) (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *fence) remove(w *fenced) {
 	idle()
 }
 
-// takeIdle returns what to call because nothing runs any more. mu is held.
+// takeIdle returns the function to call because nothing runs any more. mu is held.
 func (f *fence) takeIdle() (idle func()) {
 	if f.onIdle == nil || len(f.running) > 0 {
 		return func() {}
@@ -59,14 +59,14 @@ func (f *fence) takeIdle() (idle func()) {
 	return idle
 }
 
-// endOne ends w unless it may go on. mu is held.
+// endOne ends w unless it may finish. mu is held.
 func (f *fence) endOne(w *fenced) {
 	if f.closed || !f.finish || !w.spare {
 		w.end()
 	}
 }
 
-// strike ends what must not go on without a session.
+// strike ends everything that must not run without a session.
 func (f *fence) strike() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *fence) strike() {
 	}
 }
 
-// close ends all that runs, and calls done when nothing runs any more.
+// close ends everything that runs, and calls done when all of it has returned.
 func (f *fence) close(done func()) {
 	f.mu.Lock()
 	f.closed, f.onIdle = true, done
@@ -88,8 +88,8 @@ func (f *fence) close(done func()) {
 	idle()
 }
 
-// takeStrike reports whether the fence has struck since the last call. The loop calls
-// it.
+// takeStrike reports whether the fence has struck since the last call. Only the loop
+// calls it.
 func (f *fence) takeStrike() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,12 +127,12 @@ func (l lease) Left() (left time.Duration, bounded bool) {
 	return l.session.Left()
 }
 
-// Lapsed implements job.Lease. The run has ended by itself because this process was
-// late; the fence strikes, so that the loop learns of it.
+// Lapsed implements job.Lease. The run has ended itself because this process was late, so
+// the fence strikes and the loop learns of it.
 func (l lease) Lapsed() { l.inbox.HealthChanged(session.Lost) }
 
-// HealthChanged implements session.Listener. The loop checks the session's health.
-// When the session is lost, guests are ended without waiting for the loop.
+// HealthChanged implements session.Listener. The loop checks the session's health. If the
+// session is lost, guests are ended without waiting for the loop.
 func (b *inbox) HealthChanged(now session.Health) {
 	if now == session.Lost {
 		b.fence.strike()
@@ -153,7 +153,7 @@ func (b *inbox) Turns() (n uint64, waits bool) {
 	return b.turns, b.turn != nil && (len(b.messages) > 0 || b.tick.At != 0)
 }
 
-// fenceGuest has the fence end a guest as the core would.
+// fenceGuest registers a guest with the fence, which ends it as the core would.
 func (m *member) fenceGuest(g *guest) (leave func()) {
 	return m.inbox.fence.add(&fenced{spare: true, end: func() {
 		g.askToStop(job.StopSessionLost, reason.Of(reason.SessionDoubtful))

@@ -21,11 +21,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// wedge is a log that blocks the loop of a job at its next commit, which no log may.
+// wedge is a log that blocks a job's loop at its next commit. A real log must not block.
 type wedge struct {
 	slog.Handler
 	mu   sync.Mutex
-	gate chan struct{} // nil: it blocks no loop
+	gate chan struct{} // nil if it blocks no loop
 }
 
 func (w *wedge) Enabled(context.Context, slog.Level) bool { return true }
@@ -42,7 +42,7 @@ func (w *wedge) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// close arms it until the returned function is called.
+// close arms the wedge until open is called.
 func (w *wedge) close() (open func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,18 +56,16 @@ func (w *wedge) close() (open func()) {
 	}
 }
 
-// attempts are the guests of all servers, which see that no item runs twice at
-// once.
+// attempts are the guests of all servers. They check that no item runs twice at once.
 type attempts struct {
 	*testing.T
 	mu      sync.Mutex
 	running map[int]string // the server, by item
 	begun   []string
-	ended   []time.Time // of those that did not come to their end
+	ended   []time.Time // ends of guests that were cut short
 }
 
-// take are guests that run for a while; when they are ended they still take their
-// time.
+// take returns guests that run for d. A guest that is ended still takes the time late.
 func (a *attempts) take(d, late time.Duration) guestFunc {
 	return func(ctx context.Context, c job.Call) job.Outcome {
 		a.mu.Lock()
@@ -95,15 +93,15 @@ func (a *attempts) take(d, late time.Duration) guestFunc {
 	}
 }
 
-// progress returns which have begun, and when those ended that were cut short.
+// progress returns the runs that have begun, and the end times of those cut short.
 func (a *attempts) progress() (begun []string, ended []time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.begun), slices.Clone(a.ended)
 }
 
-// wedgeLoop holds up a server's loop in the middle of a commit. Nothing waits for
-// the loop then.
+// wedgeLoop blocks a server's loop in the middle of a commit, while nothing waits for the
+// loop.
 func (s *server) wedgeLoop(t *testing.T, w *wedge) (open func()) {
 	t.Helper()
 	open = w.close()
@@ -116,9 +114,9 @@ func (s *server) wedgeLoop(t *testing.T, w *wedge) (open func()) {
 	return open
 }
 
-// The session's watcher ends guests at three quarters of the time-out although
-// the loop stands still, and when the loop goes on it knows why they ended: they
-// run again if the session is there after all.
+// The session's watcher ends guests at three quarters of the time-out although the loop
+// stands still. When the loop goes on, it knows why they ended: they run again if the
+// session still exists.
 func TestGuestsEndWithoutTheLoop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -163,8 +161,8 @@ func TestGuestsEndWithoutTheLoop(t *testing.T) {
 	}
 }
 
-// A loop is stuck while the session goes on: after the guests have ended, this server
-// gives up the job, and another takes the items over. When the loop goes on, the job
+// A loop is stuck while the session goes on. After the guests have ended, this server
+// gives up the job, and another takes over the items. When the loop goes on, the job
 // begins anew in the same session.
 func TestWedgedLoop(t *testing.T) {
 	t.Parallel()
@@ -224,7 +222,7 @@ func TestWedgedLoop(t *testing.T) {
 	}
 }
 
-// opened is how many sessions there have been.
+// opened returns how many sessions were opened.
 func (d *door) opened() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,8 +239,8 @@ func hasItems(s job.Status) bool {
 	return false
 }
 
-// A job that lets its guests finish begins none that waited for a place once the
-// session can be over elsewhere.
+// A job that lets its guests finish begins no waiting guest once other members may
+// consider the session over.
 func TestGuestThatWaitedBeginsNothingInDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -273,8 +271,8 @@ func TestGuestThatWaitedBeginsNothingInDoubt(t *testing.T) {
 	})
 }
 
-// A session ends without doubt before, as when the service ends it. Guests end with it,
-// whatever the loop does: others begin their items at once.
+// A session ends without previous doubt, for example because the service ended it. Guests
+// end with it even if the loop hangs, since others begin the items at once.
 func TestGuestsEndWithTheSessionWithoutTheLoop(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []job.OnRegistryLoss{job.CancelOnLoss, job.FinishOnLoss} {

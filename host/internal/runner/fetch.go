@@ -31,7 +31,7 @@ func (m *member) readAnswered(reply replyMessage) {
 		m.report.readDenied(reply.read.Path, reply.err)
 	}
 	m.Log.Debug("a read failed", "path", reply.read.Path, "error", reply.err)
-	m.initialRead.release() // the next attempt may be long in coming
+	m.initialRead.release() // the next attempt may come late
 	if pause := m.loop.Failed(reply.read); pause > 0 {
 		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}

@@ -132,14 +132,14 @@ func (assignAverage) Assign(ctx context.Context, _ job.Config, r protocol.Assign
 	return strategy.Average(ctx, strategy.Request{Instances: ids, Total: r.Total})
 }
 
-// book is a Sink in memory. The first row of an identity stays.
+// book is a Sink in memory. It keeps the first row with each identity.
 type book struct {
-	watched // the guests whose rows it has
+	watched // the guests that its rows are about
 
 	mu   sync.Mutex
 	rows []trace.Row
 	fail error
-	bad  func(trace.Row) bool // rows that it never takes
+	bad  func(trace.Row) bool // rows that it always refuses
 }
 
 func (b *book) Write(_ context.Context, batch []trace.Row) error {
@@ -190,7 +190,7 @@ func (b *book) states() map[trace.State]int {
 	return n
 }
 
-// check holds the rows against the schedule.
+// check compares the rows with the schedule.
 func (b *book) check(t *testing.T, name string, items int, every time.Duration) {
 	t.Helper()
 	for _, f := range b.findings(t, name, items, every) {
@@ -231,7 +231,7 @@ func (b *book) findings(t *testing.T, name string, items int, every time.Duratio
 	return report.Findings
 }
 
-// door lets a test end or watch the sessions of one server.
+// door lets a test end and observe the sessions of one server.
 type door struct {
 	registry.Registry
 	mu       sync.Mutex
@@ -274,13 +274,13 @@ type server struct {
 	*door
 	session *session.Server
 	cancel  context.CancelFunc
-	now     func() // cancel, with guests asked to stop at once
+	now     func() // cancels; guests are asked to stop at once
 	done    chan struct{}
 	err     error
 	events  chan Event
 }
 
-// serve starts a runner on the registry; its book is shared.
+// serve starts a runner on the registry. Runners share the book.
 func serve(t *testing.T, reg registry.Registry, rows *book, ip string, change func(*Options)) *server {
 	t.Helper()
 	return serveThrough(t, &door{Registry: reg}, rows, ip, change)
@@ -333,7 +333,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	return s
 }
 
-// allTroubles are those of the job and those of its server's session.
+// allTroubles returns the troubles of the job and of its server's session.
 func (s *server) allTroubles() []string {
 	var all []string
 	for _, r := range slices.Concat(s.session.Troubles(), s.Status().Troubles) {

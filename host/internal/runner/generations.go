@@ -13,43 +13,43 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// generations is the job on this server from Start to its end: one member after
+// generations runs the job on this server from Start to its end: one member after
 // another, each on a job session of its own.
 type generations struct {
 	*Runner
 	stop        context.Context //nolint:containedctx // its end ends the job here
 	ended       func(error)
 	pause       *backoff.Backoff
-	leftOpen    bool // the record of an earlier member is in the registry, with something in it
+	leftOpen    bool // an earlier member's record is in the registry and is not empty
 	sessionLost bool // an earlier member ended with its session
 
-	cutOffIDs []job.InstanceID // the newest members that did
-	cutOff    []openRuns       // the runs that these had open
+	cutOffIDs []job.InstanceID // the newest members that ended without the registry
+	cutOff    []openRuns       // the runs that these members had open
 
-	removed bool // the nodes of the newest member that had joined were removed by someone
+	removed bool // somebody has removed the nodes of the newest member that had joined
 }
 
-// memberEnd is how a member ended.
+// memberEnd says how a member ended.
 type memberEnd struct {
 	again      bool // another member follows
 	joined     bool
-	recordOpen bool     // its record was left with something in it
+	recordOpen bool     // its record was left non-empty
 	cutOff     bool     // it ended without the registry
 	runs       openRuns // if it had joined
 	err        error
 }
 
-// Start runs the job until ctx ends, and then lets its guests finish, stores
-// their rows and leaves the job. It returns at once and can be called once. When
-// all that it started has ended, it calls ended; with nil also when an operator shut
-// the job down on this server.
+// Start runs the job until ctx ends. Then it lets guests finish, stores their rows and
+// leaves the job. It returns at once and can be called once. When everything that it
+// started has ended, it calls ended, also if an operator has shut the job down on this
+// server; then the error is nil.
 func (r *Runner) Start(ctx context.Context, ended func(error)) {
 	l := &generations{Runner: r, stop: ctx, ended: ended, pause: new(backoff.Backoff)}
 	go l.startNext()
 }
 
-// startNext starts the next member. It returns when that has begun, or when no
-// member follows.
+// startNext starts the next member. It returns when that member has begun, or when none
+// follows.
 func (l *generations) startNext() {
 	for {
 		m, err := l.openMember()
@@ -63,7 +63,6 @@ func (l *generations) startNext() {
 	}
 }
 
-// errConfig: the job's configuration cannot be spelled.
 var errConfig = errors.New("the configuration cannot be written into the registry")
 
 // openMember makes a member on a new job session.
@@ -83,8 +82,8 @@ func (l *generations) openMember() (*member, error) {
 	return m, nil
 }
 
-// awaitNext decides, when a member has ended, whether another one follows, and waits
-// until it may begin. If none follows, the runner has ended.
+// awaitNext decides whether another member follows one that has ended, and waits until it
+// may begin. If none follows, it ends the runner.
 func (l *generations) awaitNext(was memberEnd) bool {
 	l.sessionLost = errors.Is(was.err, registry.ErrEnded) && (was.joined || l.sessionLost)
 	if was.joined && (l.sessionLost || was.cutOff) {
@@ -114,8 +113,8 @@ func (l *generations) awaitNext(was memberEnd) bool {
 	return true
 }
 
-// end ends the job on this server. Nothing follows its nodes any more, so the status
-// no longer shows the view that was seen last.
+// end ends the job on this server. The runner no longer follows its nodes, so the status
+// no longer shows the last view.
 func (l *generations) end(err error) {
 	l.storeCutOff()
 	if was := l.snapshot.Load(); was != nil {
@@ -125,8 +124,8 @@ func (l *generations) end(err error) {
 	l.ended(err)
 }
 
-// closeSession closes a job session. Until that succeeds no other member can begin.
-// When the job ends here, the server's session goes on trying.
+// closeSession closes a job session. No other member can begin before that has succeeded.
+// If the job ends here, the server's session goes on trying.
 func (l *generations) closeSession(js *session.Job) {
 	logged := false
 	for p := new(backoff.Backoff); ; {
@@ -150,15 +149,15 @@ func (l *generations) closeSession(js *session.Job) {
 	}
 }
 
-// closeOnce tries once to close a job session, also when stop has ended.
+// closeOnce tries to close a job session once, even if stop has ended.
 func closeOnce(stop context.Context, js *session.Job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), leaveTimeout)
 	defer cancel()
 	return js.Close(ctx)
 }
 
-// setRemoved records whether the job's nodes were removed by someone since the server
-// joined the job.
+// setRemoved records whether somebody has removed the job's nodes since the server joined
+// the job.
 func (l *generations) setRemoved(is bool) {
 	if is == l.removed {
 		return

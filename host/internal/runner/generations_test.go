@@ -22,7 +22,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// removeBelow deletes a node and all below it, as an operator's tool would.
+// removeBelow deletes a node and all nodes below it, as a tool would.
 func removeBelow(t *testing.T, s registry.Session, path string) {
 	t.Helper()
 	n, err := s.Read(t.Context(), path)
@@ -36,9 +36,9 @@ func removeBelow(t *testing.T, s registry.Session, path string) {
 	}
 }
 
-// An operator removes the job, namespace and all, in the middle of a run, and
-// writes it anew later. No server brings it back before. Then the job begins again in
-// the same session, and nothing of the earlier member gets in its way.
+// An operator removes the job, namespace and all, during a run, and creates it again
+// later. Until then no server recreates it. Then the job begins again in the same
+// session, and nothing of the earlier member disturbs it.
 func TestManyMembersInOneSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestManyMembersInOneSession(t *testing.T) {
 	})
 }
 
-// A tool removes a job that three servers run, node by node. They do not bring it
-// back, also not in another session; a server that starts does, and then all run it.
+// A tool removes a job that three servers run, node by node. They do not recreate it, not
+// even in another session. A server that starts does, and then all run it.
 func TestARemovedJobStaysAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestARemovedJobStaysAway(t *testing.T) {
 	})
 }
 
-// Somebody takes away what permissions the server has on a job's nodes, and
-// gives them back: the job says so, waits, and goes on.
+// The server loses its permissions on a job's nodes and gets them back later. The job
+// reports that, waits, and goes on.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestReadIsDenied(t *testing.T) {
 	})
 }
 
-// Jobs of a server read their nodes for the first time one after the other, so
-// far as they can read them.
+// When a server's jobs read their nodes for the first time, they do so one after the
+// other. Nodes that cannot be read do not hold that up.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -227,9 +227,8 @@ func TestLooks(t *testing.T) {
 	})
 }
 
-// A job ends on a server whose connection is away, while server and session
-// live on: when the connection is back, nothing of the job is left that others
-// would take for a member.
+// A job ends while its server is disconnected, but server and session live on. When the
+// connection is back, no node is left that others would take for a member.
 func TestJobEndsWhileCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +262,7 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 	})
 }
 
-// runnerOn makes a runner on a session of the test's own.
+// runnerOn makes a runner on the test's own session.
 func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) *Runner {
 	config := testConfig()
 	return New(Options{
@@ -286,7 +285,7 @@ func (f failing) Read(ctx context.Context, path string) (registry.Node, error) {
 	return f.Session.Read(ctx, path)
 }
 
-// Reads that fail together are one round, however many they are.
+// Reads that fail together count as a single round.
 func TestReadsThatFailTogether(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int32{1, 20} {

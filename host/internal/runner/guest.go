@@ -20,39 +20,39 @@ import (
 const (
 	// defaultGrace is how long a guest that was asked to stop may take.
 	defaultGrace = 2 * time.Second
-	// deadlineSlack is added to the grace at a deadline: what runs the guest
+	// deadlineSlack is added to the grace at a deadline: the code that runs the guest
 	// watches the deadline, too, and knows better what was cut short.
 	deadlineSlack = time.Second
 )
 
-// guest is an attempt that runs, or waits until it may.
+// guest is an attempt that runs, or waits until it may run.
 type guest struct {
 	member *member
 	call   job.Call
-	lines  *runlog.Lines // that it has logged
+	lines  *runlog.Lines // the lines that it has logged
 	entry  protocol.Entry
 	end    context.CancelFunc
 	grace  time.Duration
 	reason atomic.Int32  // a job.StopReason
 	asked  chan struct{} // closed when it was asked to stop
 
-	places Slots           // of the job, when it began
-	worker *workers.Worker // nil: nothing bounds how many run
+	places Slots           // the job's slots when it began
+	worker *workers.Worker // nil if the number of guests is unbounded
 
 	// mu guards the fields up to watch: loop, deadline and guest use them.
 	mu       sync.Mutex
 	why      reason.Reason
 	timer    *time.Timer // kills when the grace is over
 	done     bool
-	returned bool        // its code has returned, and so has Observe
-	watch    *time.Timer // reports it if it goes on after its end; nil: it was not ended
+	returned bool        // its code and Observe have returned
+	watch    *time.Timer // reports a guest that ignores its end; nil if it was not ended
 
 	overstaying    sync.Mutex // held during that report; guards overstaysSince
-	overstaysSince time.Time  // when it was ended; zero: not reported
+	overstaysSince time.Time  // when it was ended; zero if it was not reported
 }
 
-// askToStop asks the guest to stop, and ends it if it goes on for longer than its
-// grace. The first reason is recorded.
+// askToStop asks the guest to stop, and kills it when its grace is over. Only the first
+// reason is recorded.
 func (g *guest) askToStop(stop job.StopReason, why reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +82,7 @@ func (g *guest) finish() (job.StopReason, reason.Reason) {
 
 func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Load()) }
 
-// startGuest starts the guest of an entry in a goroutine of its own.
+// startGuest starts the guest of an entry in its own goroutine.
 func (m *member) startGuest(e protocol.Run) {
 	call := m.callOf(e)
 	if m.places == nil {
@@ -110,9 +110,9 @@ func (m *member) startGuest(e protocol.Run) {
 	})
 }
 
-// stretch grows the stack of a new goroutine to what a turn or a guest needs at
-// least. Otherwise it would grow step by step and be copied at each: when a hundred
-// guests start at once, that is a fifth of the work.
+// stretch grows the stack of a new goroutine to the least that a turn or a guest needs.
+// Otherwise the stack would grow in steps and be copied at each: if a hundred guests
+// start at once, those copies are a fifth of the work.
 //
 //go:noinline
 func stretch() {
@@ -120,7 +120,8 @@ func stretch() {
 	runtime.KeepAlive(&room)
 }
 
-// stopReasonOf returns why a guest has to stop that the core cancels because of in.
+// stopReasonOf returns the stop reason of a guest that the core cancels in response to
+// in.
 func stopReasonOf(in protocol.Input) job.StopReason {
 	_, doubted := in.(protocol.Doubted)
 	_, lost := in.(protocol.SessionLost)
@@ -141,7 +142,7 @@ func (m *member) runAttempt(ctx context.Context, g *guest) protocol.End {
 		m.results.put(g.entry, resultText{taskID: g.call.TaskID, fence: g.call.Fence, end: time.Now().UnixMilli()}) // it never started
 		return in
 	}
-	stretch() // not before: very many guests may be waiting
+	stretch() // not earlier: very many guests may be waiting
 	began := time.Now()
 	g.lines.Began(began)
 	m.reportEvent(g, began, nil, nil)
@@ -178,7 +179,7 @@ func (m *member) callGuest(ctx context.Context, c *job.Call) (out job.Outcome) {
 }
 
 // rowStateOf returns the state of a row. A guest that was asked to stop and did not
-// succeed counts as stopped, whatever its verdict.
+// succeed counts as stopped, whatever its verdict says.
 func rowStateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	switch {
 	case v == job.Deadline, asked == job.StopDeadline:
@@ -193,8 +194,8 @@ func rowStateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	return protocol.Failed
 }
 
-// reportEvent reports to Observe that the guest starts, or, with how and out, that it has
-// ended.
+// reportEvent reports the start of the guest to Observe or, if how and out are set, its
+// end.
 func (m *member) reportEvent(g *guest, at time.Time, how *protocol.End, out *job.Outcome) {
 	if m.Observe == nil {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// guestSet holds the guests of a member whose end its loop has not handled.
+// guestSet holds the guests of a member whose end its loop has not handled yet.
 type guestSet struct {
 	byItem map[int]*guest
-	fire   fire // of the guest that was started last
+	fire   fire // the fire of the guest that was started last
 }
 
 func (s *guestSet) add(g *guest) {
@@ -41,7 +41,7 @@ func (s *guestSet) cancel(e protocol.Cancel, stop job.StopReason) {
 	}
 }
 
-// askToStop asks all guests to stop, and returns how long they may take.
+// askToStop asks all guests to stop, and returns the longest grace among them.
 func (s *guestSet) askToStop(stop job.StopReason, why reason.Reason) (grace time.Duration) {
 	for _, g := range s.byItem {
 		g.askToStop(stop, why)
@@ -56,7 +56,7 @@ func (s *guestSet) kill() {
 	}
 }
 
-// calls are the calls of a member that are no runs of items.
+// calls are a member's calls other than runs of items.
 type calls struct{ listener, preparation, strategy underway }
 
 // underway is a call that can be ended.

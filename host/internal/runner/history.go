@@ -16,28 +16,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batch is what one effect Store has to store.
+// batch holds the rows of one effect Store.
 type batch struct {
 	rows      []protocol.Row
 	schedules []protocol.Schedule
-	news      []protocol.Row   // the rows that are to be reported
-	errors    job.ErrorHandler // of the job when they came
+	news      []protocol.Row   // the rows to report
+	errors    job.ErrorHandler // the job's setting when the rows came
 	reported  bool
 }
 
-// history writes a member's rows, in order and one batch at a time. What it has not
-// written when the member ends is still in the registry. It has a goroutine only
-// while there is something to write.
+// history writes a member's rows in order, one batch at a time. Rows that are not written
+// when the member ends are still in the registry. It has a goroutine only while there is
+// something to write.
 type history struct {
 	member *member
-	once   map[attemptKey]bool // the rows that addOnce has added; the loop's
+	once   map[attemptKey]bool // the rows that addOnce has added; used only by the loop
 
 	mu      sync.Mutex // guards the fields below
 	waiting []batch    // bounded by what the member's record holds
 	writing bool
 }
 
-// maxRowsAtOnce is the largest number of rows that the sink gets at once.
+// maxRowsAtOnce is the largest number of rows that the sink gets in one call.
 const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
@@ -52,7 +52,7 @@ func (h *history) add(b batch) {
 	}
 }
 
-// addOnce adds rows of runs that another member has reclaimed, unless they were added
+// addOnce adds rows of runs that another member has reclaimed, unless it has added them
 // before.
 func (h *history) addOnce(b batch) {
 	b.rows = slices.DeleteFunc(b.rows, func(r protocol.Row) bool { return h.once[attemptKeyOf(r.Entry)] })
@@ -95,7 +95,7 @@ func (h *history) writeWaiting(ctx context.Context) {
 	}
 }
 
-// reportWaiting reports the rows that have come while the history takes none.
+// reportWaiting reports rows that have come while the history takes none.
 func (h *history) reportWaiting() {
 	h.mu.Lock()
 	waiting := slices.Clone(h.waiting)
@@ -110,7 +110,7 @@ func (h *history) reportWaiting() {
 	}
 }
 
-// store retries to write rows until the history has them, and then tells the core. It
+// store retries to write rows until the history has them, and then notifies the core. It
 // returns false if ctx ended first.
 func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
 	m := h.member
@@ -157,11 +157,12 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 	return true
 }
 
-// giveUp logs a row that the history refuses for good. It is dropped otherwise.
+// giveUp logs a row that the history refuses for good. The log is then the only place
+// that has it.
 func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause error) {
 	m := h.member
 	n := m.lostRows.Add(1)
-	row, _ := m.row(r, schedules) // as far as it is known
+	row, _ := m.row(r, schedules) // as complete as it is known
 	m.Log.Error("the history refuses a row for good", "row", fmt.Sprintf("%+v", row), "error", cause)
 	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
@@ -176,17 +177,17 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []pr
 	if len(out) == 0 {
 		return nil
 	}
-	// A row must not be stored before the registry has on its disk that the row's
-	// instant is accounted for. Otherwise the instant would be accounted for a second
-	// time after a loss of power.
+	// A row must not be stored before the registry has made durable that the row's
+	// instant is accounted for. Otherwise a power failure could have the instant
+	// accounted for a second time.
 	if err := h.member.session.Persist(ctx); err != nil {
 		return fmt.Errorf("have the registry on its disk before rows are stored: %w", err)
 	}
 	return h.member.sink.write(ctx, h.member.Sink, out)
 }
 
-// row makes a row of the history from one of the core. It returns false for a gap in
-// which the schedule has no instant.
+// row converts a row of the core to one of the history. It returns false for a gap that
+// contains no instant of the schedule.
 func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
 	row := trace.Row{
 		Job: l.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: l.reasonOfRow(r), Instance: string(r.By),
@@ -214,8 +215,8 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 	return row, true
 }
 
-// countInstants fills in which instants a gap has, by the schedule of that time. If
-// that cannot be read it had no instants, and the schedule before it counts.
+// countInstants fills in which instants a gap has, by the schedule of that time. An
+// unreadable schedule had no instants; then the one before it counts.
 func (l *generations) countInstants(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
 	cron := r.Cron
 	if cron == "" { // the record is from an older release

@@ -40,8 +40,8 @@ func TestRowThatCanNeverBeStored(t *testing.T) {
 	})
 }
 
-// A gap is counted by the schedule under which it came about, whatever is in
-// force when its row is stored.
+// A gap is counted by the schedule under which it arose, even if another is in force when
+// its row is stored.
 func TestGapsKeepTheirSchedule(t *testing.T) {
 	t.Parallel()
 	m := &member{generations: &generations{Runner: New(Options{Config: new(testConfig()), Clock: &metronome{}})}}
@@ -71,7 +71,7 @@ func TestGapsKeepTheirSchedule(t *testing.T) {
 	}
 }
 
-// What came due between two sessions is missed, and the server that missed it gives the
+// Instants between two sessions are missed, and the server that missed them gives the
 // reason.
 func TestGapsOfALostRegistry(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func (s *slowOnce) Write(context.Context, []trace.Row) error {
 	return nil
 }
 
-// Rows that wait behind one that the history refuses are reported all the same.
+// Rows that wait behind a refused one are still reported.
 func TestRowsBehindARefusedOneAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

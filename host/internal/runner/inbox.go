@@ -9,43 +9,42 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// inbox is the only way into a member's loop. Putting a message never blocks and
-// drops nothing. The inbox is bounded because each kind of message is:
+// inbox is the only way into a member's loop. Putting a message never blocks and drops
+// nothing. The inbox is bounded because each kind of message is bounded:
 //
 //   - events: one for each change of the job's nodes since the last turn;
-//   - replies, commits, syncs, assignments, stored rows, deletions of rests: one for each request or
-//     batch in flight;
-//   - ends of guests: those that come together are one message;
+//   - replies, commits, syncs, assignments, stored rows, deleted rests: one for each
+//     request or batch in flight;
+//   - ends of guests: consecutive ones share one message;
 //   - ReadOnly: one for each attempt to write or to sync, with pauses in between;
 //   - Asked: at most maxAsks; Unasked: one for each of them;
-//   - precededMessage: one for each change of what the jobs before this one say;
+//   - precededMessage: one for each change in the jobs before this one;
 //   - cancellations: as many as the registry keeps;
-//   - ticks: the newest replaces the one that waits. It carries its own Prev, so the
-//     core sees the instants between it and the last one accounted for, and writes
-//     them as a gap;
+//   - ticks: a new one replaces the one that waits. It carries its own Prev, so the core
+//     sees the instants between it and the last one accounted for, and writes them as a
+//     gap;
 //   - wake, marks and check: one for each timer and each change of the session's health.
 //
-// The loop handles messages in the order in which they were put. Safety rests on
-// that: an event is put inside the registry's callback and a reply when its call has
-// returned, so no reply is handled before an event that makes it stale.
+// The loop handles messages in the order in which they were put. Safety rests on this: an
+// event is put inside the registry's callback, and a reply after its call has returned,
+// so no reply is handled before an event that makes it stale.
 //
-// While there are messages, one goroutine handles them: the first message starts it,
-// and it ends when none is left. So an idle job has no goroutine, and no job has two.
+// While there are messages, one goroutine handles them: the first message starts it, and
+// it ends when none is left. An idle job has no goroutine, and no job has two.
 type inbox struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	messages []message
-	tick     protocol.Tick // At 0: none
-	turn     func()        // handles messages until takeAll returns none; nil: the loop is not open
+	tick     protocol.Tick // At is 0 if none waits
+	turn     func()        // handles messages until takeAll returns none; nil until the loop opens
 	reading  bool          // a turn is under way
 	turns    uint64        // number of turns that took something
 
-	fence    fence     // of the member; the session's watcher reaches it here
+	fence    fence     // the member's; the session's watcher reaches it here
 	troubles *troubles // of the job
 }
 
 var _ session.Loop = (*inbox)(nil)
 
-// message is what the loop handles.
 type message interface{ message() }
 
 type (
@@ -64,9 +63,9 @@ type (
 	}
 	syncedMessage       struct{}
 	askMessage          struct{ protocol.Asked }
-	asksSyncedMessage   struct{ asks []protocol.Asked } // a sync that was sent after these asks came has succeeded
+	asksSyncedMessage   struct{ asks []protocol.Asked } // a sync that was sent after these asks had come has succeeded
 	wakeMessage         struct{}                        // the time that the core asked for has come
-	drainTimeoutMessage struct{}                        // a phase of the drain has used up its time
+	drainTimeoutMessage struct{}                        // the time of a drain phase is up
 	shutdownMessage     struct{ cause error }           // the server shuts down
 	marksDueMessage     struct{}                        // the wait before marks of runs are read is over
 	checkMessage        struct{}                        // check the session and the clock, and send the reads that are due
@@ -107,8 +106,8 @@ func (b *inbox) put(l message) {
 	b.wake()
 }
 
-// ended puts the end of a guest. If the newest message holds ends, the end is added
-// to it: all guests of a fire may end at the same moment.
+// ended puts the end of a guest. It joins the newest message if that holds ends, too: all
+// guests of a fire may end at the same moment.
 func (b *inbox) ended(e protocol.End) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,8 +121,8 @@ func (b *inbox) ended(e protocol.End) {
 	b.wake()
 }
 
-// Event implements session.Listener. When the session is over, guests are ended
-// without waiting for a turn.
+// Event implements session.Listener. If the session is over, guests are ended without
+// waiting for a turn.
 func (b *inbox) Event(e registry.Event) {
 	if e.Kind == registry.Ended {
 		b.fence.close(func() {})
@@ -148,7 +147,7 @@ func (b *inbox) wake() {
 	}
 }
 
-// open starts the loop: turn handles what has come and what will come.
+// open starts the loop: turn handles the messages that have come and will come.
 func (b *inbox) open(turn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,15 +155,15 @@ func (b *inbox) open(turn func()) {
 	b.wake()
 }
 
-// close makes the turn that is under way the last. Nothing handles later messages.
+// close makes the current turn the last. Later messages are not handled.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turn = nil
 }
 
-// takeAll empties the inbox for the turn that is under way. more is false if there
-// was nothing, which ends the turn. The memory of into is reused for later messages.
+// takeAll empties the inbox for the current turn. If it was empty already, more is false
+// and the turn ends. Later messages reuse the memory of into.
 func (b *inbox) takeAll(into []message) (messages []message, tick protocol.Tick, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Ends share a message only as long as nothing else comes between them.
+// Ends share a message only if nothing else comes between them.
 func TestEndsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	end := func(i int) protocol.End {
@@ -28,7 +28,7 @@ func TestEndsThatComeTogether(t *testing.T) {
 	if !more {
 		t.Fatal("there are no messages")
 	}
-	b.ended(end(4)) // into a message of its own: the loop handles the others already
+	b.ended(end(4)) // in a new message: the loop handles the others already
 	rest, _, _ := b.takeAll(nil)
 	var got [][]int
 	for _, l := range append(messages, rest...) {

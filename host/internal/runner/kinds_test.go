@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batches is a streaming job that never runs out of batches, of a second each, and asks
-// only between them whether to stop.
+// batches is a streaming job that never runs out of batches. Each takes a second, and it
+// asks whether to stop only between batches.
 func batches(ctx context.Context, c job.Call) job.Outcome {
 	var flow job.Flow
 	for {
@@ -38,7 +38,7 @@ func streaming(o *Options) {
 	o.Guests = guestFunc(batches)
 }
 
-// ends waits for the end of the one guest, which had begun.
+// ends waits for the end of the only guest, which must have begun.
 func ends(t *testing.T, s *server) Event {
 	t.Helper()
 	for e := range s.events {
@@ -87,7 +87,7 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 					streaming(o)
 					o.Assigner = assignFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
-						// What a strategy takes its time for, leaves the mark in place.
+						// The mark stays in place while a strategy is working.
 						if assigning.Swap(true) {
 							session.Sleep(ctx, 3*time.Second)
 						}
@@ -110,7 +110,7 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 	}
 }
 
-// What is asked of streaming jobs is nothing to others.
+// A request to streaming jobs has no effect on other jobs.
 func TestOtherJobsAreNotAskedToPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func (f assignFunc) Assign(ctx context.Context, c job.Config, r protocol.AssignR
 	return f(ctx, c, r)
 }
 
-// A strategy that fails is reported until it works, whatever assigns instead.
+// A failing strategy is reported until it works, even if another assigns meanwhile.
 func TestStrategyThatFails(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {

@@ -15,14 +15,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A command's lease lasts until guests would be ended: three quarters of the
-// time-out after the registry has answered. Where it lapses first, as beside a server
-// that stood still, the run counts as ended by that, and is made again.
+// A command's lease lasts until guests would be ended: three quarters of the time-out
+// after the registry's last answer. If the lease lapses first, because the server stood
+// still, the run counts as ended for that reason, and runs again.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		loss    job.OnRegistryLoss
-		granted time.Duration // of the session; 0: the registry ends none
+		granted time.Duration // time-out of the session; 0 if it never ends
 		bounded bool
 		want    map[trace.State]int
 	}{

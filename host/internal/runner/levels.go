@@ -13,11 +13,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Runs that did not end well also appear in the log, as soon as the core has a row of
-// them: the history may be what cannot be written.
+// Runs that did not end well are also logged as soon as the core has their row, because
+// the history may be the part that cannot be written.
 
-// rowLevel is how rows of a state are logged. Rows without a message are not logged, or
-// elsewhere.
+// rowLevel says how rows of a state are logged. Rows without a message are not logged
+// here.
 type rowLevel struct {
 	level   slog.Level
 	message string
@@ -51,9 +51,9 @@ func (m *member) reportRows(b *batch) {
 	}
 }
 
-// untold returns the rows that nobody has reported yet, as far as that can be known. A record
-// keeps rows that the history has, and who reclaims it gets them all: its member has
-// reported those that are older than this.
+// untold returns the rows that have not been reported, to the best of this member's
+// knowledge. A record keeps rows that the history has, so reclaiming it returns them
+// again; its own member has reported all that are older than reportedWithin.
 func (m *member) untold(rows []protocol.Row) []protocol.Row {
 	old := time.Now().Add(-reportedWithin).UnixMilli()
 	reported := func(r protocol.Row) bool { return r.By != m.self && r.Ended != 0 && r.Ended < old }
@@ -63,12 +63,12 @@ func (m *member) untold(rows []protocol.Row) []protocol.Row {
 	return slices.DeleteFunc(slices.Clone(rows), reported)
 }
 
-// reportedWithin is how long a member may take to report a row that it has made: a moment,
-// unless the history hangs.
+// reportedWithin is the longest time that a member takes to report a row that it has
+// made. It is far less unless the history hangs.
 const reportedWithin = time.Minute
 
-// LogRow logs a row, if it is of a run that did not end well. With errors the job says how
-// loud its failures are.
+// LogRow logs the row of a run that did not end well. errors is the job's setting of how
+// its failures are logged.
 func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row, errors job.ErrorHandler) {
 	how := rowLevels[row.State]
 	if how.message == "" {
@@ -81,7 +81,7 @@ func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row, errors job.Er
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
-// isOrdered reports whether a reason is what an operator asked for, or the doing of the job.
+// isOrdered reports whether an operator or the job's configuration has caused the reason.
 func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,

@@ -13,15 +13,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A run that failed is reported once. Its row stays in the record of its server after the
-// history has it, and who reclaims that record reports it again only if that server may
+// A failed run is reported once. Its row stays in its server's record after the history
+// has it. A member that reclaims the record reports the row again only if that server may
+// not have reported it.
 // not have come to it.
 func TestRowsOfOthersAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		after time.Duration // from the end of the runs to the death
-		want  int           // of the two items that the server ran
+		want  int           // of the server's two items
 	}{
 		{"long after it reported them", 10 * time.Minute, 2},
 		{"as it reports them", 5 * time.Second, 4},

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// lifetime is how long a member may have something under way.
+// lifetime is the time in which a member may have something under way.
 type lifetime struct {
-	ctx        context.Context //nolint:containedctx // that of the member, not of a call
+	ctx        context.Context //nolint:containedctx // of the member, not of a call
 	cancel     context.CancelFunc
-	unwatch    func() bool // ends the wait for the end of the server
+	unwatch    func() bool // ends the wait for the server's end
 	goroutines sync.WaitGroup
 }
 
-// begin starts the lifetime. It calls onStop when stop ends first.
+// begin starts the lifetime. It calls onStop if stop ends first.
 func (l *lifetime) begin(stop context.Context, onStop func()) {
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(stop))
 	l.unwatch = context.AfterFunc(stop, onStop)
 }
 
-// start runs f in a goroutine, for whose end wait waits.
+// start runs f in a goroutine. wait waits for its end.
 func (l *lifetime) start(f func()) { l.goroutines.Go(f) }
 
-// end ends the context of all that is under way.
+// end cancels the context of everything under way.
 func (l *lifetime) end() {
 	l.unwatch()
 	l.cancel()
 }
 
-// wait waits until nothing is under way.
 func (l *lifetime) wait() { l.goroutines.Wait() }
 
-// exit is whether a member has to end, and how.
+// exit says whether and how a member has to end.
 type exit struct {
 	due   bool
 	again bool // another member follows
@@ -43,13 +42,13 @@ func (x *exit) leave(again bool) { x.due, x.again = true, again }
 
 func (x *exit) fail(err error) { x.due, x.err = true, err }
 
-// alarm is the one timer of a member on which the core is asked again.
+// alarm is a member's one timer, at which the core decides again.
 type alarm struct {
 	timer *time.Timer // nil until it is needed
-	at    time.Time   // zero: it is not set
+	at    time.Time   // zero if not set
 }
 
-// set has ring called at the given time, unless it is called earlier anyway.
+// set has ring called at the given time, unless an earlier call is set already.
 func (a *alarm) set(at time.Time, ring func()) {
 	if !a.at.IsZero() && a.at.Before(at) {
 		return
@@ -63,7 +62,7 @@ func (a *alarm) set(at time.Time, ring func()) {
 	a.timer.Reset(wait)
 }
 
-// rang records that ring was called.
+// rang records that the timer has fired.
 func (a *alarm) rang() { a.at = time.Time{} }
 
 func (a *alarm) stop() { stopTimer(a.timer) }

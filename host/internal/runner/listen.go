@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
-// callListener calls the listener of a fire. One server of all does that, and the call is no
-// run of an item, so it takes no place. A failure is logged and changes nothing.
+// callListener calls the listener of a fire. Only one server does so. The call is not a
+// run of an item, so it takes no slot. A failure is logged and has no other effect.
 func (m *member) callListener(e protocol.Listen) {
 	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{

@@ -11,8 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// listener is a guest with listeners of fires. It keeps what they were called
-// with.
+// listener is a guest with listeners of fires. It records the calls.
 type listener struct {
 	guestFunc
 	mu    sync.Mutex
@@ -31,8 +30,8 @@ func (l *listener) Run(ctx context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK}
 }
 
-// What is kept for the call of a listener goes with the call: a server calls
-// them for months.
+// Memory for a listener's call is freed with the call, since a server makes such calls
+// for months.
 func TestListenersLeaveNothing(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]time.Duration{"without limit": 0, "with one": time.Hour} {

@@ -8,8 +8,8 @@ import (
 // guestLog returns the log of guests. The sandbox adds job and item.
 func (r *Runner) guestLog() *slog.Logger { return r.serverLog.With("source", "guest") }
 
-// ofJob adds the job to every line of a log, as Logger.With does, but keeps only the
-// name for each of many jobs.
+// ofJob adds the job to every line of a log, as Logger.With does, but costs only the
+// name: a server may have very many jobs.
 type ofJob struct {
 	slog.Handler
 	name string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The lines of a job are those that Logger.With would have made.
+// The lines of a job equal those of Logger.With.
 func TestLogNamesTheJob(t *testing.T) {
 	t.Parallel()
 	write := func(of func(*slog.Logger) *slog.Logger) string {

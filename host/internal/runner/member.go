@@ -17,7 +17,7 @@ import (
 // goroutines send messages.
 type member struct {
 	*generations
-	inbox   *inbox // any goroutine puts messages
+	inbox   *inbox // any goroutine may put messages
 	session *session.Job
 	life    lifetime
 	history history
@@ -34,7 +34,7 @@ type member struct {
 	guests    guestSet
 	calls     calls
 
-	alarm alarm // on which the core is asked again
+	alarm alarm // when the core must decide again
 	drain drain
 	exit  exit
 
@@ -47,14 +47,15 @@ type sentInputs struct {
 	skew     int64 // ms by which this server's clock is ahead of the registry's
 }
 
-// newSettings records settings, and reports whether they differ from those before.
+// newSettings records settings, and reports whether they have changed.
 func (s *sentInputs) newSettings(in protocol.Configured) bool {
 	isNew := in != s.settings
 	s.settings = in
 	return isNew
 }
 
-// newSkew is newSettings for a skew. Small differences do not count.
+// newSkew records a skew that differs enough from the last one, and reports whether it
+// does.
 func (s *sentInputs) newSkew(skew int64) bool {
 	isNew := skewIsNews(s.skew, skew)
 	if isNew {
@@ -91,8 +92,8 @@ func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	return m, nil
 }
 
-// start starts the member's loop, which handles messages until the member ends. When
-// stop ends, the server shuts down, and the member leaves.
+// start starts the member's loop, which handles messages until the member ends. When stop
+// ends, the member leaves because the server shuts down.
 func (m *member) start(stop context.Context) {
 	m.life.begin(stop, func() { m.inbox.put(shutdownMessage{context.Cause(stop)}) })
 	m.requests.attach(m.inbox, m.file)
@@ -128,20 +129,20 @@ func (m *member) turn() {
 	m.finish()
 }
 
-// finish ends the member with its guests and all that it has under way, and starts the
+// finish ends the member with its guests and everything it has under way, and starts the
 // next one.
 func (m *member) finish() {
 	m.inbox.close()
 	m.initialRead.release()
 	m.Clock.Remove()
 	m.life.end()
-	m.guests.kill() // their context has ended; kill also watches whether they return
+	m.guests.kill() // their context has ended; kill also watches that they return
 	m.life.wait()
-	m.unstored.Store(0) // the next member finds in the registry what waits
+	m.unstored.Store(0) // the next member finds the waiting rows in the registry
 	m.alarm.stop()
 	m.drain.stop()
 	m.troubles.clear(troubleAfter)
-	if m.removed && m.exit.again { // a tool that is removing nodes gives up if others vanish meanwhile
+	if m.removed && m.exit.again { // another tool's removal gives up if nodes change under it, so leave it time
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
 	runs, schedules := m.loop.State().Open()
@@ -153,13 +154,12 @@ func (m *member) finish() {
 	}
 }
 
-// recordOpen reports whether the member's record had something in it when it was seen
-// last, or was being written.
+// recordOpen reports whether the member's record was not empty when it was last seen, or
+// was about to be written.
 func (m *member) recordOpen() bool {
 	return len(m.guests.byItem) > 0 || m.loop.State().Owes()
 }
 
-// handle handles one message.
 func (m *member) handle(msg message) {
 	switch msg := msg.(type) {
 	case eventMessage:
@@ -195,7 +195,7 @@ func (m *member) handle(msg message) {
 		}
 		m.step(msg.ends)
 	case checkMessage:
-		m.step(protocol.Elapsed{}) // a clock may have been set
+		m.step(protocol.Elapsed{}) // the clock may have been set
 	case precededMessage:
 		m.preceded(msg)
 	case inputMessage:
@@ -208,7 +208,7 @@ func (m *member) handle(msg message) {
 	}
 }
 
-// handleEvent handles an event of the job session. The server's session logs those that
+// handleEvent handles an event of the job session. The server's session logs events that
 // concern all jobs.
 func (m *member) handleEvent(e registry.Event) {
 	m.loop.Event(e)
@@ -219,7 +219,8 @@ func (m *member) handleEvent(e registry.Event) {
 	}
 }
 
-// handleViews passes each new view to the core, after the settings that it shows.
+// handleViews passes each new view to the core. It first sends the settings that the view
+// shows.
 func (m *member) handleViews() {
 	for !m.exit.due && m.loop.Look() {
 		m.initialRead.release()
@@ -237,24 +238,24 @@ func (m *member) handleViews() {
 	}
 }
 
-// joinUnlessDefining gives the signal that the job has joined, but not before the
-// server's own file is in the registry: an operator who starts a server and then asks
-// for the job gets the definition of that file.
+// joinUnlessDefining signals that the job has joined, but only once the server's own file
+// is in the registry: an operator who starts a server and then queries the job gets the
+// definition of that file.
 func (m *member) joinUnlessDefining() {
 	if !m.defining.asked {
 		m.markJoined()
 	}
 }
 
-// markJoined gives the signal that the job has joined. It does not wait for what is
-// retried for ever, since the server would never be ready.
+// markJoined signals that the job has joined. It does not wait for operations that are
+// retried forever, since the server would then never be ready.
 func (m *member) markJoined() {
 	if m.self != "" || m.loop.State().RestStays() {
 		m.joined.give()
 	}
 }
 
-// publishSnapshot makes the state of the member visible to other goroutines.
+// publishSnapshot publishes the member's state for other goroutines.
 func (m *member) publishSnapshot() {
 	if self := m.loop.State().Self(); self != m.self {
 		m.self = self
@@ -266,16 +267,16 @@ func (m *member) publishSnapshot() {
 	m.snapshot.Store(&snapshot{view: m.loop.View(), self: m.self, effective: m.effective, troubles: m.loop.State().Troubles()})
 }
 
-// step checks the session and the clock, and then passes in to the core: a process
-// that was frozen must not begin anything because of messages from before.
+// step checks the session and the clock before it passes in to the core: after a freeze
+// of this process, old messages must not begin a run.
 func (m *member) step(in protocol.Input) {
 	m.checkHealth()
 	m.advance(in)
 }
 
-// checkHealth passes the health of the session to the core when it has changed.
+// checkHealth passes changes of the session's health to the core.
 func (m *member) checkHealth() {
-	ended := m.inbox.fence.takeStrike() // the session may be trusted again since
+	ended := m.inbox.fence.takeStrike() // even if the session is trusted again by now
 	level := protocol.Trusted
 	switch m.session.Health() {
 	case session.Trusted:
@@ -290,7 +291,7 @@ func (m *member) checkHealth() {
 	m.checkSkew()
 }
 
-// advance passes in to the core and carries out its plan.
+// advance passes in to the core and carries out the resulting plan.
 func (m *member) advance(in protocol.Input) {
 	plan := m.loop.Step(time.Now().UnixMilli(), in)
 	if plan.Commit != nil {

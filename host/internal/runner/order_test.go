@@ -16,15 +16,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A guest that was asked to stop while it waited does not begin, not even when its
-// place comes at the same moment.
+// A guest that was asked to stop while it waited does not begin, even if a place becomes
+// free at the same moment.
 func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	waiting := func(places Slots, w *workers.Worker) *guest {
 		return &guest{asked: make(chan struct{}), places: places, worker: w, grace: time.Second, end: func() {}}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		for range 100 { // which of two that are ready is taken is a matter of chance
+		for range 100 { // select picks one of two ready cases at random
 			places, pool := NewSlots(1), workers.New(1).Job()
 			g := waiting(places, pool.Worker())
 			g.askToStop(job.StopShutdown, reason.Reason{})
@@ -56,8 +56,8 @@ func TestGuestThatWasAskedToStopDoesNotBegin(t *testing.T) {
 	})
 }
 
-// Others see a member as long as a guest of it runs: its job session is closed after
-// the last one, also when the member gave up waiting for it.
+// Others see a member as long as one of its guests runs: its job session closes after the
+// last guest, even if the member gave up waiting for it.
 func TestSessionOutlivesItsGuests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestSessionOutlivesItsGuests(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 			o.DrainTimeout = time.Second
 			o.Guests = guestFunc(func(context.Context, job.Call) job.Outcome {
-				time.Sleep(time.Minute) // even if it is asked to stop
+				time.Sleep(time.Minute) // even if asked to stop
 				return job.Outcome{Verdict: job.OK}
 			})
 		})
@@ -95,8 +95,7 @@ func TestSessionOutlivesItsGuests(t *testing.T) {
 	})
 }
 
-// slowDisk is a session whose service takes its time to have anything on its
-// disk.
+// slowDisk is a session whose service takes long to make writes durable.
 type slowDisk struct {
 	registry.Session
 	synced chan struct{}
@@ -111,8 +110,7 @@ func (s slowDisk) Persist(ctx context.Context) error {
 	}
 }
 
-// hung is a sink whose disk hangs, whatever becomes of the context, until it is
-// mended.
+// hung is a sink whose disk hangs until it is repaired, even if the context ends.
 type hung struct {
 	book
 	mended chan struct{}
@@ -123,8 +121,7 @@ func (h *hung) Write(ctx context.Context, batch []trace.Row) error {
 	return h.book.Write(ctx, batch)
 }
 
-// A history that hangs keeps neither the next member from beginning nor the job from
-// ending here.
+// A hanging history keeps neither the next member from beginning nor the job from ending.
 func TestHistoryThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A trigger whose answer is lost may be written. To write another would run the
-// job twice for one request.
+// A trigger without an answer may have been written. Writing another would run the job
+// twice for one request.
 func TestTriggerWithoutAnswerIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestTriggerWithoutAnswerIsNotWrittenAgain(t *testing.T) {
 	})
 }
 
-// lossy is a registry that loses the answer to the begin of a run, and the
-// events that it gives rise to, as a server may that loses its connections.
+// lossy is a registry that loses the answer to the begin of a run and the resulting
+// events, as a server may that loses its connections.
 type lossy struct {
 	registry.Registry
 	begun atomic.Int32
@@ -66,7 +66,7 @@ func (u *lossy) Open(ctx context.Context, on func(registry.Event)) (registry.Ses
 	return lossySession{s, u}, err
 }
 
-// losesEvents sets whether events get lost, and returns it.
+// losesEvents sets, unless set is nil, whether events get lost, and returns it.
 func (u *lossy) losesEvents(set *bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,8 +98,8 @@ func (s lossySession) Commit(ctx context.Context, ops ...registry.Op) (registry.
 	return registry.Receipt{}, registry.ErrUnknown
 }
 
-// What became of a commit without an answer is read, and not left to events, nor to
-// the refusal of the next one: the run that it began is begun.
+// The outcome of a commit without an answer is determined by a read, not by events or the
+// refusal of the next commit: the run that it began counts as begun.
 func TestOutcomeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,12 +114,12 @@ func TestOutcomeIsReadAgain(t *testing.T) {
 	})
 }
 
-// frozen is a session on a machine that stands still: what was a moment ago is
-// long ago, and the timer of the session's watcher has not fired. So its
-// time-out becomes brief when the timer is set.
+// frozen is a session on a machine that stands still: recent times lie far back, and the
+// timer of the session's watcher has not fired. Its time-out becomes short when the timer
+// is set.
 type frozen struct {
 	registry.Session
-	since   *atomic.Int64 // in ms; 0: it does not stand still
+	since   *atomic.Int64 // in ms; 0 if it does not stand still
 	commits *atomic.Int32
 }
 
@@ -142,8 +142,7 @@ func (f frozen) Commit(ctx context.Context, ops ...registry.Op) (registry.Receip
 	return f.Session.Commit(ctx, ops...)
 }
 
-// A process that was frozen checks the clock before it does anything, whatever it
-// receives first.
+// After a freeze a process checks the clock first, whichever message comes first.
 func TestStepAfterAFreeze(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// watched sees every guest of a test, on all of its servers.
+// watched observes all guests of a test, on all servers.
 type watched struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	running  map[itemOf]job.Call
 	attempts map[string]int // of each run, the newest
 	faults   []string
@@ -22,7 +22,7 @@ type itemOf struct {
 	item int
 }
 
-// guests are those of one server, which are watched from now on.
+// guests wraps the guests of one server, so that they are observed.
 func (w *watched) guests(of Guests) Guests {
 	if l, ok := of.(Listener); ok {
 		return watchedListener{watchedGuests{w, of}, l}
@@ -50,7 +50,7 @@ func (w watchedGuests) Run(ctx context.Context, c job.Call) job.Outcome {
 	return w.Guests.Run(ctx, c)
 }
 
-// enter notes a guest. No other one of its item may run, and none of its attempt
+// enter registers a guest. No other guest of its item may run, and none of its attempt
 // may have run before.
 func (w *watched) enter(k itemOf, c job.Call) {
 	w.mu.Lock()
@@ -76,7 +76,7 @@ func (w *watched) leave(k itemOf, c job.Call) {
 	}
 }
 
-// found is what was wrong since it was asked last.
+// found returns the faults found since the last call.
 func (w *watched) found() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Precedence is what the jobs before this one say of it.
+// Precedence says how far the jobs before this one have come.
 type Precedence struct {
-	Instants []int64         // at which all of them have ended well, ascending
-	Why      []reason.Reason // what is wrong with them, or with how they ended
+	Instants []int64         // instants at which all of them have succeeded, ascending
+	Why      []reason.Reason // what is wrong with them or with their last runs
 }
 
-// precedence follows the jobs before this one, for a member.
+// precedence is a member's subscription to the jobs before this one.
 type precedence struct {
 	names []string
-	end   context.CancelFunc // nil: there are no such jobs
+	end   context.CancelFunc // nil if there are no such jobs
 }
 
-// followBefore follows the jobs of the configuration in force.
+// followBefore follows the jobs that the configuration in force names in after.
 func (m *member) followBefore() {
 	names := m.effective.job.After
 	if slices.Equal(names, m.before.names) || m.Precede == nil {
@@ -44,8 +44,8 @@ func (m *member) followBefore() {
 	})
 }
 
-// preceded passes on what the jobs before this one say, unless others have taken their
-// place.
+// preceded passes news of the jobs before this one to the core, unless the configuration
+// names other jobs by now.
 func (m *member) preceded(msg precededMessage) {
 	if msg.by != m.before {
 		return

@@ -10,17 +10,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Preparer is implemented by Guests that have to get the code of a job first.
+// Preparer is implemented by Guests that must load a job's code before it can run.
 type Preparer interface {
-	// Prepare gets the code that c runs ready to run, and keeps it ready until the
-	// next call.
+	// Prepare makes the code that c runs ready, and keeps it ready until the next call.
 	Prepare(ctx context.Context, c job.Config) error
 }
 
-// maxFault bounds the text in the registry that says why a module is not ready.
+// maxFault bounds the text in the registry about a module that is not ready.
 const maxFault = 500
 
-// prepareModule gets the next module ready. A newer call ends the one before.
+// prepareModule makes the next module ready. A newer call ends the one before.
 func (m *member) prepareModule(e protocol.Prepare) {
 	ctx, end := m.calls.preparation.begin(m.life.ctx)
 	c := *m.effective.job
@@ -37,7 +36,7 @@ func (m *member) prepareModule(e protocol.Prepare) {
 	})
 }
 
-// nextModuleAwaited returns the members for which the next module waits.
+// nextModuleAwaited lists the members on which the next module is not ready yet.
 func nextModuleAwaited(v *protocol.View) []reason.Reason {
 	if v.Next == "" {
 		return nil

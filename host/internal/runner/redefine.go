@@ -1,7 +1,7 @@
 package runner
 
-// takeFile makes the newest file the one that the loop uses. If it is another one, it
-// has to be brought into the registry.
+// takeFile makes the newest file the one in use. A file that has changed must be merged
+// into the registry.
 func (r *Runner) takeFile() {
 	o := &r.defining
 	o.fresh, o.asked, o.again, o.tries = false, false, false, 0
@@ -10,16 +10,16 @@ func (r *Runner) takeFile() {
 	}
 }
 
-// redefine brings a file that was read again into the registry, as at the start of
-// the server. Settings that only the file has take effect at once.
+// redefine merges a file that was read again into the registry, as at the start of the
+// server. Settings that only the file has take effect at once.
 func (m *member) redefine() {
 	if m.defining.asked {
-		m.defining.again = true // when the file before is in the registry
+		m.defining.again = true // once the file before is merged
 		return
 	}
 	m.takeFile()
 	if m.defining.fresh = true; m.loop.View() == nil {
-		return // the first view is compared with it
+		return // the first view is compared with the file
 	}
 	if len(m.defining.disputed) == 0 {
 		m.troubles.clear(troubleDefinition)

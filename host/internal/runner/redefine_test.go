@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A file that is read again counts as at a start: what changed in it goes into the
-// registry, what an operator changed stays, and the runs that go on end as they began.
+// A file that is read again counts as at a start: its changes go into the registry, an
+// operator's changes stay, and open runs end as they began.
 func TestRedefine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestRedefine(t *testing.T) {
 	})
 }
 
-// A file that is read while the one before is on its way to the registry goes there
-// after that.
+// A file that is read while the one before is being merged into the registry is merged
+// afterwards.
 func TestRedefineTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestRedefineTwice(t *testing.T) {
 	})
 }
 
-// Whatever the job is at when its file is read again, the last one is in force: while
-// it joins, between two sessions, and while the one before is still written.
+// Whatever the job does when its file is read again, the last file gets into force: while
+// the job joins, between two sessions, and while the file before is still being written.
 func TestRedefineAtAnyTime(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, s *server){

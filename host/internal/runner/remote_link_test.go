@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// receive takes an event of the service.
+// receive receives an event of the service.
 func (s *remote) receive(e registry.Event) {
 	delay := s.network.delay()
 	s.mu.Lock()
@@ -24,7 +24,7 @@ func (s *remote) receive(e registry.Event) {
 	s.in.put(delay, func() { s.deliver(number, e) })
 }
 
-// deliver hands an event to the client, if its connection is there yet.
+// deliver delivers an event to the client if its connection still exists.
 func (s *remote) deliver(number int, e registry.Event) (delivered bool) {
 	s.delivering.Lock()
 	defer s.delivering.Unlock()
@@ -37,7 +37,7 @@ func (s *remote) deliver(number int, e registry.Event) (delivered bool) {
 	return delivered
 }
 
-// endIn lets the client receive the end. mu is held.
+// endIn delivers the end of the session after a delay. mu is held.
 func (s *remote) endIn(delay time.Duration) {
 	number := s.number
 	s.in.put(delay, func() {
@@ -74,7 +74,7 @@ func (s *remote) finish() bool {
 	return true
 }
 
-// disconnect loses the connection, with all that is on its way.
+// disconnect loses the connection and everything on its way.
 func (s *remote) disconnect() {
 	s.delivering.Lock()
 	defer s.delivering.Unlock()
@@ -103,7 +103,7 @@ func (s *remote) disconnect() {
 	}
 }
 
-// restore brings the connection back, if the service still knows the session.
+// restore reconnects if the service still knows the session.
 func (s *remote) restore() {
 	delay, deposed := s.network.delay(), s.network.isDeposed()
 	s.mu.Lock()
@@ -127,8 +127,8 @@ func (s *remote) restore() {
 	})
 }
 
-// expire is the service's: it ends the session when it has not heard of it for
-// the time-out.
+// expire runs at the service: it ends the session when the service has received nothing
+// for the time-out.
 func (s *remote) expire() {
 	s.mu.Lock()
 	left := s.network.timeout - time.Since(s.arrived)
@@ -143,7 +143,7 @@ func (s *remote) expire() {
 	s.forget()
 }
 
-// passed lets time pass for the service alone.
+// passed advances time for the service only.
 func (s *remote) passed(d time.Duration) {
 	s.mu.Lock()
 	s.arrived = s.arrived.Add(-d)
@@ -151,7 +151,7 @@ func (s *remote) passed(d time.Duration) {
 	s.expire()
 }
 
-// silentFor is for how long the service has heard nothing.
+// silentFor returns how long the service has received nothing.
 func (s *remote) silentFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +171,7 @@ func (s *remote) forget() {
 	_ = s.inner.Close() // in memory, it has no error
 }
 
-// keep is the client's: it looks after the connection, and asks for signs of
-// life.
+// keep runs at the client: it maintains the connection and sends signs of life.
 func (s *remote) keep() {
 	timeout := s.network.timeout
 	for {
@@ -206,8 +205,8 @@ func (s *remote) beat() {
 	s.beating = false
 }
 
-// Close implements registry.Session. What the service does not receive ends when
-// it has waited for the time-out.
+// Close implements registry.Session. If the service does not receive it, the session ends
+// after the time-out.
 func (s *remote) Close() error {
 	s.mu.Lock()
 	connected := s.connected
@@ -218,7 +217,8 @@ func (s *remote) Close() error {
 	return nil
 }
 
-// background outlives its caller: what was sent is carried out.
+// background returns a context that outlives the caller: a request that was sent is
+// carried out.
 func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
@@ -226,7 +226,7 @@ func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 		s.network.breach("session %d writes %s before it has settled what had no answer", s.ID(), ops[len(ops)-1].Path)
 	}
 	defer s.openRequests.begins(ops[0].Path)()
-	asked, answer := time.Now(), make(chan registry.Receipt, 1) // it may be carried out when no caller waits any more
+	asked, answer := time.Now(), make(chan registry.Receipt, 1) // the request may be carried out after its caller has gone
 	err := s.request(ctx, &request{kind: committing, root: rootOf(ops[0].Path), do: func() error {
 		receipt, err := s.inner.Commit(background(ctx), ops...)
 		if err == nil {

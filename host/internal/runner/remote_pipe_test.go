@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// pipe carries what was put into it to the other end, in order, each after a
-// delay. It carries nothing while it is shut.
+// pipe carries what was put into it to the other end in order, each element after a
+// delay. While shut it carries nothing.
 type pipe struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []parcel
-	last    time.Time // when the newest of them arrives
+	last    time.Time // when the newest element arrives
 	shut    bool
 	closed  bool
 	changed chan struct{} // holds one
@@ -32,7 +32,7 @@ func (p *pipe) put(delay time.Duration, deliver func()) {
 	})
 }
 
-// clear loses what is on its way.
+// clear drops everything on its way.
 func (p *pipe) clear() {
 	p.change(func() { p.waiting, p.last = nil, time.Time{} })
 }
@@ -50,8 +50,8 @@ func (p *pipe) change(how func()) {
 	}
 }
 
-// next is what is to be delivered now; wait is how long there is nothing, and
-// never that only a change can bring something.
+// next returns the element to deliver now. Otherwise wait is the time until one is due,
+// and never means that none is due before a change.
 func (p *pipe) next() (deliver func(), wait time.Duration, never, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

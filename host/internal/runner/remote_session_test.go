@@ -23,46 +23,46 @@ type remote struct {
 	delivering sync.Mutex // held while on is called
 	on         func(registry.Event)
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	number    int        // of the connection
 	connected bool
-	up        chan struct{} // closed while it is
+	up        chan struct{} // closed while connected
 	acked     time.Time
-	// ackedAsleep is how long the machine had slept by then.
+	// ackedAsleep is how long the machine had slept at acked.
 	ackedAsleep time.Duration
-	answered    time.Time // when the client heard something last
+	answered    time.Time // when the client last received something
 	arrived     time.Time // when the service did
 	pending     map[*request]struct{}
-	lostEvents  map[string]int // by root of a job: its events get lost
+	lostEvents  map[string]int // by root of a job: whether its events get lost
 	late        []*request     // sent on connections that were lost, and not carried out yet
-	held        []*request     // by a server that was replaced
-	beating     bool           // a sign of life is awaited
-	over        bool           // the client knows that
-	overAt      time.Time      // since then
+	held        []*request     // held by a server that was replaced
+	beating     bool           // a sign of life is under way
+	over        bool           // the client knows that the session is over
+	overAt      time.Time      // when it learned that
 	gone        bool           // the service has ended it
 }
 
-// kind of a request.
+// kind is the kind of a request.
 type kind uint8
 
 const (
-	reading    kind = iota // a server that was replaced answers it
+	reading    kind = iota // a replaced server answers it itself
 	committing             // its outcome can become unknown
-	syncing                // nothing late is carried out after it
+	syncing                // no earlier request is carried out after it
 	beating
-	asking // whatever else the service as a whole answers
+	asking // any other request that needs the whole service
 )
 
-// request is one on its way.
+// request is a request on its way.
 type request struct {
 	kind   kind
 	root   string       // of the job, of a transaction
-	do     func() error // at the service
+	do     func() error // runs at the service
 	number int          // of the connection
 	sent   time.Time
-	asleep time.Duration // by then
+	asleep time.Duration // sleep of the machine up to then
 	done   chan struct{}
-	once   sync.Once // answers it
+	once   sync.Once // guards the answer
 	err    error
 }
 
@@ -87,7 +87,7 @@ func (s *remote) Acknowledged() time.Time {
 	return s.acked
 }
 
-// alive reports whether the service keeps the session.
+// alive reports whether the service still has the session.
 func (s *remote) alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *remote) request(ctx context.Context, r *request) error {
 	defer cancel()
 	r.done = make(chan struct{})
 	do, once := r.do, sync.Once{}
-	r.do = func() (err error) { // it may be late twice: its answer was lost, and then its connection
+	r.do = func() (err error) { // it may run twice: its answer was lost, and then its connection
 		once.Do(func() { err = do() })
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *remote) request(ctx context.Context, r *request) error {
 	}
 }
 
-// send reports whether there is a connection to send it on.
+// send sends a request, and reports whether there is a connection.
 func (s *remote) send(r *request) bool {
 	delay, slept := s.network.delay(), s.network.asleep()
 	s.mu.Lock()
@@ -144,14 +144,14 @@ func (s *remote) send(r *request) bool {
 	return true
 }
 
-// arrive is the service's: a request has come.
+// arrive runs at the service when a request arrives.
 func (s *remote) arrive(r *request) {
 	deposed := s.network.isDeposed()
 	s.mu.Lock()
 	switch {
 	case r.number != s.number || !s.connected:
 		s.mu.Unlock()
-		return // its fate was decided when the connection was lost
+		return // its outcome was decided when the connection was lost
 	case r.kind != reading && (deposed || len(s.held) > 0):
 		s.held = append(s.held, r)
 		s.mu.Unlock()
@@ -163,8 +163,8 @@ func (s *remote) arrive(r *request) {
 	s.carryOut(r)
 }
 
-// goOn lets the service carry out what a server held that is in touch with the
-// others again.
+// goOn has the service carry out the requests held by a server that is in contact with
+// the others again.
 func (s *remote) goOn() {
 	if s.network.isDeposed() {
 		return
@@ -181,7 +181,7 @@ func (s *remote) goOn() {
 	}
 }
 
-// carryOut does what a request asks for, and answers.
+// carryOut executes a request and answers it.
 func (s *remote) carryOut(r *request) {
 	lost := r.kind == committing && s.network.losesAnswer()
 	if lost && s.network.chance(0.5) {
@@ -201,7 +201,7 @@ func (s *remote) carryOut(r *request) {
 	s.in.put(s.network.delay(), func() { s.receiveAnswer(r, err) })
 }
 
-// receiveAnswer is the client's: an answer has come.
+// receiveAnswer runs at the client when an answer arrives.
 func (s *remote) receiveAnswer(r *request, err error) {
 	s.mu.Lock()
 	if r.number != s.number || !s.connected {
@@ -218,7 +218,7 @@ func (s *remote) receiveAnswer(r *request, err error) {
 	r.answer(err)
 }
 
-// settle carries out what is late, or loses it for good.
+// settle carries out late requests, or loses them for good.
 func (s *remote) settle() {
 	s.mu.Lock()
 	late := s.late
@@ -231,15 +231,15 @@ func (s *remote) settle() {
 	}
 }
 
-// unanswered carries out a request for which no caller waits. Its events may get lost with its answer,
-// as those of a server that is about to lose its connections.
+// unanswered carries out a request whose caller has gone. Its events may get lost with
+// its answer, as from a server that is about to lose its connections.
 func (s *remote) unanswered(r *request) {
 	if !s.network.chance(0.5) {
 		s.loseEvents(r.root, 1)
 		defer s.loseEvents(r.root, -1)
 	}
 	_ = r.do()                             // no caller waits for it
-	_ = s.inner.Sync(context.Background()) // all that came of it was delivered by then
+	_ = s.inner.Sync(context.Background()) // by then all its events were delivered
 }
 
 func (s *remote) loseEvents(root string, more int) {
@@ -251,7 +251,7 @@ func (s *remote) loseEvents(root string, more int) {
 	s.lostEvents[root] += more
 }
 
-// delayed lets a request be carried out later, if no sync comes before.
+// delayed carries out a request later, unless a sync comes first.
 func (s *remote) delayed(r *request) {
 	s.mu.Lock()
 	s.late = append(s.late, r)

@@ -13,35 +13,37 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// usual is how long a way takes at most if nothing is wrong.
+// usual is the longest one-way delay on a healthy network.
 const usual = 5 * time.Millisecond
 
-// network is the way of one server to a registry: it delays, loses and cuts, and
-// the service ends a session of which it has not heard for the time-out. It is
-// the connection of a client of ZooKeeper, as far as the port shows it: requests
-// and answers keep their order, an answer comes after the events before it, and
-// what is under way when a connection is lost may be carried out all the same.
+// network connects one server to a registry. It delays, loses and cuts messages, and the
+// service ends a session after it has received nothing for the time-out. It behaves like
+// a ZooKeeper client's connection, as far as the port shows it: requests and answers keep
+// their order, an answer comes after earlier events, and requests under way when a
+// connection is lost may still be carried out.
 type network struct {
 	registry.Registry
 	timeout time.Duration
-	ended   func(*remote) // the service has ended a session; must not block
-	// carriedOut receives each transaction that the service has carried out, requested each that it may.
+	ended   func(*remote) // called when the service has ended a session; must not block
+	// carriedOut receives each transaction that the service has carried out, and
+	// requested each that it may carry out.
 	carriedOut func(ops []registry.Op, asked time.Time)
 	requested  func([]registry.Op)
 	breach     func(format string, args ...any)
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	rng      *rand.Rand
 	cut      bool
-	deposed  bool          // the server at the other end answers reads alone
-	outShut  bool          // what is sent does not arrive
-	inShut   bool          // nor do answers and events
-	slowest  time.Duration // of a way
-	unknown  float64       // chance that a transaction comes to no answer
+	deposed  bool          // the server at the other end answers only reads
+	outShut  bool          // requests do not arrive
+	inShut   bool          // answers and events do not arrive
+	slowest  time.Duration // longest one-way delay
+	unknown  float64       // probability that a transaction gets no answer
 	sessions []*remote
-	slept    time.Duration // of the machine, as if it had: the service's time went on
+	slept    time.Duration // simulated sleep of the machine, during which the service's time went on
 	woke     time.Time
-	// persisted are the answers of the disk, stored the batches of rows that went to the history.
+	// persisted counts the answers of the disk, and stored the batches of rows that went
+	// to the history.
 	persisted, stored int
 }
 
@@ -51,7 +53,7 @@ func newNetwork(reg registry.Registry, timeout time.Duration, rng *rand.Rand) *n
 	return n
 }
 
-// change sets what is wrong with the network from now on.
+// change changes the faults of the network.
 func (n *network) change(how func(*network)) {
 	n.mu.Lock()
 	how(n)
@@ -68,15 +70,15 @@ func (n *network) change(how func(*network)) {
 	}
 }
 
-// sound ends all that is wrong.
+// sound ends all faults of the network.
 func (n *network) sound() {
 	n.change(func(n *network) {
 		n.cut, n.deposed, n.outShut, n.inShut, n.slowest, n.unknown = false, false, false, false, 5*time.Millisecond, 0
 	})
 }
 
-// sleep lets the machine have slept, for d at most: the service has waited meanwhile,
-// and nothing here has gone on. It wakes in time to end what it has running.
+// sleep simulates that the machine slept for at most d: time passed at the service but
+// not here. The machine wakes in time to end what it runs.
 func (n *network) sleep(d time.Duration) {
 	sessions := n.opened()
 	for _, s := range sessions {
@@ -85,7 +87,7 @@ func (n *network) sleep(d time.Duration) {
 		}
 	}
 	if d <= 2*time.Second {
-		return // what is less may be noise
+		return // less may be noise
 	}
 	n.mu.Lock()
 	n.slept, n.woke = n.slept+d, time.Now()
@@ -95,15 +97,15 @@ func (n *network) sleep(d time.Duration) {
 	}
 }
 
-// asleep is for how long the machine has slept so far.
+// asleep returns how long the machine has slept in total.
 func (n *network) asleep() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.slept
 }
 
-// drowsy: the machine has just slept, and who watches over its sessions may not have
-// looked yet.
+// drowsy reports whether the machine has just slept, and the watchers of its sessions may
+// not have noticed.
 func (n *network) drowsy() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,14 +124,14 @@ func (n *network) opened() []*remote {
 	return slices.Clone(n.sessions)
 }
 
-// delay of one way.
+// delay draws a one-way delay.
 func (n *network) delay() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return time.Duration(n.rng.Int64N(int64(n.slowest)))
 }
 
-// chance draws whether something happens that has a probability.
+// chance draws an event with the given probability.
 func (n *network) chance(p float64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -160,7 +162,7 @@ func (n *network) isDeposed() bool {
 	return n.deposed
 }
 
-// newest is the session that was opened last; nil: none was.
+// newest returns the session that was opened last, or nil.
 func (n *network) newest() *remote {
 	all := n.opened()
 	if len(all) == 0 {
@@ -169,7 +171,7 @@ func (n *network) newest() *remote {
 	return all[len(all)-1]
 }
 
-// Open implements registry.Registry. A server that was replaced makes no session.
+// Open implements registry.Registry. A replaced server opens no session.
 func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	asked, slept := time.Now(), n.asleep()
 	for !n.reachable() || n.isDeposed() {
@@ -204,5 +206,5 @@ func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.S
 	return s, nil
 }
 
-// Close leaves the registry open, which is the test's.
+// Close does nothing: the registry belongs to the test.
 func (n *network) Close() error { return nil }

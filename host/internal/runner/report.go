@@ -12,26 +12,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// reporter logs what operators have to know of a member, keeps the troubles of the
-// job up to date, and repeats nothing.
+// reporter logs the facts about a member that operators need, keeps the job's troubles up
+// to date, and repeats nothing.
 type reporter struct {
 	log      *slog.Logger
 	troubles *troubles
 
 	readOnlyOnce  sync.Once
-	deniedReads   map[string]string // by path, why the node may not be read
-	nextModule    protocol.Ready    // what was reported last
-	enabledPassed bool              // enabled has nothing to report any more
+	deniedReads   map[string]string // by path, why reading the node is denied
+	nextModule    protocol.Ready    // what was last reported
+	enabledPassed bool              // enabled has nothing more to report
 }
 
-// readOnly reports that nothing can be written. Any goroutine may call it.
+// readOnly reports that the registry takes no writes. Any goroutine may call it.
 func (r *reporter) readOnly(cause error) {
 	r.troubles.set(troubleReadOnly, cause.Error())
 	r.readOnlyOnce.Do(func() { r.log.Error("the registry takes no writes; no run begins", "error", cause) })
 }
 
-// readDenied reports a node that may not be read. Its path stays among the troubles,
-// for operators who ask why the job does nothing.
+// readDenied reports a node that the server may not read. Its path stays among the
+// troubles, where operators see why the job does nothing.
 func (r *reporter) readDenied(path string, cause error) {
 	if _, known := r.deniedReads[path]; known {
 		return
@@ -44,7 +44,7 @@ func (r *reporter) readDenied(path string, cause error) {
 	r.setDeniedReads()
 }
 
-// readAllowed takes a node that was read out of the troubles.
+// readAllowed removes a node that was read from the troubles.
 func (r *reporter) readAllowed(path string) {
 	if _, known := r.deniedReads[path]; known {
 		delete(r.deniedReads, path)
@@ -52,8 +52,8 @@ func (r *reporter) readAllowed(path string) {
 	}
 }
 
-// viewComplete takes all nodes out of the troubles: each was read, or is not needed
-// any more.
+// viewComplete removes all nodes from the troubles: each was read, or is no longer
+// needed.
 func (r *reporter) viewComplete() {
 	if len(r.deniedReads) > 0 {
 		r.deniedReads = nil
@@ -65,7 +65,7 @@ func (r *reporter) setDeniedReads() {
 	r.troubles.set(troubleRead, strings.Join(slices.Sorted(maps.Values(r.deniedReads)), "; "))
 }
 
-// commit reports the outcome of a transaction, except that nothing can be written.
+// commit reports the outcome of a transaction, except for ReadOnly.
 func (r *reporter) commit(outcome follow.Outcome, mutation string, err error) {
 	switch outcome {
 	case follow.Applied:
@@ -84,7 +84,7 @@ func (r *reporter) commit(outcome follow.Outcome, mutation string, err error) {
 	}
 }
 
-// module reports whether the next module is ready on this server.
+// module reports changes in whether the next module is ready on this server.
 func (r *reporter) module(ready protocol.Ready) {
 	if ready == r.nextModule {
 		return
@@ -97,9 +97,9 @@ func (r *reporter) module(ready protocol.Ready) {
 	r.log.Info("the next module is ready here", "module", ready.Digest)
 }
 
-// enabled reports that a job is not disabled on this server although the server's own
-// file says so: that counts when the server is new to the job, later an operator's
-// word does.
+// enabled reports that a job is enabled on this server although the file says disabled:
+// that setting only counts while the server is new to the job; from then on the registry
+// decides.
 func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.InstanceID) {
 	if !file.Disabled || r.enabledPassed {
 		return
@@ -112,8 +112,8 @@ func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.Instance
 	}
 }
 
-// note writes what the core has to say into the log. What keeps the job from going on
-// is an error, since nothing else shows it.
+// note logs a note of the core. A note that stops the job is an error, since nothing else
+// shows it.
 func (r *reporter) note(n protocol.Note, self job.InstanceID) {
 	attrs := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", self}
 	if hint := n.Why.Hint(); hint != "" {

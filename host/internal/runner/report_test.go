@@ -10,7 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// TestNoteSaysWhatToDo: a line about what keeps a job back has the cure beside the reason.
+// TestNoteSaysWhatToDo checks that a line about a blocked job has the cure beside the
+// reason.
 func TestNoteSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

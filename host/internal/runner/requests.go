@@ -9,25 +9,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// requests are what callers want of a job, kept until a member answers. A member
-// receives what comes while it exists, and first what came before it.
+// requests are what callers ask of a job. They are kept until a member answers. A member
+// first receives the waiting ones, and then new ones as they come.
 type requests struct {
 	mu     sync.Mutex  // guards the fields below: callers and the loop share them
-	file   *job.Config // the newest of the server's own: Options.Config, or what Redefine has put in its place
+	file   *job.Config // the newest server file: Options.Config or its replacement by Redefine
 	asks   map[int64]*pendingAsk
 	newest int64  // id of the newest ask
-	inbox  *inbox // of the member; nil: there is none
+	inbox  *inbox // of the member; nil if there is none
 	closed bool
 }
 
 type pendingAsk struct {
 	ask   protocol.Ask
-	reply chan error // holds one
+	reply chan error // buffered for one answer
 }
 
-// Ask passes a request to the core and waits for its answer. A request made while
-// there is no registry session waits for one. The error is a *Refusal,
-// ErrStopped, ErrSession, ErrBusy or that of ctx.
+// Ask passes a request to the core and waits for its answer. A request made without a
+// registry session waits for one. The error is a *Refusal, ErrStopped, ErrSession,
+// ErrBusy or the error of ctx.
 func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	p := &pendingAsk{ask: a, reply: make(chan error, 1)}
 	id, err := r.requests.add(p)
@@ -44,8 +44,8 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 }
 
 // Redefine replaces the configuration that the server's own file gives the job, as if the
-// job had been started with it. c has the same name, and must not be changed afterwards.
-// Redefine returns at once, and is for jobs that have Define.
+// job had been started with it. c must have the same name and must not be changed
+// afterwards. Redefine returns at once. It requires Define.
 func (r *Runner) Redefine(c *job.Config) { r.requests.redefine(c) }
 
 func (q *requests) add(p *pendingAsk) (int64, error) {
@@ -94,8 +94,8 @@ func (q *requests) send(m message) {
 	}
 }
 
-// attach makes inbox the one that receives requests. It starts with the asks that
-// wait, and with a file that was read after the member was made with the file known.
+// attach makes inbox the receiver of requests. It starts with the asks that wait, and
+// with the newest file unless that is known, the one with which the member was made.
 func (q *requests) attach(inbox *inbox, known *job.Config) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,14 +110,14 @@ func (q *requests) attach(inbox *inbox, known *job.Config) {
 	}
 }
 
-// waiting returns the asks that a caller still waits for.
+// waiting returns the asks whose callers still wait.
 func (q *requests) waiting(asks []protocol.Asked) []protocol.Asked {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.DeleteFunc(asks, func(a protocol.Asked) bool { return q.asks[a.ID] == nil })
 }
 
-// detach fails what the member left unanswered.
+// detach fails the requests that the member left unanswered.
 func (q *requests) detach() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,7 +127,7 @@ func (q *requests) detach() {
 	}
 }
 
-// close fails all requests, those that wait and those that follow.
+// close fails all requests, waiting and future ones.
 func (q *requests) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

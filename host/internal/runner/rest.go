@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/removal"
 )
 
-// deleteRest deletes what a removal that was cut off has left of the job. Where another has finished
-// that, or defined the job, nothing stays.
+// deleteRest deletes the rest of the job's removal. It may be gone already: another server
+// has finished the removal, or the job was defined again.
 func (m *member) deleteRest() {
 	m.life.start(func() {
 		var answer restDeletedMessage
@@ -17,7 +17,8 @@ func (m *member) deleteRest() {
 	})
 }
 
-// restDeleted passes the answer to the core. The server does not wait for a job whose rest stays.
+// restDeleted passes the answer to the core. A rest that cannot be deleted does not keep
+// the server from becoming ready.
 func (m *member) restDeleted(fault string) {
 	m.step(protocol.RestDeleted{Fault: fault})
 	m.publishSnapshot()

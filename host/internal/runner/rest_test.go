@@ -19,7 +19,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 )
 
-// leaveRest makes what a removal that was cut off has left: a pause, and state of an item.
+// leaveRest creates what an interrupted removal leaves: a pause, and the state of an
+// item.
 func leaveRest(t *testing.T, reg registry.Registry) (state string) {
 	t.Helper()
 	s, err := reg.Open(t.Context(), nil)
@@ -38,8 +39,8 @@ func leaveRest(t *testing.T, reg registry.Registry) (state string) {
 	return state
 }
 
-// Two servers whose files have a job delete what a removal has left of the one before. Neither
-// its pause nor its state is part of the new job.
+// Two servers whose files have a job delete the rest of its earlier removal. Neither the
+// rest's pause nor its state becomes part of the new job.
 func TestRestOfARemovalIsNoJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestRestOfARemovalIsNoJob(t *testing.T) {
 	})
 }
 
-// A rest that cannot be deleted is a trouble of that job, and the server is ready all the same.
+// A rest that cannot be deleted is a trouble of that job, but the server becomes ready.
 func TestRestThatStaysIsATrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestRestThatStaysIsATrouble(t *testing.T) {
 	})
 }
 
-// What another server has deleted first is no trouble.
+// A rest that another server deletes first is no trouble.
 func TestRestDeletedElsewhereIsNoTrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

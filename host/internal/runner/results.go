@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// resultText is what the row of an attempt has beyond what the registry keeps.
+// resultText holds the parts of an attempt's row that the registry does not keep.
 type resultText struct {
 	result, fault, digest, taskID string
 	code                          int32
@@ -21,13 +21,13 @@ type resultText struct {
 	log                           string // the last lines that the guest logged
 }
 
-// resultTexts holds the texts of ended guests until their rows are stored. It
-// outlives sessions: the next member of this very process may write the row. Beyond
-// maxResultTexts it drops the oldest.
+// resultTexts holds the texts of ended guests until their rows are stored. It outlives
+// sessions, because the next member of this process may write the row. If the texts
+// exceed maxResultTexts, it drops the oldest.
 type resultTexts struct {
 	mu    sync.Mutex // guards the fields below: guests put, the history gets
 	texts map[attemptKey]resultText
-	order []attemptKey // in which they were put; some are dropped already
+	order []attemptKey // in the order of put; some may be dropped already
 	size  int          // in bytes
 }
 
@@ -43,18 +43,18 @@ const maxResultTexts = 64 << 20
 
 func attemptKeyOf(e protocol.Entry) attemptKey { return attemptKey{e.Item, e.Run(), e.Attempt} }
 
-// bytes is about the memory that a text takes.
+// bytes returns roughly the memory that a text takes.
 func (t resultText) bytes() int {
 	return 256 + len(t.result) + len(t.fault) + len(t.metrics) + len(t.log)
 }
 
-// metricsText spells the sums of a guest as a JSON object, or "" if there are none.
+// metricsText returns the sums of a guest as a JSON object, or "" if there are none.
 func metricsText(sums map[string]float64) string {
 	if len(sums) == 0 {
 		return ""
 	}
 	b, err := json.Marshal(sums)
-	if err != nil { // a sum is no number any more, as when it grew too large
+	if err != nil { // a sum is infinite or NaN
 		return ""
 	}
 	return string(b)

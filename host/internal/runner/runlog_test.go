@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// What a guest logs is in the server's log, where each line names run and attempt, and
-// in the row of the attempt.
+// The log of a guest appears in the server's log, where each line names run and attempt,
+// and in the row of the attempt.
 func TestRowHasTheLogOfItsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

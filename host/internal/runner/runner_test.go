@@ -203,7 +203,7 @@ func TestAsks(t *testing.T) {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
 		must(t, s.Ask(t.Context(), protocol.AskPause{Paused: true}))
-		synctest.Wait() // the answer says that it is written, the next view shows it
+		synctest.Wait() // the answer confirms the write, the next view shows it
 		if !s.Status().Paused {
 			t.Error("not paused")
 		}
@@ -224,8 +224,8 @@ func TestAsks(t *testing.T) {
 	})
 }
 
-// What a server's own file says, what an operator changed, and what is in force,
-// over several starts of a server.
+// The server's own file, an operator's changes, and the configuration in force, over
+// several starts of a server.
 func TestFileAndRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestFileAndRegistry(t *testing.T) {
 		expect(s, 3, "10s", 0)
 		s.stop(t)
 
-		s = start(first) // the same file: the operator's word stays
+		s = start(first) // the same file: the operator's change stays
 		expect(s, 3, "10s", 0)
 		s.stop(t)
 
@@ -273,7 +273,7 @@ func TestFileAndRegistry(t *testing.T) {
 		s.stop(t)
 
 		third := func(c *job.Config) { second(c); c.Shards = 2 }
-		s = start(third) // the key that the operator changed
+		s = start(third) // a key that the operator has changed
 		expect(s, 3, "5s", time.Minute, "shardingTotalCount")
 		operate(s, func(c *v21.Config) { c.ShardingTotalCount = 2 })
 		expect(s, 2, "5s", time.Minute)

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// reschedule has the clock tick by another schedule; "" ends the ticks.
+// reschedule sets the clock to another schedule; "" ends the ticks.
 func (m *member) reschedule(cron string) {
 	m.cron = cron
 	if m.drain.begun() {
@@ -20,10 +20,10 @@ func (m *member) reschedule(cron string) {
 		m.troubles.clear(troubleSchedule)
 		return
 	}
-	// One moment for both: instants up to it are passed below, later ones tick.
+	// Both use the same moment: instants up to it are passed below, later ones tick.
 	now := time.Now()
 	switch err := m.Clock.Set(cron, now, m.inbox.due); {
-	case errors.Is(err, ErrOver): // instants before may still need a row
+	case errors.Is(err, ErrOver): // earlier instants may still need a row
 		m.Clock.Remove()
 		m.Log.Warn("the schedule is over; no run is due any more", "cron", cron)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
@@ -38,8 +38,8 @@ func (m *member) reschedule(cron string) {
 	m.inbox.put(inputMessage{protocol.Passed{At: m.newestInstant(cron, now), Next: m.nextInstant(now.UnixMilli())}})
 }
 
-// newestInstant returns the last instant of the schedule that is not after now; 0 if
-// there was none for years. Schedules only search forward, so it searches ever longer
+// newestInstant returns the last instant of the schedule that is not after now, or 0 if
+// there was none for years. Schedules only search forward, so it tries ever longer
 // stretches of the past.
 func (m *member) newestInstant(cron string, now time.Time) int64 {
 	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
@@ -51,8 +51,8 @@ func (m *member) newestInstant(cron string, now time.Time) int64 {
 	return 0
 }
 
-// nextInstant returns the first instant of the schedule after a moment, where nodes of the
-// job's layout tell it; else, and if there is none, 0.
+// nextInstant returns the first instant of the schedule after a moment, if the job's
+// layout has a node for it; otherwise, or if there is none, 0.
 func (m *member) nextInstant(after int64) int64 {
 	if v := m.loop.State().View(); v == nil || !v.ByAddress {
 		return 0

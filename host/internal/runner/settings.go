@@ -9,17 +9,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// effective is the job's configuration in force: the server's own, with the values of
-// the registry over it.
+// effective is the job's configuration in force: the server's own, overridden by the
+// values of the registry.
 type effective struct {
-	definition protocol.Definition // of the registry, from which it was made
+	definition protocol.Definition // the registry's, from which job was made
 	job        *job.Config         // never changed
-	params     map[int]string      // nil before the first run; the loop's
+	params     map[int]string      // nil before the first run; used only by the loop
 }
 
-// configure makes the definition that the view shows the one in force, and reports
-// whether it is a new one. A text that cannot be read changes nothing here; the core
-// reports it and begins nothing.
+// configure puts the definition in the view into force, and reports whether it is new. A
+// definition that cannot be read changes nothing here; the core reports it and begins
+// nothing.
 func (m *member) configure() bool {
 	v, old := m.loop.View(), m.effective
 	if v.ConfigFault != "" {
@@ -52,7 +52,7 @@ func (m *member) configure() bool {
 }
 
 // params returns the parameters of the items. If they cannot be read, the view has no
-// configuration, so nothing runs by them.
+// configuration, so no run begins.
 func (m *member) params() map[int]string {
 	e := m.effective
 	if e.params == nil {
@@ -61,8 +61,8 @@ func (m *member) params() map[int]string {
 	return e.params
 }
 
-// intern returns the server's own configuration if c equals it. That saves memory,
-// since most do, and a server may have thousands of jobs.
+// intern returns the server's own configuration if c equals it, as most do. That saves
+// memory on a server with thousands of jobs.
 func (r *Runner) intern(c job.Config) *job.Config {
 	if reflect.DeepEqual(c, *r.file) {
 		return r.file
@@ -70,11 +70,11 @@ func (r *Runner) intern(c job.Config) *job.Config {
 	return &c
 }
 
-// applySettings applies changed settings that are not looked up at each use.
+// applySettings applies those changed settings that are not looked up at each use.
 func (m *member) applySettings(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
-		m.places = nil // the next guest makes new ones; guests that run give theirs back to the old ones
+		m.places = nil // the next guest makes new ones; running guests give theirs back to the old ones
 	}
 	m.sendSettings()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect || c.Jitter != old.Jitter || !slices.Equal(c.Except, old.Except) {
@@ -85,7 +85,6 @@ func (m *member) applySettings(old *job.Config) {
 	}
 }
 
-// sendSettings passes the settings to the core if they have changed.
 func (m *member) sendSettings() {
 	in := m.coreSettings(m.effective.job)
 	in.Barred = m.isBarred()
@@ -101,7 +100,7 @@ func (r *Runner) readsCron(cron string) bool {
 	return err == nil
 }
 
-// coreSettings returns the settings of a job that the core needs.
+// coreSettings returns the job's settings that the core needs.
 func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	slots := c.Parallel
 	if all := r.Workers.Size(); slots == 0 || all > 0 && all < slots {
@@ -120,7 +119,7 @@ func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	}
 }
 
-// catchUp returns how many of the instants that an item missed begin late.
+// catchUp returns how many of an item's missed instants begin late.
 func catchUp(c job.CatchUp) int {
 	switch c {
 	case job.CatchUpLast:

@@ -2,11 +2,11 @@ package runner
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// skewNoise, in ms, is the smallest change of the skew that the core receives.
+// skewNoise is the smallest change of the skew, in ms, that is passed to the core.
 const skewNoise = 10
 
-// checkSkew passes to the core by how much this server's clock is ahead of the
-// registry's, when that has changed.
+// checkSkew passes a changed skew to the core: by how much this server's clock is ahead
+// of the registry's.
 func (m *member) checkSkew() {
 	skew := m.session.Skew()
 	if !m.sent.newSkew(skew) {
@@ -18,8 +18,7 @@ func (m *member) checkSkew() {
 	}
 }
 
-// skewIsNews reports whether a skew differs notably from the known one, or is 0 for the
-// first time.
+// skewIsNews reports whether a skew differs notably from the known one, or has become 0.
 func skewIsNews(known, skew int64) bool {
 	return max(skew-known, known-skew) >= skewNoise || skew == 0 && known != 0
 }

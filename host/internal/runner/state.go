@@ -13,22 +13,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// ErrMoved: the state was not saved, because the item has another owner by now.
+// ErrMoved says that the state was not saved: the item has another owner by now, or its
+// state was changed.
 var ErrMoved = errors.New("the item has passed to another member, or its state was changed by somebody else; nothing was saved")
 
-// itemState reads and writes the state of one item in the registry, for one run. It
-// uses the job session in which the run began: a late save of a member that has ended
-// finds the session ended, or the member's record gone. A run uses it from one
-// goroutine.
+// itemState reads and writes the state of one item in the registry, for one run. It uses
+// the job session in which the run began: if its member has ended, a late save finds the
+// session ended, or the member's record gone. A run uses it from one goroutine.
 type itemState struct {
 	layout  layout.Layout
 	session registry.Requests
 	self    job.InstanceID
 	item    int
 
-	known  bool          // the nodes are set
-	node   registry.Node // as it was read or written last
-	offset registry.Node // that has a key of it, too, in layout 1
+	known  bool          // node and offset were read or written
+	node   registry.Node // as last read or written
+	offset registry.Node // in layout 1, a second node with one key of the state
 }
 
 func newItemState(m *member, item int) *itemState {
@@ -36,7 +36,7 @@ func newItemState(m *member, item int) *itemState {
 }
 
 // Load implements job.State. It needs no sync: the begin of the run was written in the
-// same session, after everything that other members had saved.
+// same session, after all saves by other members.
 func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, fmt.Errorf("load the state of item %d: %w", s.item, err)
@@ -90,7 +90,8 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 	return err
 }
 
-// missing are nodes above those that are to be made, which other items share.
+// missing returns the parents, shared with other items, of the nodes that a save has to
+// create.
 func (s *itemState) missing(offset bool) (all []string) {
 	if !s.node.Exists {
 		all, _ = s.layout.StateOf(s.item)
@@ -128,7 +129,7 @@ func (s *itemState) recordSave(data []byte, offset []registry.Op) {
 	}
 }
 
-// settleSave finds out whether a save was applied whose answer was lost.
+// settleSave finds out whether a save without an answer was applied.
 func (s *itemState) settleSave(ctx context.Context, data []byte) error {
 	want := int32(0)
 	if s.node.Exists {

@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// counts is a guest that adds one to what its item has kept.
+// counts is a guest that increments a number in its item's state.
 func counts(ctx context.Context, c job.Call) job.Outcome {
 	values, err := c.State.Load(ctx)
 	if err == nil {
@@ -63,8 +63,8 @@ func TestStateIsTheItems(t *testing.T) {
 	})
 }
 
-// An item is taken over while the guest of the dead member still runs: what that guest
-// saves must not reach the next runs.
+// An item is taken over while the guest of the dead member still runs. A save by that
+// guest must not reach later runs.
 func TestLateSaveAfterATakeover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLateSaveAfterATakeover(t *testing.T) {
 				return counts(ctx, c)
 			})
 		})
-		time.Sleep(15 * time.Second) // it runs since 10
+		time.Sleep(15 * time.Second) // it has run since second 10
 		b := serve(t, reg, rows, "10.0.0.2", func(o *Options) {
 			config(o)
 			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
@@ -126,8 +126,8 @@ func TestLateSaveAfterATakeover(t *testing.T) {
 	})
 }
 
-// A save is also refused where the session goes on but the member's record is gone, and
-// where someone else has written.
+// A save is also refused if the session goes on but the member's record is gone, and if
+// another process has written the state.
 func TestSaveIsFenced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestSaveOfUnknownOutcome(t *testing.T) {
 	must(t, errors.Join(session.Close(), reg.Close()))
 }
 
-// In layout 1 a key of the state is what members of ElasticJob keep as their offset.
+// In layout 1 one key of the state is the offset that ElasticJob keeps.
 func TestOffsetOfLayout1(t *testing.T) {
 	t.Parallel()
 	ctx, reg := t.Context(), embedded.Memory()

@@ -18,7 +18,7 @@ type snapshot struct {
 	view      *protocol.View
 	self      job.InstanceID
 	effective *effective
-	troubles  []reason.Reason // that the core reports
+	troubles  []reason.Reason // as reported by the core
 }
 
 // Status returns what the runner knows at this moment. It does not wait for the loop.
@@ -46,15 +46,15 @@ func (r *Runner) Status() job.Status {
 	return s
 }
 
-// Gauges are numbers of a job on this server.
+// Gauges are a job's numbers on this server.
 type Gauges struct {
 	Owned      int   // items
 	Leads      bool  // this server is the leader
 	Unstored   int64 // rows that wait for the history
-	Unwritable bool  // the history does not take them
+	Unwritable bool  // the history takes no rows
 }
 
-// Gauges is a cheap Status: it allocates nothing.
+// Gauges is a cheap Status: it does not allocate.
 func (r *Runner) Gauges() Gauges {
 	g := Gauges{Unstored: r.unstored.Load(), Unwritable: r.troubles.has(troubleHistory)}
 	now := r.snapshot.Load()
@@ -77,7 +77,8 @@ func moment(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// trouble is something that can go wrong while the job runs, in the order of reports.
+// trouble is something that can go wrong while the job runs. Reports list them in this
+// order.
 type trouble uint8
 
 const (
@@ -99,7 +100,7 @@ const (
 	troubleLoop
 )
 
-// code returns the reason of a trouble whose text is that of an error.
+// code returns the reason code of a trouble whose text is an error.
 func (t trouble) code() reason.Code {
 	return [...]reason.Code{
 		troubleReadOnly: reason.RegistryFailed, troubleRead: reason.RegistryUnread, troubleCommit: reason.RegistryUnwritten,
@@ -109,7 +110,7 @@ func (t trouble) code() reason.Code {
 	}[t]
 }
 
-// troubles are what is wrong now, each with one or more reasons.
+// troubles holds what is wrong now. Each trouble has one or more reasons.
 type troubles struct {
 	mu  sync.Mutex // guards why: all goroutines of a member write it, others read it
 	why map[trouble][]reason.Reason
@@ -126,7 +127,7 @@ func (t *troubles) set(what trouble, text string) {
 	t.because(what, all)
 }
 
-// because sets a trouble by reasons of their own; none clears it.
+// because sets a trouble to the given reasons; none clears it.
 func (t *troubles) because(what trouble, all []reason.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// An item that only the node of a stranger keeps in the tree is none.
+// The status omits an item whose node exists only because of a foreign node below it.
 func TestStatusOfItemsBeyondTheTotal(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Config: new(testConfig())})

@@ -7,12 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// askStrategy asks the strategy. A newer question ends the one before.
+// askStrategy runs the strategy. A newer call ends the one before.
 func (m *member) askStrategy(r protocol.AssignRequest) {
 	ctx, end := m.calls.strategy.begin(m.life.ctx)
 	c, self := *m.effective.job, m.loop.State().Self()
 	if r.Shared {
-		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would assign otherwise
+		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob does not know modules and would assign otherwise
 	}
 	m.life.start(func() {
 		defer end()
@@ -28,8 +28,8 @@ func (m *member) askStrategy(r protocol.AssignRequest) {
 	})
 }
 
-// reportStrategy reports a strategy that failed: its items run on servers that it did
-// not choose. kept says that the old assignment stays.
+// reportStrategy reports a strategy that failed: items run on servers that it did not
+// choose. kept means that the old assignment stays.
 func (m *member) reportStrategy(e Event, err error, kept bool) {
 	if err == nil {
 		m.troubles.clear(troubleStrategy)

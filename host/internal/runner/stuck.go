@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// overstayTime is how long a guest may go on after it was ended before that is
-// reported. The sandbox ends modules at once. A job written in Go can ignore its
-// context; then the next member waits for it, and so does the end of the server.
+// overstayTime is how long a guest may go on after it was ended before that is reported.
+// The sandbox ends modules at once. A job written in Go can ignore its context; then the
+// next member and the end of the server wait for it.
 const overstayTime = 5 * time.Second
 
-// stuck are the guests that go on although they were ended.
+// stuck lists the guests that go on although they were ended.
 type stuck struct {
 	mu     sync.Mutex // guards guests, which the timers of all guests change
 	guests []stuckGuest
@@ -38,7 +38,7 @@ func (s *stuck) remove(g *guest) string {
 	return s.text()
 }
 
-// text lists the guests; "" if there is none. mu is held.
+// text lists the guests; "" if there are none. mu is held.
 func (s *stuck) text() string {
 	var all []string
 	for _, g := range s.guests {
@@ -47,7 +47,7 @@ func (s *stuck) text() string {
 	return strings.Join(all, "; ")
 }
 
-// kill ends the guest. If it goes on all the same, that is reported.
+// kill ends the guest. A guest that goes on is reported.
 func (g *guest) kill() {
 	g.end()
 	g.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// An operator writes a schedule that cannot be read. The job goes on by the one
-// before, and says so loudly; so does a server that starts then.
+// An operator writes an unreadable schedule. The job goes on with the one before and
+// reports the trouble, as does a server that starts then.
 func TestScheduleThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
