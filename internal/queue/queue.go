@@ -27,7 +27,7 @@ type Queue struct {
 	full func()
 	lost func(dropped int64)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []entry
 	size    int           // of what waits and of what is being done
 	idle    chan struct{} // closed when all is done; nil: nothing is under way

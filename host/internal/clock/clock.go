@@ -19,7 +19,7 @@ type Clock struct {
 	ticker *schedule.Ticker
 	job    string
 
-	mu   sync.Mutex // guards what follows: the loop sets it, the history counts by it
+	mu   sync.Mutex // guards the fields below: the loop sets it, the history counts by it
 	of   job.Config
 	text string
 	last schedule.Schedule // what text means

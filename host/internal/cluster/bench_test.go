@@ -224,7 +224,7 @@ func reshard(b *testing.B, server *zktest.Server, items int) {
 
 // crowd counts guests of one or more members, and rows.
 type crowd struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	started map[job.InstanceID]int
 	last    time.Time     // when a guest was started last
 	rows    int           // stored

@@ -16,7 +16,7 @@ type cache struct {
 	todo chan func()
 	work sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	known map[string]bool
 	busy  int // reads asked for and not done
 	calm  *sync.Cond

@@ -57,7 +57,7 @@ type Cluster struct {
 
 	follow func() // begins to read the tree, which is a burden for large jobs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   State
 	changed chan struct{} // closed and replaced at each change of state
 	held    chan struct{} // what guests wait for; nil: nothing

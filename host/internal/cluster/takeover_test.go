@@ -79,7 +79,7 @@ type survivor struct {
 	member *cluster.Member
 	died   int // so many did
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	victim    string
 	noticedAt time.Time
 }

@@ -82,7 +82,7 @@ type outpost struct {
 	own       bool // all that is written is its own
 	work      sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	out      *bufio.Writer
 	changed  *sync.Cond
 	asked    map[int32]question // without an answer yet

@@ -16,27 +16,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// asking is a guest that calls the host again and again. What each call
-// answered, and its whole memory, are its result.
+// asking is a guest that calls the host several times. Its result is the return value of
+// each call, and its whole memory.
 type asking struct {
 	b     builder
 	funcs map[string]uint32
 	code  []byte
-	free  int64 // memory that was given out
+	free  int64 // memory that is allocated
 	calls int64
-	end   []byte // leaves what the entry returns; nil: 0
+	end   []byte // code that leaves the entry's result; nil: 0
 }
 
 const answersAt = 0xe000
 
-// put places data in the memory of the guest.
+// put places data in the guest's memory.
 func (a *asking) put(s string) int64 {
 	at := a.room(len(s))
 	a.b.putData(at, s)
 	return at
 }
 
-// room is a piece of memory that nothing else uses.
+// room reserves memory that nothing else uses.
 func (a *asking) room(n int) int64 {
 	at := a.free + 16
 	a.free = at + int64(n)
@@ -94,7 +94,7 @@ func (a *asking) wasm() []byte {
 	return a.b.job(a.code, drop(invokes(result, 0, pageSize)), end)
 }
 
-// run gives what the calls answered, the memory, and the outcome.
+// run returns the calls' return values, the memory, and the outcome.
 func (a *asking) run(t *testing.T, c job.Call) ([]int64, []byte, job.Outcome) {
 	t.Helper()
 	out := runOnce(t, a.wasm(), c)
@@ -104,7 +104,7 @@ func (a *asking) run(t *testing.T, c job.Call) ([]int64, []byte, job.Outcome) {
 	return answersOf(out, int(a.calls)), out.Result, out
 }
 
-// answersOf reads what so many calls answered.
+// answersOf decodes the return values of the given number of calls.
 func answersOf(out job.Outcome, calls int) (answers []int64) {
 	for i := range calls {
 		if len(out.Result) == pageSize {
@@ -114,7 +114,7 @@ func answersOf(out job.Outcome, calls int) (answers []int64) {
 	return answers
 }
 
-// wants runs the guest and compares what the calls answered.
+// wants runs the guest and compares the calls' return values.
 func (a *asking) wants(t *testing.T, c job.Call, want ...int64) ([]byte, job.Outcome) {
 	t.Helper()
 	got, mem, out := a.run(t, c)
@@ -124,7 +124,7 @@ func (a *asking) wants(t *testing.T, c job.Call, want ...int64) ([]byte, job.Out
 	return mem, out
 }
 
-// fakeState is a state that is kept in memory.
+// fakeState is a state in memory.
 type fakeState struct {
 	values        map[string][]byte
 	loads, saves  int
@@ -154,14 +154,14 @@ func (s *fakeState) String() string {
 
 // network answers requests without a network.
 type network struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	asked  []job.HTTPRequest
 	bodies []*stream
 
 	do func(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, error)
 }
 
-// stream knows whether it was closed.
+// stream records whether it was closed.
 type stream struct {
 	io.Reader
 	closed bool
@@ -194,7 +194,7 @@ func (n *network) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	}, nil
 }
 
-// granted is a call with all that a module can be granted.
+// granted returns a call with every grant that a module can have.
 func granted(change func(*job.Call)) job.Call {
 	c := job.Call{
 		Config:  job.Config{Allow: job.Allow{State: true, Random: true, Clock: "real", Secrets: []string{"key", "lines"}, HTTP: []string{"https://a"}}},

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// assemblyData is a text as AssemblyScript has it; it stands 4 bytes in.
+// assemblyData encodes a text as AssemblyScript does; the text begins at byte 4.
 func assemblyData(s string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(s)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// timed is a worker that knows how long its run had it, forks included.
+// timed is a worker that measures how long its run had it, including forks.
 type timed struct {
 	all *timesheet
 
@@ -23,15 +23,15 @@ type timed struct {
 }
 
 type timesheet struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	had   time.Duration
 	now   int // workers that are held
 	forks int
 
-	none bool // Acquire gives none
+	none bool // Acquire fails
 }
 
-// working is a worker that its run has.
+// working returns a worker that a run has acquired.
 func working() *timed {
 	w := &timed{all: &timesheet{}}
 	_ = w.Acquire(context.Background()) // it does not wait
@@ -69,7 +69,7 @@ func (w *timed) Fork() job.Worker {
 	return &timed{all: w.all}
 }
 
-// slowService is one that answers after a second, bit by bit.
+// slowService answers after a second, bit by bit.
 type slowService struct{ text io.Reader }
 
 func (slowService) Do(ctx context.Context, _ job.HTTPRequest) (*job.HTTPResponse, error) {
@@ -82,7 +82,7 @@ func (f slowService) Read(p []byte) (int, error) {
 	return f.text.Read(p)
 }
 
-// slow is a state that is a second away.
+// slow is a state that takes a second to load.
 type slow struct{ fakeState }
 
 func (s *slow) Load(ctx context.Context) (map[string][]byte, error) {
@@ -102,7 +102,7 @@ func asks(build func(a *asking)) []byte {
 	return a.wasm()
 }
 
-// bubble runs a guest in virtual time, where only waits take any.
+// bubble runs a guest in virtual time, in which only waits take time.
 func bubble(t *testing.T, o Options, wasm []byte, do func(t *testing.T, e *Engine, m *Module)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestARunThatWaitsForMemoryHasNoWorker(t *testing.T) {
 	bubble(t, Options{Budget: 2 << 20}, wasm, func(t *testing.T, e *Engine, m *Module) {
 		began := time.Now()
 		var runs sync.WaitGroup
-		runs.Go(func() { e.Run(t.Context(), m, job.Call{}) }) // there is room for one
+		runs.Go(func() { e.Run(t.Context(), m, job.Call{}) }) // memory suffices for only one
 		synctest.Wait()
 		w := working()
 		out := e.Run(t.Context(), m, job.Call{Worker: w})
@@ -208,7 +208,7 @@ func TestSubtasksHaveWorkers(t *testing.T) {
 	})
 }
 
-// A run that finds no worker after its sleep ends when it is ended.
+// A run that waits for a worker after its sleep can still be ended.
 func TestARunIsEndedWhileItWaitsForAWorker(t *testing.T) {
 	t.Parallel()
 	endless := func(b *builder, nap uint32) []byte {
@@ -243,8 +243,8 @@ func TestARunIsEndedWhileItWaitsForAWorker(t *testing.T) {
 	}
 }
 
-// A guest that should stop may ask for sleep a million times in a second. What that
-// leaves to the collector would hold up all others.
+// A guest that should stop may call sleep a million times per second. The garbage of
+// these calls would slow all others down.
 func TestASleepThatDoesNotLastCostsNothing(t *testing.T) { // not parallel: it counts what the process allocates
 	r := newRun(&job.Call{Worker: working(), Why: func() job.StopReason { return job.StopShutdown }}, &compilation{}, time.Now())
 	r.ctx = t.Context()

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// resident is the memory that the process has, in MiB.
+// resident returns the resident memory of the process in MiB.
 func resident(b *testing.B) float64 {
 	stat, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -22,10 +22,9 @@ func resident(b *testing.B) float64 {
 	return float64(pages*os.Getpagesize()) / (1 << 20)
 }
 
-// BenchmarkResident has 100,000 fresh instances, each of which writes to all of
-// its memory of 64 KiB: the most that the process has during the last tenth of
-// them must be what it had during the first, but for the moods of the collector
-// of garbage.
+// BenchmarkResident runs 100,000 fresh instances, each of which writes to all of its 64
+// KiB of memory. The peak memory of the process during the last tenth of them must equal
+// that during the first, apart from fluctuations of the garbage collector.
 func BenchmarkResident(b *testing.B) {
 	e := benchEngine(b, Options{})
 	m := benchLoad(b, e, (&builder{}).job(i32(0), i32(7), i32(pageSize), op(0xfc, 11, 0), i32(0)))

@@ -18,9 +18,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A number in the name of a metric is what it must reach: bench.awk compares.
+// A number in a metric's name is its target: bench.awk compares.
 
-// quantile sorts what was measured.
+// quantile sorts measurements and returns a quantile.
 func quantile[T cmp.Ordered](of []T, q float64) T {
 	slices.Sort(of)
 	return of[int(q*float64(len(of)-1))]
@@ -28,7 +28,8 @@ func quantile[T cmp.Ordered](of []T, q float64) T {
 
 func median[T cmp.Ordered](of []T) T { return quantile(of, 0.5) }
 
-// iterations is how often something is measured; -short only shows that it works.
+// iterations returns how often to measure; with -short, just enough to show that it
+// works.
 func iterations(n int) int {
 	if testing.Short() {
 		return max(n/20, 1)
@@ -60,8 +61,8 @@ func benchLoad(b *testing.B, e *Engine, wasm []byte) *Module {
 	return m
 }
 
-// BenchmarkRun shows what one run costs and allocates. A run is a fresh
-// instance, one call, and its end, unless there is a pool.
+// BenchmarkRun shows the time and the allocations of one run: a fresh instance unless
+// there is a pool, one call, and its end.
 func BenchmarkRun(b *testing.B) {
 	e := benchEngine(b, Options{})
 	pooled := job.Config{Limits: job.Limits{Pool: job.Pool{Size: 1}}}
@@ -91,7 +92,7 @@ func benchRun(b *testing.B, e *Engine, m *Module, c job.Config) {
 	}
 }
 
-// benchProbe is the guest that the Go toolchain makes.
+// benchProbe returns the guest that the Go toolchain builds.
 func benchProbe(b *testing.B) []byte {
 	b.Helper()
 	wasm, err := probeModule()
@@ -104,9 +105,9 @@ func benchProbe(b *testing.B) []byte {
 	return wasm
 }
 
-// BenchmarkStop measures how long after its deadline an endless guest is gone
-// while two others calculate. The engine's own way, which stops loops alone,
-// takes turns with ours, among neighbours of its own kind.
+// BenchmarkStop measures how long after its deadline an endless guest has ended while two
+// others compute. It alternates with the engine's own method, which stops only loops and
+// has neighbours of its own kind.
 func BenchmarkStop(b *testing.B) {
 	e := benchEngine(b, Options{})
 	all := endless()
@@ -124,7 +125,7 @@ func BenchmarkStop(b *testing.B) {
 					}
 				}
 			}
-			b.ReportMetric(0, "ns/op") // most of it waits for the deadline
+			b.ReportMetric(0, "ns/op") // most of it is the wait for the deadline
 			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 			b.ReportMetric(ms(median(ours)), "ms_late_p50<=5")
 			b.ReportMetric(ms(quantile(ours, 0.99)), "ms_late_p99")
@@ -139,9 +140,9 @@ func BenchmarkStop(b *testing.B) {
 
 const deadline = 50 * time.Millisecond
 
-// runLate gives a guest 50 ms and says how much more it had.
+// runLate gives a guest 50 ms and returns by how much it overran.
 func runLate(b *testing.B, e *Engine, m *Module) time.Duration {
-	const grace = time.Millisecond // a part of the time here
+	const grace = time.Millisecond // part of the measured time
 	out := e.Run(b.Context(), m, job.Call{Config: job.Config{Timeout: deadline - grace, Limits: job.Limits{Grace: grace}}})
 	if out.Verdict != job.Deadline {
 		b.Fatal(out.Error)
@@ -149,7 +150,8 @@ func runLate(b *testing.B, e *Engine, m *Module) time.Duration {
 	return out.Took - deadline
 }
 
-// overshoots measures n times beside two neighbours, who begin and end with it.
+// overshoots measures n times beside two neighbours that begin and end with each
+// measurement.
 func overshoots(b *testing.B, n int, neighbour func(context.Context), late func() time.Duration) []time.Duration {
 	ctx, cancel := context.WithCancel(b.Context())
 	var both sync.WaitGroup
@@ -165,8 +167,8 @@ func overshoots(b *testing.B, n int, neighbour func(context.Context), late func(
 	return all
 }
 
-// closingOvershoots is the same by the engine's own means: no meter, each loop
-// looks whether the context is over.
+// closingOvershoots measures the engine's own method: no meter, each loop checks whether
+// the context has ended.
 func closingOvershoots(b *testing.B, n int) []time.Duration {
 	ctx := b.Context()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
@@ -194,9 +196,9 @@ func closingOvershoots(b *testing.B, n int) []time.Duration {
 	})
 }
 
-// BenchmarkStart compares the first start of a Go guest with the next, whose
-// code lies on the disk: a sandbox, the module, and one run. The guests are the
-// smallest, if it was built, and one with what encoding/json brings.
+// BenchmarkStart compares the first start of a Go guest with the next one, whose code is
+// on disk: a sandbox, the module, and one run. The guests are the smallest one, if it was
+// built, and one with encoding/json.
 func BenchmarkStart(b *testing.B) {
 	if hello, err := os.ReadFile(filepath.Join("..", "..", "..", "build", "bench", "call", "hello-go.wasm")); err == nil {
 		b.Run("hello", func(b *testing.B) { benchStart(b, hello) })
@@ -239,8 +241,8 @@ func benchStart(b *testing.B, wasm []byte) {
 	b.ReportMetric(float64(median(first))/float64(median(second)), "x_faster_than_first")
 }
 
-// BenchmarkCheck compares what goes before the compiler, one after the other,
-// with the compiler.
+// BenchmarkCheck compares the time of the steps before the compiler, one by one, with
+// that of the compiler.
 func BenchmarkCheck(b *testing.B) {
 	binary := benchProbe(b)
 	e := benchEngine(b, Options{})

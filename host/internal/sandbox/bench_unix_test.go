@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// processorTime is what the process has had: neighbours of the process do not
-// count, its collector of garbage does.
+// processorTime returns the processor time of this process. Other processes do not count,
+// its garbage collector does.
 func processorTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -25,10 +25,9 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRate measures the runs of the smallest guest in a second of one
-// processor, in turns with what the engine underneath needs to make an
-// instance, call it, and close it. Both have a deadline, theirs kept by the
-// engine's own means.
+// BenchmarkRate measures the runs per second of the smallest guest on one processor. It
+// alternates with the bare engine: create an instance, call it, close it. Both have a
+// deadline; the engine keeps its own.
 func BenchmarkRate(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	wasm := (&builder{}).job(i32(0))
@@ -48,7 +47,7 @@ func BenchmarkRate(b *testing.B) {
 	b.Run("pooled", func(b *testing.B) { compareRates(b, ours(pool), bare, closing, "runs/s/core>=100000") })
 }
 
-// bareRun is the way without a sandbox.
+// bareRun returns a run without the sandbox.
 func bareRun(b *testing.B, wasm []byte, config wazero.RuntimeConfig) func() {
 	ctx := b.Context()
 	rt := wazero.NewRuntimeWithConfig(ctx, config)
@@ -75,7 +74,7 @@ func bareRun(b *testing.B, wasm []byte, config wazero.RuntimeConfig) func() {
 }
 
 func compareRates(b *testing.B, ours, bare, closing func(), unit string) {
-	const runs = 2000 // of a turn
+	const runs = 2000 // per turn
 	var rates, overBare, overClosing []float64
 	turn := func(run func()) float64 {
 		before := processorTime(b)

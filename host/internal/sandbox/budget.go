@@ -38,7 +38,7 @@ type budget struct {
 	limit uint64
 	evict func() // destroys idle instances
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	used     uint64
 	active   int
 	guests   map[string]int // by job: runs that hold memory, and their subtasks

@@ -16,7 +16,7 @@ import (
 
 func newBudget(most uint64) *budget { return &budget{limit: most, evict: func() {}} }
 
-// taking asks for memory in the background and answers when it is decided.
+// taking requests memory in the background. The channel receives the decision.
 func taking(b *budget, r *run, need uint64) <-chan error {
 	got := make(chan error, 1)
 	go func() { got <- b.takeMemory(r, need) }()
@@ -49,7 +49,7 @@ func wantWaiting(t *testing.T, got <-chan error) {
 
 var someJobs atomic.Int64
 
-// someRun is a run of a job of its own.
+// someRun returns a run of a new job.
 func someRun(ctx context.Context) *run {
 	return &run{ctx: ctx, job: strconv.FormatInt(someJobs.Add(1), 10)}
 }
@@ -62,7 +62,7 @@ func TestBudgetWaits(t *testing.T) {
 		wantDecided(t, taking(b, one, 6), nil)
 		second := taking(b, two, 6)
 		wantWaiting(t, second)
-		wantDecided(t, taking(b, three, 1), nil) // fits and passes
+		wantDecided(t, taking(b, three, 1), nil) // fits, and overtakes
 		wantDecided(t, taking(b, one, 2), nil)
 		b.returnMemory(8)
 		b.endRun(one)
@@ -96,7 +96,7 @@ func TestBudgetWaitEnds(t *testing.T) {
 		wantWaiting(t, third)
 		time.Sleep(time.Minute)
 		wantDecided(t, third, context.DeadlineExceeded)
-		// The room that was kept for one that gives up is there for others.
+		// Memory reserved for a claim that was cancelled is available to others.
 		b = newBudget(10)
 		wantDecided(t, taking(b, someRun(t.Context()), 6), nil)
 		ctx, cancel = context.WithCancel(t.Context())
@@ -129,8 +129,8 @@ func TestBudgetBreaksCircles(t *testing.T) {
 	})
 }
 
-// An instance may become idle after a run has evicted idle ones and before it waits.
-// It must still be destroyed.
+// An instance may become idle after a run has evicted the idle ones and before the run
+// waits. It must still be destroyed.
 func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 				wantDecided(t, taking(b, r, has), nil)
 			}
 			wantDecided(t, taking(b, someRun(t.Context()), 8), nil)
-			b.active-- // the other run ends, its instance is about to rest
+			b.active-- // the other run ends, and its instance is about to become idle
 			looked := 0
 			b.evict = func() {
 				if looked++; looked == 2 {
@@ -152,7 +152,7 @@ func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 	})
 }
 
-// What an instance has of the engine's memory grows with what the module declares.
+// The engine's memory for an instance grows with the declarations of the module.
 func TestBudgetKnowsWhatInstancesHold(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -195,7 +195,7 @@ func TestBudgetKnowsParts(t *testing.T) {
 		wantDecided(t, taking(b, one, 4), nil)
 		second := taking(b, two, 4)
 		b.awaitSubtasks(&c)
-		wantWaiting(t, second) // the first part works
+		wantWaiting(t, second) // the first subtask is working
 		b.returnMemory(4)
 		b.endSubtask(&c)
 		wantDecided(t, second, nil)
@@ -213,7 +213,7 @@ func TestBudgetKnowsParts(t *testing.T) {
 	})
 }
 
-// growing grows by pages and gives the size it came to, and 200.
+// growing grows page by page, and returns the reached size plus 200.
 func growing(pages int64) []byte {
 	return (&builder{}).job(
 		drop(append(i32(pages), op(0x40, 0)...)),
@@ -235,7 +235,7 @@ func TestBudgetOfTheEngine(t *testing.T) {
 			t.Errorf("%d used, %d active", e.budget.used, e.budget.active)
 		}
 	})
-	// Within the budget; more than there ever is, which the guest survives.
+	// First within the budget, then beyond it, which the guest survives.
 	if out := e.Run(t.Context(), load(t, e, growing(6)), job.Call{}); out.Code != 207 {
 		t.Errorf("code %d (%s)", out.Code, out.Error)
 	}
@@ -246,7 +246,7 @@ func TestBudgetOfTheEngine(t *testing.T) {
 	trap := (&builder{}).job(drop(append(i32(30), op(0x40, 0)...)), op(opUnreachable))
 	expect(t, e.Run(t.Context(), load(t, e, trap), job.Call{}), job.Failure, "more memory was refused: the guest needs 1966080 bytes")
 
-	// What rests in a pool gives way.
+	// Instances in a pool are evicted.
 	wantCodes(t, e, load(t, e, growing(5)), pooledCall(1), 206)
 	if e.resting() != 1 {
 		t.Error("nothing rests")
@@ -257,7 +257,7 @@ func TestBudgetOfTheEngine(t *testing.T) {
 	}
 }
 
-// A run that finds no memory waits for one that has some, until its deadline.
+// A run that finds no memory waits until another returns some, or until its deadline.
 func TestRunWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	e, err := New(Options{Budget: 3*pageSize + stackSize})
@@ -282,8 +282,8 @@ func TestRunWaitsForMemory(t *testing.T) {
 	expect(t, e.Run(t.Context(), m, job.Call{Why: func() job.StopReason { return job.StopShutdown }}), job.Failure, "code 202")
 }
 
-// Parts of a batch wait for each other's memory; without room for a second one
-// that would be for ever.
+// Subtasks of a batch wait for each other's memory. Without memory for a second one that
+// wait would never end.
 func TestPartsWaitForMemory(t *testing.T) {
 	t.Parallel()
 	wasm := pipe(func(_ *builder, add func(at, n int64) []byte) (fetch, process []byte) {

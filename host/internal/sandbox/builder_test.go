@@ -13,14 +13,14 @@ const (
 	kindMemory = wasm.KindMemory
 )
 
-// builder assembles small modules for tests: there is no assembler at hand,
-// and bytes written out by hand say too little.
+// builder assembles small modules for tests: there is no assembler, and raw bytes would
+// be hard to read.
 type builder struct {
 	types, imports, funcs, globals, exports, bodies, data [][]byte
 	imported                                              uint32
 	table, memory, element, start                         []byte
 	customSections                                        []byte
-	dataCount                                             uint32 // 0: not told
+	dataCount                                             uint32 // 0: not declared
 }
 
 func uleb(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
@@ -58,14 +58,14 @@ func (b *builder) typ(params, results string) uint32 {
 	return uint32(len(b.types) - 1)
 }
 
-// fromHost imports a function; all imports come before the first function.
+// fromHost imports a function. All imports must come before the first function.
 func (b *builder) fromHost(module, name, params, results string) uint32 {
 	b.imports = append(b.imports, slices.Concat(text(module), text(name), []byte{kindFunc}, uleb(b.typ(params, results))))
 	b.imported++
 	return b.imported - 1
 }
 
-// abi imports a function of the ABI with its right signature.
+// abi imports a function of the ABI with its correct signature.
 func (b *builder) abi(name string) uint32 {
 	for _, f := range hostFunctions() {
 		if f.name == name {
@@ -75,7 +75,7 @@ func (b *builder) abi(name string) uint32 {
 	panic(name)
 }
 
-// fn adds a function with some i32 locals; the code is without its last end.
+// fn adds a function with i32 locals. The code comes without the final end.
 func (b *builder) fn(params, results string, locals uint32, code ...[]byte) uint32 {
 	b.funcs = append(b.funcs, uleb(b.typ(params, results)))
 	body := slices.Concat([]byte{1}, uleb(locals), []byte{0x7f}, slices.Concat(code...), []byte{0x0b})
@@ -93,7 +93,7 @@ func (b *builder) pages(n uint32) *builder {
 	return b
 }
 
-// starting names the start function.
+// starting sets the start function.
 func (b *builder) starting(f uint32) *builder {
 	b.start = uleb(f)
 	return b
@@ -127,8 +127,8 @@ func (b *builder) bytes() []byte {
 	return append(out, b.customSections...)
 }
 
-// job completes a module: marker, memory of one page unless there is one, and
-// an entry with the given code, which must leave an i32.
+// job completes a module: the marker, one page of memory unless there is memory already,
+// and an entry with the given code, which must leave an i32.
 func (b *builder) job(code ...[]byte) []byte {
 	marker := b.fn("", "", 0)
 	entry := b.fn("", valI32, 4, code...)
@@ -145,7 +145,7 @@ func (b *builder) entry(name string, code ...[]byte) *builder {
 	return b.export(name, kindFunc, b.fn("", valI32, 4, code...))
 }
 
-// guest completes a module like job, with the entries that it has.
+// guest completes a module like job, with the entries that were added.
 func (b *builder) guest() []byte {
 	if b.memory == nil {
 		b.pages(1)
@@ -161,7 +161,7 @@ func getLocal(n uint32) []byte { return append([]byte{0x20}, uleb(n)...) }
 func setLocal(n uint32) []byte { return append([]byte{0x21}, uleb(n)...) }
 func op(codes ...byte) []byte  { return codes }
 
-// load8 and store8 are for a byte, load32 for an i32.
+// load8 and store8 access a byte, load32 an i32.
 func load8(at int64) []byte  { return slices.Concat(i32(at), op(0x2d, 0, 0)) }
 func load32(at int64) []byte { return slices.Concat(i32(at), op(0x28, 2, 0)) }
 func store8(at int64, value ...[]byte) []byte {
@@ -182,7 +182,7 @@ func either(condition, then, otherwise []byte) []byte {
 	return slices.Concat(condition, op(0x04, 0x7f), then, op(0x05), otherwise, op(opEnd))
 }
 
-// constants leaves numbers on the stack.
+// constants pushes numbers.
 func constants(numbers ...int64) []byte {
 	var code []byte
 	for _, n := range numbers {

@@ -14,7 +14,7 @@ import (
 )
 
 // cacheUser opens an engine on a cache, calls damage, and runs a module, which must
-// work.
+// succeed.
 func cacheUser(t *testing.T, dir string, damage func()) {
 	t.Helper()
 	e, err := New(Options{CacheDir: dir})
@@ -34,7 +34,7 @@ func cacheUser(t *testing.T, dir string, damage func()) {
 
 func undamaged() {}
 
-// cacheWithOne makes a cache with one module in it.
+// cacheWithOne creates a cache with one module.
 func cacheWithOne(t *testing.T) (dir, file string, content []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "cache")
@@ -78,7 +78,7 @@ func TestCacheOnDisk(t *testing.T) {
 		cacheUser(t, dir, spoil(damaged)) // with the engine already open
 		mended(name)
 	}
-	// The engine itself does not notice most of these, and dies of some.
+	// The engine itself misses most of these, and crashes on some.
 	for at := 0; at < len(whole); at += 3 {
 		flipped := slices.Clone(whole)
 		flipped[at] ^= 0x80
@@ -130,7 +130,7 @@ func TestCacheTakesNothingThatItDidNotSeal(t *testing.T) {
 	}
 }
 
-// The path of a cache is no pattern: what is damaged there is found, too.
+// The path of a cache is not a pattern: damaged files are found there, too.
 func TestCacheWhosePathLooksLikeAPattern(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[a]*")
@@ -158,7 +158,7 @@ func TestCacheWhosePathLooksLikeAPattern(t *testing.T) {
 	}
 }
 
-// Without a key that only this user knows, the cache is worth nothing.
+// Without a key that only this user can read, the cache is not used.
 func TestCacheWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(key string) error{
@@ -174,7 +174,7 @@ func TestCacheWithoutItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := openCache(dir)
-		if name == "a directory" { // nothing is removed that was not made here
+		if name == "a directory" { // only files that were created here are removed
 			if err == nil {
 				t.Errorf("%s: it is no error", name)
 			}
@@ -240,7 +240,7 @@ func TestCacheOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Without a place to keep it, code is compiled all the same.
+// If the cache cannot be written, modules are still compiled.
 func TestCacheThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")

@@ -22,10 +22,10 @@ var (
 	fullSize  = flag.Bool("full", false, "compile hard shapes at the bound, which takes minutes and gigabytes")
 )
 
-// globalSet is what stores the results in chains.
+// globalSet is the instruction that stores the results of chains.
 const globalSet wasm.Op = 0x24
 
-// calibratedFor is the version of the engine that all prices were measured for.
+// calibratedFor is the version of the engine for which all prices were measured.
 const calibratedFor = "v1.12.0"
 
 func TestCalibrationIsForThisEngine(t *testing.T) {
@@ -42,7 +42,7 @@ func TestCalibrationIsForThisEngine(t *testing.T) {
 	}
 }
 
-// cost is what compiling takes, estimated or in truth.
+// cost is the estimated or measured cost of compiling.
 type cost struct{ code, memory float64 }
 
 func (c cost) plus(memory float64) cost { return cost{c.code, c.memory + memory} }
@@ -53,13 +53,13 @@ func (c cost) String() string {
 	return fmt.Sprintf("%.1f of code and %.0f of memory", c.code, c.memory)
 }
 
-// estimated is what the check says of a module, whether or not it refuses it.
+// estimated returns the check's estimate for a module, even if it refuses the module.
 func estimated(t *testing.T, binary []byte) cost {
 	t.Helper()
 	return pricedAsIs(t, meteredOf(t, binary)).plus(float64(len(binary)))
 }
 
-// pricedAsIs is the same without metering.
+// pricedAsIs returns the estimate without metering.
 func pricedAsIs(t *testing.T, binary []byte) cost {
 	t.Helper()
 	p, err := estimateCost(binary, 0)
@@ -88,8 +88,8 @@ func measured(t *testing.T, binary []byte) cost {
 	return compiled(t, meteredOf(t, binary)).plus(float64(len(binary)))
 }
 
-// compiled compiles a module as it is. Memory is all that was allocated, as what
-// the collector has found by then depends on the weather.
+// compiled compiles a module without metering. Memory counts every allocation, because
+// what the collector has freed by then varies.
 func compiled(t *testing.T, binary []byte) cost {
 	t.Helper()
 	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2))
@@ -108,16 +108,15 @@ func compiled(t *testing.T, binary []byte) cost {
 	return cost{float64(made.total), float64(after.TotalAlloc - before.TotalAlloc + uint64(len(binary)+made.total))}
 }
 
-// slope is what each of n more costs.
+// slope returns the cost of each additional one of n.
 func slope(t *testing.T, of func(*testing.T, []byte) cost, build func(n int) []byte, from, to int) cost {
 	t.Helper()
 	return of(t, build(to)).less(of(t, build(from))).each(float64(to - from))
 }
 
-// TestCalibrationOfInstructions compiles chains of each instruction, which are
-// not metered: that would make others of some. The price
-// is no less than what it costs with operands that come any way, and no more
-// than twice the most.
+// TestCalibrationOfInstructions compiles chains of each instruction without metering,
+// which would change some of them. The price must be at least the cost with any kind of
+// operands, and at most twice the highest cost.
 func TestCalibrationOfInstructions(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	if runtime.GOARCH != "amd64" {
 		t.Skip("left out: prices are those of amd64")
@@ -137,12 +136,12 @@ func TestCalibrationOfInstructions(t *testing.T) { //nolint:paralleltest // meas
 			if ratio.code < 0.99 || ratio.memory < 0.9 {
 				t.Errorf("% x: %v estimated, operands %d: in truth %v", o.code, says, how, is)
 			}
-			says.code -= codeStore // of what stores the result
+			says.code -= codeStore // of the instruction that stores the result
 			ratio = says.over(is)
 			least = cost{min(least.code, ratio.code), min(least.memory, ratio.memory)}
 		}
 		most := 2.0
-		if o.op == wasm.OpMemoryFill || o.op == wasm.OpTableFill { // makes parts, and the worst is taken of each
+		if o.op == wasm.OpMemoryFill || o.op == wasm.OpTableFill { // makes parts, each of which counts with its worst case
 			most = 4
 		}
 		if least.code > most || least.memory > 2.2 {
@@ -151,12 +150,12 @@ func TestCalibrationOfInstructions(t *testing.T) { //nolint:paralleltest // meas
 	}
 }
 
-// writePrices measures code_prices.go anew.
+// writePrices measures code_prices.go again.
 func writePrices(t *testing.T) {
 	t.Helper()
 	const from, to = 300, 900
 	var code, memory [wasm.Ops]int
-	var base [allOperands]cost // of an instruction that minds none of this
+	var base [allOperands]cost // of an instruction with no special operands
 	for i, o := range slices.Insert(operations(), 0, operation{0x45, "i", "i", []byte{0x45}}) {
 		var most cost
 		for how := range allOperands {
@@ -175,7 +174,7 @@ func writePrices(t *testing.T) {
 		code[o.op], memory[o.op] = int(most.code)+1, int(most.memory)+1
 	}
 	for _, o := range operations() {
-		if o.gives != "" { // what stores it has a price
+		if o.gives != "" { // the instruction that stores the result has its own price
 			code[o.op], memory[o.op] = max(code[o.op]-code[globalSet], 1), max(memory[o.op]-memory[globalSet], 1)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// What a runtime says on stderr before it traps comes first, before the stack of
-// the engine; a reason that the guest has set comes before that.
+// The text that a runtime writes to stderr before a trap precedes the engine's stack. A
+// reason that the guest has set precedes both.
 func TestReasonOfATrapComesFirst(t *testing.T) {
 	t.Parallel()
 	stack := strings.Repeat("goroutine 1 [running]:\n", maxStderrKept/20)

@@ -13,8 +13,8 @@ type group struct {
 	kind byte
 }
 
-// fnOf adds a function with locals of several types; the code is without its
-// last end.
+// fnOf adds a function with locals of several types. The code comes without the final
+// end.
 func (b *builder) fnOf(params, results string, locals []group, code ...[]byte) uint32 {
 	b.funcs = append(b.funcs, uleb(b.typ(params, results)))
 	body := uleb(uint32(len(locals)))
@@ -40,7 +40,7 @@ func setLocals(from, n int) (code []byte) {
 	return code
 }
 
-// sinks are globals, by the letter of what they take.
+// sinks adds globals that take the results, one per type letter.
 func (b *builder) sinks() {
 	for _, g := range []string{
 		"\x7f\x01\x41\x00", "\x7e\x01\x42\x00", "\x7d\x01\x43\x00\x00\x00\x00", "\x7c\x01\x44\x00\x00\x00\x00\x00\x00\x00\x00",
@@ -53,31 +53,30 @@ func (b *builder) sinks() {
 // kinds are the letters of operations in the order of sinks.
 const kinds = "ilfdvr"
 
-// types are what they stand for, in the same order.
+// types are the types of kinds, in the same order.
 const types = "\x7f\x7e\x7d\x7c\x7b\x70"
 
-// operands say how the operands of a chain come.
+// operands selects where the operands of a chain come from.
 type operands int
 
 const (
 	inRegisters operands = iota
-	spilled              // from many locals in turn
-	recomputed           // the same, with the first new each time: it may be an address
-	afterCalls           // the same behind calls, in which the memory may grow
+	spilled              // many locals in turn
+	recomputed           // the same, with a new first operand each time: it may be an address
+	afterCalls           // the same after calls, in which the memory may grow
 	allOperands
 )
 
-// fits says whether that makes a difference.
+// fits reports whether the origin of the operands matters for an operation.
 func (o operation) fits(how operands) bool {
 	return how <= spilled || strings.HasPrefix(o.takes, "i") && o.op != 0x1b && o.op != 0x1c
 }
 
-// wide is how many locals of each kind a chain has: more than there are
-// registers.
+// wide is how many locals of each kind a chain has: more than there are registers.
 const wide = 16
 
-// chain builds a function that does an operation n times and stores what it
-// gives. All its locals are results, so that they stay alive.
+// chain builds a function that performs an operation n times and stores the results. It
+// returns all its locals, so that they stay live.
 func chain(o operation, n int, how operands) []byte {
 	b := &builder{dataCount: 1}
 	b.sinks()

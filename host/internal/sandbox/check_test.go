@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// offeredHere is what an engine offers, as far as the tests import it.
+// offeredHere lists the functions that an engine offers, as far as the tests import them.
 func offeredHere() map[string]map[string]wasm.FuncType {
 	o := map[string]map[string]wasm.FuncType{abi.Module: {}, wasiModule: {"proc_exit": {Params: valI32}}}
 	for _, f := range hostFunctions() {
@@ -26,7 +26,7 @@ func offeredHere() map[string]map[string]wasm.FuncType {
 	return o
 }
 
-// checked takes a binary apart as far as needed to admit it.
+// checked decodes and checks a module as far as admission needs.
 func checked(binary []byte) (*decodedModule, error) {
 	m, err := decode(binary, defaultModule)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestModuleChecks(t *testing.T) {
 	noMarker := &builder{}
 	noMarker.export(abi.ExportExecute, kindFunc, noMarker.fn("", valI32, 0, zero))
 	noMarker.pages(1).export("memory", kindMemory, 0)
-	later := &builder{} // where an export has another signature
+	later := &builder{} // with another signature of an export
 	later.export("wasmjob_abi_v2", kindFunc, later.fn("", "", 0)).export(abi.ExportExecute, kindFunc, later.fn(valI32, valI32, 0, zero))
 	noEntry := &builder{}
 	noEntry.export(abi.ExportMarker, kindFunc, noEntry.fn("", "", 0)).pages(1).export("memory", kindMemory, 0)
@@ -139,7 +139,7 @@ func TestModuleChecks(t *testing.T) {
 	wantRefusal(t, err, TooBig, "limit is 20")
 }
 
-// withSection is a module that has nothing but the given sections.
+// withSection returns a module that has only the given sections.
 func withSection(sections ...[]byte) []byte {
 	return append([]byte("\x00asm\x01\x00\x00\x00"), slices.Concat(sections...)...)
 }
@@ -148,7 +148,7 @@ var huge = []byte{0xff, 0xff, 0xff, 0xff, 0x0f} // 2^32-1
 
 func TestEffortIsBounded(t *testing.T) {
 	t.Parallel()
-	// Each function alone is within the bound of branches.
+	// Each function alone is within the limit of branches.
 	b := &builder{}
 	blocks := 50_000 - 1
 	for range 6 {
@@ -156,7 +156,7 @@ func TestEffortIsBounded(t *testing.T) {
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "too much time or memory")
 
-	// Two bytes of code that move 1100 values.
+	// Two bytes of code that pass 1100 values.
 	b = &builder{}
 	f := b.fn(strings.Repeat(valI32, 1000), strings.Repeat(valI32, 100), 0, op(opUnreachable))
 	b.fn("", "", 0, op(opUnreachable), bytes.Repeat(call(f), 2000))
@@ -199,7 +199,7 @@ func TestTablesThatGrow(t *testing.T) {
 	}
 }
 
-// A damaged list of names is cut out, and the module runs.
+// A damaged list of names is removed, and the module runs.
 func TestNamesThatLieAreCutOut(t *testing.T) {
 	t.Parallel()
 	lies := func(body ...[]byte) []byte { return section(0, slices.Concat(text("name"), slices.Concat(body...))) }
@@ -232,7 +232,7 @@ func TestNamesAreNotTooLong(t *testing.T) {
 		{names(5), `.\x07\x07\x07\x07\x07() i32`},
 		{names(wasm.MaxName), `.\x07\x07`},
 		{names(wasm.MaxName + 1), ".$1() i32"},
-		{append(names(1), names(2)...), `.\x07() i32`}, // the second list is cut out
+		{append(names(1), names(2)...), `.\x07() i32`}, // the second list is removed
 	} {
 		out := runOnce(t, (&builder{customSections: tt.sections}).job(op(opUnreachable)), job.Call{})
 		expect(t, out, job.Failure, tt.text)
@@ -242,8 +242,8 @@ func TestNamesAreNotTooLong(t *testing.T) {
 	}
 }
 
-// Everything that the check lets pass must be safe for the engine, which is
-// what the fuzzer looks for; what it refuses must be a Refusal.
+// Every module that the check accepts must be safe for the engine; the fuzzer looks for
+// others. Every error must be a Refusal.
 func FuzzCheck(f *testing.F) {
 	f.Add((&builder{}).job(i32(0)))
 	f.Add(asker())
@@ -276,7 +276,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// A fault of the host's own reading is a refusal, not the end of the server.
+// A panic of the host while it reads a module is a refusal, not the end of the server.
 func TestPanicOfReadingIsARefusal(t *testing.T) {
 	t.Parallel()
 	broken := &decodedModule{Module: nil}

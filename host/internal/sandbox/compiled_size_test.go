@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMachineCodeIsLookedAt holds what came out of the compiler against the
-// bound, too.
+// TestMachineCodeIsLookedAt checks that the compiler's output is compared with the limit,
+// too.
 func TestMachineCodeIsLookedAt(t *testing.T) {
 	t.Parallel()
 	b := &builder{}

@@ -19,8 +19,8 @@ func flowing(change func(*job.Config)) job.Call {
 	return c
 }
 
-// pipe builds a dataflow job. Its memory begins with the elements "abc" and
-// "de"; add gives the code that adds one of them.
+// pipe builds a dataflow job. Its memory begins with the elements "abc" and "de"; add
+// returns code that adds one of them.
 func pipe(build func(b *builder, add func(at, n int64) []byte) (fetch, process []byte)) []byte {
 	b := (&builder{}).putData(0, "abcde")
 	f := b.abi(abi.FuncBatchAdd)
@@ -127,7 +127,7 @@ func TestDataflowStreams(t *testing.T) {
 	}
 }
 
-// What fetch did stands in the first instance only, where process traps.
+// Results of fetch exist only in the first instance, where process traps.
 func TestDataflowTrapIsForgivenOnce(t *testing.T) {
 	t.Parallel()
 	wasm := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
@@ -151,8 +151,9 @@ func TestDataflowTrapIsForgivenOnce(t *testing.T) {
 
 func TestDataflowMarks(t *testing.T) {
 	t.Parallel()
-	// The first time 0 is done, 1 failed, 2 and 3 shall be tried again; then 2,
-	// now the first of two, once more. The result is how many there were.
+	// The first call marks 0 as done, 1 as failed, and 2 and 3 for a retry. The second
+	// call gets 2 and 3 as its elements 0 and 1, and marks 0 for a retry again. The
+	// result holds the element count of each call.
 	build := func(last []byte) []byte {
 		return pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
 			ack, count, result := b.abi(abi.FuncBatchAck), b.abi(abi.FuncBatchCount), b.abi(abi.FuncResultSet)
@@ -185,8 +186,8 @@ func TestDataflowMarks(t *testing.T) {
 	expect(t, runOnce(t, noOutcome, flowing(nil)), job.Failure, "no outcome 3")
 }
 
-// Each part says that it is there and waits for the others: so all must be
-// there at once. Seven elements in three parts are 2, 2 and 3.
+// Each subtask reports its start and waits for the others, so all must run at the same
+// time. Seven elements in three subtasks are 2, 2 and 3.
 func TestDataflowConcurrency(t *testing.T) {
 	t.Parallel()
 	wasm := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
@@ -218,7 +219,7 @@ func TestDataflowConcurrency(t *testing.T) {
 	}
 }
 
-// One part of many that fails fails the run; the others count.
+// A failing subtask fails the run; the elements of the others count.
 func TestDataflowOnePartFails(t *testing.T) {
 	t.Parallel()
 	build := func(end []byte) []byte {
@@ -240,7 +241,7 @@ func TestDataflowOnePartFails(t *testing.T) {
 	}
 }
 
-// Fuel is that of the whole run, however it is divided.
+// The fuel limit applies to the whole run, however it is divided.
 func TestDataflowFuel(t *testing.T) {
 	t.Parallel()
 	wasm := pipe(func(_ *builder, add func(at, n int64) []byte) (fetch, process []byte) {
@@ -261,7 +262,7 @@ func TestDataflowFuel(t *testing.T) {
 	if out := run(2, two.Fuel-1); out.Verdict != job.OutOfFuel || out.Fuel < two.Fuel {
 		t.Errorf("one unit too little: %s (%s), fuel %d", out.Verdict, out.Error, out.Fuel)
 	}
-	// Running out of fuel is not a trap to be forgiven.
+	// Running out of fuel is not a trap that is retried.
 	if out := run(1, one.Fuel-1); out.Verdict != job.OutOfFuel || out.Fuel > one.Fuel {
 		t.Errorf("%s, fuel %d of %d", out.Verdict, out.Fuel, one.Fuel)
 	}
@@ -293,7 +294,7 @@ func TestBatchLimits(t *testing.T) {
 	}
 }
 
-// State is kept batch by batch; of a batch that fails, nothing is.
+// State is saved batch by batch. A failed batch saves none of it.
 func TestDataflowState(t *testing.T) {
 	t.Parallel()
 	build := func(process func(set uint32) []byte) []byte {
@@ -322,7 +323,7 @@ func TestDataflowState(t *testing.T) {
 	if kept != "f=2 p=2" || out.Flow != (job.Flow{Batches: 3, Succeeded: 4, Failed: 2}) {
 		t.Errorf("kept %s, %+v", kept, out.Flow)
 	}
-	// What process set before it trapped is forgotten, what fetch set is not.
+	// Values set by process before it trapped are discarded; those set by fetch are kept.
 	trap := build(func(set uint32) []byte {
 		return slices.Concat(
 			when(slices.Concat(load8(100), i32('1'), op(0x46)), drop(invokes(set, 112, 1, 100, 1)), op(opUnreachable)),
@@ -333,17 +334,17 @@ func TestDataflowState(t *testing.T) {
 	if kept != "f=1 u=0" {
 		t.Errorf("kept %s", kept)
 	}
-	// Parts: the first traps and is repeated, the other's values stay.
+	// Of two subtasks, the first traps and is retried; the values of the other are kept.
 	out, kept = run(trap, func(c *job.Config) { c.Concurrency = 2 })
 	expect(t, out, job.OK, "")
 	if kept != "f=1 u=0" || out.Flow != (job.Flow{Batches: 1, Succeeded: 2}) {
 		t.Errorf("kept %s, %+v", kept, out.Flow)
 	}
-	// A batch that ends too late is not kept, and no other is begun.
+	// A batch that ends too late is not saved, and no other begins.
 	late := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
 		set, asks := b.abi(abi.FuncStateSet), b.abi(abi.FuncCancelled)
 		return slices.Concat(drop(invokes(set, 0, 1, 1, 1)), drop(add(0, 3)), i32(0)),
-			slices.Concat(op(0x03, 0x40), call(asks), op(0x45, 0x0d, 0, opEnd), i32(0)) // until it is to stop
+			slices.Concat(op(0x03, 0x40), call(asks), op(0x45, 0x0d, 0, opEnd), i32(0)) // until it should stop
 	})
 	out, kept = run(late, func(c *job.Config) {
 		c.Streaming, c.Timeout, c.Limits.Grace = true, time.Millisecond, time.Hour
@@ -352,7 +353,8 @@ func TestDataflowState(t *testing.T) {
 	if kept != "" || out.Flow != (job.Flow{Batches: 1, Succeeded: 1}) {
 		t.Errorf("kept %s, %+v", kept, out.Flow)
 	}
-	// A listener that fails afterwards changes nothing, nor does what it set.
+	// A listener that fails afterwards changes nothing, and neither do the values that it
+	// set.
 	b := &builder{}
 	set := b.abi(abi.FuncStateSet)
 	wasm := b.putData(0, "ea").entry(abi.ExportExecute, invokes(set, 0, 1, 0, 1)).

@@ -78,9 +78,9 @@ const unreached = math.MaxInt
 type variable struct {
 	lastUse      int  // part in which it was last read or set
 	lastUseSeen  int  // the same, without targets of br_table
-	set          int  // part in which it got its value,
-	depth        int  // in the block at this depth
-	blockID      int  // with this id; the value is definite until the block ends
+	set          int  // part in which it got its value
+	depth        int  // depth of the block in which it did
+	blockID      int  // id of that block; the value is definite until the block ends
 	held         int  // part in which it was last read while definite
 	passedOnUpTo int  // part up to which passing on is paid for
 	loopsBegun   int  // walk.loopsBegun when it got its value

@@ -9,9 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Shapes of code that are small and keep a compiler busy for minutes, or make
-// it take gigabytes. Half of each size must pass, or the bound would be in the
-// way of real modules.
+// Code shapes that are small but keep a compiler busy for minutes, or make it take
+// gigabytes. Half of each size must pass; otherwise the limit would reject real modules.
 func TestShapesThatAreHardToCompile(t *testing.T) {
 	t.Parallel()
 	rep := bytes.Repeat
@@ -31,7 +30,7 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 		return slices.Concat(code...)
 	}
 	for name, shape := range map[string]struct {
-		n    int // of which not even a hundredth is too much
+		n    int // a hundredth of it must pass
 		code func(b *builder, n int) (locals int, code []byte)
 	}{
 		"loops in each other and variables": {1000, func(_ *builder, n int) (int, []byte) {
@@ -81,15 +80,16 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 			typ := sleb(int64(b.typ("", strings.Repeat(valI32, 100))))
 			return 1, slices.Concat(op(0x02), typ, rep(getLocal(0), 101), op(0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), rep(op(opDrop), 100))
 		}},
-		// Metered code has a loop behind a call that nests.
+		// Metered code has a loop after a nesting call.
 		"variables behind a recursion": {20_000, func(_ *builder, n int) (int, []byte) {
 			return n, slices.Concat(increment(n), call(0), increment(n))
 		}},
-		// Each loop leads to the next, which seems to need all that the one before had.
+		// Each loop leads to the next, which seems to need everything that the loop
+		// before had.
 		"loops in a row and values on the stack": {10_000, func(_ *builder, n int) (int, []byte) {
 			return 1, slices.Concat(rep(slices.Concat(getLocal(0), op(0x45, 0x03, 0x40), leaveIf, op(opEnd)), n), rep(op(0x1a), n))
 		}},
-		// What nothing leads to is compiled too.
+		// Unreachable code is compiled, too.
 		"after the end": {1000, func(_ *builder, n int) (int, []byte) {
 			return n, slices.Concat(op(0x02, 0x40, opUnreachable, opEnd),
 				rep(op(0x03, 0x40), n), increment(n), rep(slices.Concat(leaveIf, op(opEnd)), n))
@@ -111,7 +111,7 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 	}
 }
 
-// The sum counts as well.
+// The sum of all functions is limited as well.
 func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
@@ -135,7 +135,7 @@ func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "types of more than")
 }
 
-// What is priced is metered, where functions have other numbers.
+// Costs are estimated for metered code, in which functions have other numbers.
 func TestRefusalNamesTheFunction(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
@@ -145,8 +145,7 @@ func TestRefusalNamesTheFunction(t *testing.T) {
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "function 2: the function would take")
 }
 
-// The check knows how many values lie on the stack: were it wrong by one, the
-// error would grow with the code.
+// The check tracks the stack height: an error of one would grow with the code.
 func TestStackIsFollowed(t *testing.T) {
 	t.Parallel()
 	v128 := slices.Concat(op(0xfd, 12), make([]byte, 16))
@@ -179,7 +178,7 @@ func TestStackIsFollowed(t *testing.T) {
 			if w.height != 0 || w.Err() != nil || w.Left() != 0 {
 				t.Errorf("%d values are left, %d blocks, %v", w.height, len(w.blocks), w.Err())
 			}
-			load(t, newEngine(t), binary) // and the engine finds the code sound
+			load(t, newEngine(t), binary) // the engine accepts the code
 		})
 	}
 }

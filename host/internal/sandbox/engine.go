@@ -83,7 +83,7 @@ type Engine struct {
 	refused       func(digest, why string)
 	compiled      func(digest string, took time.Duration)
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	closed    bool
 	modules   map[string]*compilation
 	compiling map[string]chan struct{} // by digest: ready of the latest compilation, even if it is no longer wanted

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// playground is a directory to grant, and one beside it to break out to.
+// playground creates a directory to grant, and one beside it as a target for escapes.
 func playground(t *testing.T) (inside, outside string) {
 	t.Helper()
 	top := t.TempDir()
@@ -65,7 +65,7 @@ func testFiles(t *testing.T, run runner) {
 	if _, err := os.Lstat(filepath.Join(inside, "new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("new: %v", err)
 	}
-	// Nothing is granted: nothing is there.
+	// Without a grant no directory exists.
 	expect(t, run(job.Call{}, "read", "/data/a.txt"), job.Failure, "")
 
 	out := run(c, "open many", "/data/a.txt")
@@ -79,7 +79,7 @@ func testFiles(t *testing.T, run runner) {
 	testWriting(t, run)
 }
 
-// testWriting has the standard library of a guest do what it does with files.
+// testWriting performs the file operations of a guest's standard library.
 func testWriting(t *testing.T, run runner) {
 	inside, outside := playground(t)
 	other := t.TempDir()
@@ -96,7 +96,7 @@ func testWriting(t *testing.T, run runner) {
 		}
 		for _, name := range []string{"/data/absolute", "/data/relative", "/data/dirlink/secret", "/data/../out/secret", "/read/secret", filepath.Join(outside, "secret")} {
 			if do == "remove" && (strings.HasSuffix(name, "absolute") || strings.HasSuffix(name, "relative")) {
-				continue // the link itself may go
+				continue // the link itself may be removed
 			}
 			if out := run(c, do, name); out.Verdict != job.Failure {
 				t.Errorf("%s %s: %s", do, name, out.Verdict)
@@ -139,7 +139,7 @@ func TestGrantsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A link on the way from what may be granted to what is leads nowhere.
+// A link between a grantable directory and the granted one is not followed.
 func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
 	t.Parallel()
 	inside, outside := playground(t)
@@ -153,12 +153,12 @@ func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
 	for _, tt := range []struct {
 		dir  job.Dir
 		most []job.Dir
-		want string // of the error
+		want string // in the error
 	}{
 		{job.Dir{Host: inside}, read, ""},
 		{job.Dir{Host: filepath.Join(inside, "sub", "deep")}, read, ""},
 		{job.Dir{Host: filepath.Join(inside, "sub", "deep"), Write: true}, read, ""},
-		{job.Dir{Host: link}, []job.Dir{{Host: link}}, ""}, // the operator's own
+		{job.Dir{Host: link}, []job.Dir{{Host: link}}, ""}, // the operator's own link
 		{job.Dir{Host: filepath.Join(inside, "dirlink")}, nil, ""},
 		{job.Dir{Host: filepath.Join(inside, "dirlink")}, read, "dirlink"},
 		{job.Dir{Host: filepath.Join(inside, "near")}, read, "is a link"},
@@ -179,7 +179,7 @@ func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
 	}
 }
 
-// A grant that was fine when it was checked may lead to the server's own data when
+// A grant that was valid when it was checked may reach the server's own data by the time
 // it is opened.
 func TestWhatIsPrivateIsNotOpened(t *testing.T) {
 	t.Parallel()

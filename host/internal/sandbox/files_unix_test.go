@@ -38,7 +38,7 @@ func openRootDir(t *testing.T, dir string, write bool) (*rootDir, context.Cancel
 	return j, cancel
 }
 
-// dirsWithLinks is a playground with everything in it that could lead out.
+// dirsWithLinks is a playground with everything that could lead outside.
 func dirsWithLinks(t *testing.T) (inside, outside string) {
 	t.Helper()
 	inside, outside = playground(t)
@@ -61,7 +61,7 @@ func dirsWithLinks(t *testing.T) (inside, outside string) {
 
 const everyFlag = wasi.O_CREAT | wasi.O_EXCL | wasi.O_TRUNC | wasi.O_APPEND | wasi.O_DIRECTORY | wasi.O_RDWR | wasi.O_NOFOLLOW
 
-// No name and no flags open what is outside, or what is no file.
+// No name and no flags open anything outside, or anything but a file or directory.
 func TestRootDirDoesNotOpenOutside(t *testing.T) {
 	t.Parallel()
 	inside, outside := dirsWithLinks(t)
@@ -77,7 +77,7 @@ func TestRootDirDoesNotOpenOutside(t *testing.T) {
 				if flag&^everyFlag != 0 || name == "a.txt/.." || name == "" {
 					continue
 				}
-				// It must return at all: the pipe has no other end.
+				// The call must return: the pipe has no other end.
 				if f, errno := j.OpenFile(name, flag, 0); errno == 0 {
 					t.Errorf("%q with %x opens: %v", name, flag, f)
 				}
@@ -102,7 +102,7 @@ func TestRootDirDoesNotOpenOutside(t *testing.T) {
 	}
 }
 
-// What only reads has no way to change anything.
+// A read-only directory offers no way to change anything.
 func TestRootDirOnlyReads(t *testing.T) {
 	t.Parallel()
 	inside, _ := playground(t)
@@ -161,7 +161,7 @@ func TestRootDirWrites(t *testing.T) {
 	open("sub", wasi.O_RDWR, wasi.EISDIR)
 	open("sub", wasi.O_CREAT, wasi.EISDIR)
 	open("within", wasi.O_NOFOLLOW, wasi.ELOOP)
-	w := open("within", wasi.O_WRONLY|wasi.O_TRUNC, 0) // a link, and what it leads to is inside
+	w := open("within", wasi.O_WRONLY|wasi.O_TRUNC, 0) // a link whose target is inside
 	if n, errno := w.Write([]byte("new")); n != 3 || errno != 0 {
 		t.Errorf("write: %d, %v", n, errno)
 	}
@@ -209,7 +209,7 @@ func TestRootDirLists(t *testing.T) {
 	t.Parallel()
 	inside, _ := dirsWithLinks(t)
 	j, cancel := openRootDir(t, inside, false)
-	// What cannot be opened is there all the same, as something that WASI knows.
+	// Entries that cannot be opened are still listed, with a type that WASI knows.
 	top, errno := j.OpenFile(".", wasi.O_DIRECTORY, 0)
 	if errno != 0 {
 		t.Fatal(errno)
@@ -279,7 +279,7 @@ func TestRootDirLimitsOpenFiles(t *testing.T) {
 	if errno != 0 {
 		t.Fatal(errno)
 	}
-	// Once the run is over nothing is read or written any more.
+	// After the run has ended nothing is read or written.
 	buf := make([]byte, 1)
 	if n, errno := f.Read(buf); n != 1 || errno != 0 {
 		t.Errorf("read: %d, %v", n, errno)
@@ -316,7 +316,7 @@ func TestRootDirWhileLinksChange(t *testing.T) {
 				return
 			default:
 			}
-			// Each name is now this link and now that one, as a file and as a way.
+			// Each name alternates between two links, as a file and as a directory.
 			_ = os.Rename(filepath.Join(inside, fmt.Sprint("swap", i%3)), filepath.Join(inside, "target"))
 			_ = os.Symlink([]string{"a.txt", "../out/secret", filepath.Join(outside, "secret")}[i%3], filepath.Join(inside, fmt.Sprint("swap", i%3)))
 			_ = os.Remove(filepath.Join(inside, "way"))
@@ -355,7 +355,7 @@ func TestRootDirWithDevices(t *testing.T) {
 	if _, errno := d.OpenFile("null", 0, 0); errno != wasi.EPERM {
 		t.Errorf("a device opens: %v", errno)
 	}
-	// Links of the system that are no text do not lead out either.
+	// Links of the system that are not paths lead nowhere either.
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip(err)
 	}

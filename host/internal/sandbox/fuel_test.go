@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// branching is a function that calls itself, or what call says, twice until
-// its parameter is 0: with 60 that takes longer than anybody waits.
+// branching is a function that calls itself, or executes call, twice until its parameter
+// is 0. With 60 that practically never ends.
 func branching(call ...byte) [][]byte {
 	again := slices.Concat(getLocal(0), i32(-1), op(opI32Add), call)
 	return [][]byte{getLocal(0), op(0x04, 0x7f), again, again, op(opI32Add, 0x05), i32(0), op(opEnd)}
@@ -26,8 +26,8 @@ func again(code ...[]byte) []byte {
 	return slices.Concat(op(0x03, 0x40), slices.Concat(code...), op(0x0c, 0, opEnd))
 }
 
-// endless are modules that would go on for years, each in its own way. They
-// ask the host once whether they should.
+// endless are modules that would run for years, each in its own way. They ask the host
+// once whether to stop.
 func endless() map[string][]byte {
 	all := map[string][]byte{}
 	add := func(name string, build func(b *builder) (code []byte)) {
@@ -90,8 +90,8 @@ func TestEndlessGuestsEndAtTheDeadline(t *testing.T) {
 	}
 }
 
-// A collection of garbage has to stop every goroutine, and all of them stand
-// still until it has. A guest that never stopped would hold up the process.
+// A garbage collection has to stop every goroutine, and all of them wait until it has. A
+// guest that never stopped would block the process.
 func TestEndlessGuestsLetTheCollectorThrough(t *testing.T) {
 	t.Parallel()
 	for name, wasm := range endless() {
@@ -130,7 +130,7 @@ func TestEndlessGuestsEndWithTheirFuel(t *testing.T) {
 			if first == 0 {
 				first = out.Fuel
 			}
-			// Beyond the limit goes one piece of a range at most.
+			// The limit is exceeded by at most one step of a bulk operation.
 			if out.Fuel != first || out.Fuel <= limit || out.Fuel > limit+10_000 {
 				t.Errorf("%s: %d of fuel, at first %d", name, out.Fuel, first)
 			}
@@ -140,7 +140,7 @@ func TestEndlessGuestsEndWithTheirFuel(t *testing.T) {
 
 func TestFuelIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	// Counts to a million, a thousand times as far as the least slice goes.
+	// It counts to a million, a thousand times the smallest slice.
 	b := &builder{}
 	wasm := b.job(op(0x03, 0x40), getLocal(0), i32(1), op(opI32Add, 0x22, 0), i32(1_000_000), op(0x47, 0x0d, 0, opEnd), i32(0))
 	var all []int64
@@ -195,7 +195,7 @@ func TestSliceFollowsTheClock(t *testing.T) {
 	}
 }
 
-// Every way out of a run has its fuel.
+// The fuel is reported for every kind of end of a run.
 func TestFuelOfEveryEnd(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
@@ -234,7 +234,7 @@ func TestStartFunctionIsARunsFirstCall(t *testing.T) {
 	expect(t, runOnce(t, wasm, job.Call{Config: job.Config{Limits: job.Limits{Fuel: 9}}}), job.OutOfFuel, "")
 }
 
-// The stack of a trap has the names and numbers that the module's author knows.
+// The stack of a trap shows the names and numbers of the original module.
 func TestStacksNameTheAuthorsFunctions(t *testing.T) {
 	t.Parallel()
 	trap := func(named bool) string {

@@ -80,7 +80,7 @@ func TestClockOfWASI(t *testing.T) {
 	}
 }
 
-// asleep runs a guest that sleeps in a bubble of virtual time.
+// asleep runs a sleeping guest in virtual time.
 func asleep(t *testing.T, a *asking, c job.Call, want int64, took time.Duration, verdict job.Verdict) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSleep(t *testing.T) {
 	limits := job.Limits{Grace: time.Hour}
 	asleep(t, napping(3_600_000), job.Call{}, 0, time.Hour, job.OK)
 	asleep(t, napping(0), job.Call{}, 0, 0, job.OK)
-	// The deadline wakes it, not the end of the grace.
+	// The deadline wakes it, not the end of the grace period.
 	asleep(t, napping(-1), job.Call{Config: job.Config{Timeout: time.Second, Limits: limits}}, abi.ErrCancelled, time.Second, job.Deadline)
 	began := false
 	var at time.Time
@@ -179,7 +179,7 @@ func TestSleepEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// A guest without a clock sees the time pass that it has slept.
+// A guest without a clock sees time advance by its sleep.
 func TestSleepMovesTheFixedClock(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
@@ -188,13 +188,13 @@ func TestSleepMovesTheFixedClock(t *testing.T) {
 	wasm := b.job(drop(invokes(sleep, 3)),
 		drop(append(append(append(i32(0), i64(1)...), i32(64)...), call(get)...)), invokes(result, 64, 8))
 	out := runOnce(t, wasm, job.Call{Scheduled: time.Unix(0, 0)})
-	if want := []byte{0, 0x09, 0x3d, 0, 0, 0, 0, 0}; !bytes.Equal(out.Result, want) { // 4 ms: one for the look
+	if want := []byte{0, 0x09, 0x3d, 0, 0, 0, 0, 0}; !bytes.Equal(out.Result, want) { // 4 ms: one for the reading
 		t.Errorf("%x, want %x (%s)", out.Result, want, out.Error)
 	}
 }
 
-// pointers are the places of a pointer among the parameters of a function; the
-// length follows it.
+// pointers lists the positions of pointers among the parameters of a function; each is
+// followed by its length.
 func pointers() map[string][]int {
 	return map[string][]int{
 		abi.FuncCtxStr: {1}, abi.FuncCtxJSON: {0}, abi.FuncConfigGet: {0, 2}, abi.FuncLog: {1}, abi.FuncResultSet: {0}, abi.FuncErrorSet: {0},
@@ -204,8 +204,8 @@ func pointers() map[string][]int {
 	}
 }
 
-// No function reads or writes outside of the memory, whatever else is wrong
-// with its arguments.
+// No function accesses anything outside the guest's memory, even if other arguments are
+// wrong as well.
 func TestPointersOutside(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)

@@ -39,8 +39,8 @@ var probeModule = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(out)
 })
 
-// probe returns what runs the probe. Its runs share one engine, as compiling a Go guest
-// takes a second.
+// probe returns a function that runs the probe. Its runs share one engine, because
+// compiling a Go guest takes a second.
 func probe(t *testing.T) func(c job.Call, do, arg string) job.Outcome {
 	t.Helper()
 	wasm, err := probeModule()
@@ -117,7 +117,7 @@ func testTime(t *testing.T, run runner) {
 	short := func(grace time.Duration) job.Call {
 		return job.Call{Config: job.Config{Timeout: time.Millisecond, Limits: job.Limits{Grace: grace}, Allow: job.Allow{Clock: "real"}}}
 	}
-	// A guest that sees its deadline in _initialize has no say; give it time.
+	// A guest that sees its deadline in _initialize cannot report it; allow more time.
 	patient := short(time.Hour)
 	expect(t, run(patient, "spin", ""), job.Deadline, "stopped: deadline")
 	expect(t, run(short(time.Millisecond), "deaf", ""), job.Deadline, "deadline of 1ms passed")
@@ -161,7 +161,7 @@ func testOutput(t *testing.T, run runner) {
 		}
 	}
 	buf.Reset()
-	c.Item = 1 // has lines of its own
+	c.Item = 1 // has its own rate
 	expect(t, run(c, "flood", ""), job.OK, "")
 	if n := strings.Count(buf.String(), "again"); n < DefaultLogRate || n > 500 {
 		t.Errorf("%d lines of 1000", n)

@@ -10,15 +10,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// hardShape is small code that becomes much machine code, or takes much memory
-// to compile; n says how often something is repeated.
+// hardShape is small code that compiles to much machine code, or takes much memory to
+// compile. n is the number of repetitions.
 type hardShape struct {
 	name  string
-	n     int // that is quickly compiled
-	full  int // that may be beyond a bound
+	n     int // a size that compiles quickly
+	full  int // a size that may exceed a limit
 	build func(b *builder, n int)
 
-	upTo   cost // how many times too high estimates may be; zero: twice
+	upTo   cost // by which factor estimates may be too high; zero: two
 	square bool // the memory grows with the square of the size
 }
 
@@ -100,11 +100,11 @@ func hardShapes() []hardShape {
 	for i := range all {
 		switch s := &all[i]; s.name {
 		case "calls that pass numbers", "calls that pass floating point numbers", "calls that pass vectors":
-			s.square = true // all come behind looks at the balance, which are loops
+			s.square = true // balance checks precede all of them, and these are loops
 		case "calls with constants":
 			s.upTo = cost{2, 3.5} // constants count as values that loops hold
 		case "calls of the host", "copying", "filling":
-			s.upTo = cost{3, 2} // what metering adds is far from the worst
+			s.upTo = cost{3, 2} // metering adds code that is far from the worst case
 		}
 	}
 	for _, o := range operations() {
@@ -135,7 +135,7 @@ func (s hardShape) module(n int) []byte {
 	return b.job(i32(0))
 }
 
-// largest is about the most that is admitted.
+// largest returns roughly the largest size that is accepted.
 func (s hardShape) largest(t *testing.T) int {
 	t.Helper()
 	n := s.full
@@ -147,9 +147,9 @@ func (s hardShape) largest(t *testing.T) int {
 	}
 }
 
-// TestCalibrationOfShapes compiles what costs the most for its size. Estimates
-// are no lower than the truth and at most twice as high, and the truth grows
-// with the size alone, so that this holds at the bound as well.
+// TestCalibrationOfShapes compiles the code that costs the most for its size. Estimates
+// are at least the real cost and at most twice that. The real cost grows only with the
+// size, so this also holds at the limit.
 func TestCalibrationOfShapes(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	if runtime.GOARCH != "amd64" {
 		t.Skip("left out: prices are those of amd64")
@@ -180,8 +180,8 @@ func TestCalibrationOfShapes(t *testing.T) { //nolint:paralleltest // measures m
 	}
 }
 
-// TestMachineCodeIsBounded has modules whose machine code the engine could not
-// link: it keeps 32 bits of a call's distance.
+// TestMachineCodeIsBounded has modules whose machine code the engine could not link: it
+// keeps 32 bits of the distance of a call.
 func TestMachineCodeIsBounded(t *testing.T) {
 	t.Parallel()
 	hundred := strings.Repeat(valI32, 100)
@@ -192,7 +192,7 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
 
-	// No one of them is large.
+	// None of the functions is large.
 	b = &builder{}
 	f = b.fn(hundred, hundred, 0, getLocals(0, 100))
 	for range 700 {
@@ -201,16 +201,16 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	b.putData(0, strings.Repeat("a", 1<<20))
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
 
-	// A jump takes all variables along that are set before it, also when they
-	// are set again afterwards.
+	// A jump passes on all variables that were set before it, even if they are set again
+	// afterwards.
 	b = &builder{}
 	b.sinks()
 	get, set := getLocals(0, 400), setLocals(0, 400)
 	b.fn("", "", 400, op(0x02, 0x40, 0x23, 0, 0x0d, 0), get, set, bytes.Repeat(op(0x23, 0, 0x0d, 0), 20_000), get, set, op(opEnd), get, bytes.Repeat(op(opDrop), 400))
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
 
-	// The compiler loads every variable again after each call, and metered
-	// functions and loops call.
+	// The compiler reloads every variable after each call, and metered functions and
+	// loops contain calls.
 	b = &builder{}
 	b.variables(90_000)
 	f = b.fn("", "", 0)
@@ -223,7 +223,7 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
 
-	// Each type has machine code of its own.
+	// Each type has its own machine code.
 	b = &builder{}
 	for i := range 900 {
 		b.types = append(b.types, slices.Concat([]byte{0x60}, text(strings.Repeat("\x7b", 1000-i%50)), text(strings.Repeat("\x7b", 100))))

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// tight is an engine that has room for one small guest and so many bytes more.
+// tight returns an engine with memory for one small guest and the given number of bytes.
 func tight(t *testing.T, more int64) *Engine {
 	t.Helper()
 	e, err := New(Options{Budget: stackSize + pageSize + 2*instanceCost + more})
@@ -26,19 +26,19 @@ func tight(t *testing.T, more int64) *Engine {
 	return e
 }
 
-// A batch grows as far as the budget goes, whatever its limit is; the elements
-// that came in are processed.
+// A batch grows as far as the budget allows, whatever its limit; the elements that were
+// added are processed.
 func TestBudgetCountsBatches(t *testing.T) {
 	t.Parallel()
 	const size, most = 60_000, 2 << 20
 	e := tight(t, most)
-	until := func(add []byte) []byte { // it answers an error
+	until := func(add []byte) []byte { // until it returns an error
 		return slices.Concat(op(0x03, 0x40), add, i32(-1), op(0x4a), op(0x0d, 0), op(opEnd))
 	}
 	m := load(t, e, pipe(func(_ *builder, add func(at, n int64) []byte) (fetch, process []byte) {
 		return slices.Concat(until(add(0, size)), i32(0)), i32(0)
 	}))
-	for range 2 { // the second finds all that the first had
+	for range 2 { // the second run has the same memory as the first
 		out := e.Run(t.Context(), m, flowing(func(c *job.Config) { c.Limits.Batch = 512 << 20 }))
 		expect(t, out, job.OK, "")
 		if n := out.Flow.Succeeded; n < most/size-2 || n > most/size {
@@ -47,7 +47,7 @@ func TestBudgetCountsBatches(t *testing.T) {
 	}
 }
 
-// A streaming job holds nothing of a batch that is done.
+// A streaming job keeps no memory of a completed batch.
 func TestBatchesAreGivenUp(t *testing.T) {
 	t.Parallel()
 	e := tight(t, 4<<20)
@@ -71,8 +71,8 @@ func TestBatchesAreGivenUp(t *testing.T) {
 	}
 }
 
-// What the parts of one batch had the host keep for them is the run's: the state
-// and the result count once, however many batches there are.
+// Memory that the host holds for subtasks passes to the run: the state and the result
+// count once, however many batches there are.
 func TestPartsHoldNothingBehindTheirBatch(t *testing.T) {
 	t.Parallel()
 	e := tight(t, 4<<20)
@@ -97,7 +97,7 @@ func TestPartsHoldNothingBehindTheirBatch(t *testing.T) {
 	}
 }
 
-// Whatever a guest has the host keep for it counts, too. There is no room here.
+// All other data that the host holds for a guest counts as well. Here no memory is left.
 func TestBudgetCountsWhatTheHostHolds(t *testing.T) {
 	t.Parallel()
 	n := &network{}
@@ -142,7 +142,7 @@ func TestBudgetCountsResults(t *testing.T) {
 	}
 }
 
-// What a command prints is kept as far as there is room.
+// The output of a command is kept as far as memory allows.
 func TestBudgetCountsWhatCommandsPrint(t *testing.T) {
 	t.Parallel()
 	e := tight(t, 0)

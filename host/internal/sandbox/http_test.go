@@ -16,8 +16,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A guest cannot multiply a secret: those of a request are bounded, and count as memory of
-// the run.
+// A guest cannot multiply a secret: the secrets of a request are limited, and count as
+// memory of the run.
 func TestSecretsOfARequestAreBounded(t *testing.T) {
 	t.Parallel()
 	most := strings.Repeat("k3y-", maxInserted/4)
@@ -192,7 +192,7 @@ func TestHTTPCountsRedirects(t *testing.T) {
 		ask(abi.FuncHTTPRequest, "GET https://a/xx\n\n").
 		ask(abi.FuncHTTPRequest, "GET https://a/\n\n")
 	a.wants(t, granted(func(c *job.Call) { c.HTTP, c.Config.Limits.HTTPCalls = n, 5 }), 1, 0, abi.ErrLimit, abi.ErrLimit)
-	// A sender that does not ask says afterwards how many there were.
+	// A client that does not count calls reports their number afterwards.
 	n = &network{do: func(context.Context, job.HTTPRequest) (*job.HTTPResponse, error) {
 		return &job.HTTPResponse{Status: 200, Calls: 3}, nil
 	}}
@@ -201,7 +201,7 @@ func TestHTTPCountsRedirects(t *testing.T) {
 	b.wants(t, granted(func(c *job.Call) { c.HTTP, c.Config.Limits.HTTPCalls = n, 4 }), 1, 2, abi.ErrLimit)
 }
 
-// What waits for the network wakes when the run should stop.
+// A wait for the network ends when the run should stop.
 func TestHTTPWakes(t *testing.T) {
 	t.Parallel()
 	silent := func(ctx context.Context, _ job.HTTPRequest) (*job.HTTPResponse, error) {
@@ -261,7 +261,7 @@ func TestHTTPWakes(t *testing.T) {
 	}
 }
 
-// later is a reason to stop from some time on.
+// later returns a reason to stop after a duration.
 func later(d time.Duration) func() job.StopReason {
 	var at time.Time
 	return func() job.StopReason {
@@ -369,7 +369,7 @@ func FuzzParseRequest(f *testing.F) {
 			}
 			return
 		}
-		// Written again it is the same, and in one reading only.
+		// Written out again it is the same, and it can be parsed in only one way.
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s\r\n", r.Method, r.URL)
 		for _, h := range r.Header {

@@ -197,8 +197,8 @@ func (in *instance) handOver(from, to *run) {
 func (in *instance) bind(r *run) {
 	in.run, r.in = r, in
 	in.stdout.log, in.stderr.log, in.stderr.last = r.log, r.log, &r.stderr
-	// The tally is the run's, and the balance is a variable of the instance. What one says
-	// above the other would count as fuel that the guest has used, so both become zero.
+	// The run has the tally, and the instance has the balance. A difference between them
+	// would count as fuel used by the guest, so both become zero.
 	r.fuelGauge.tally.GrantSlice(0)
 	if in.balance != nil {
 		in.balance.Set(0)

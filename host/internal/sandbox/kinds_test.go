@@ -38,8 +38,8 @@ func TestKindMustBeThere(t *testing.T) {
 	expect(t, e.Run(t.Context(), execute, job.Call{Event: job.FireStarted}), job.Nothing, "")
 }
 
-// listening writes what was called: each entry appends a character, and execute and
-// after set them all as the result.
+// listening records the calls: each entry appends a character, and execute and after set
+// all of them as the result.
 func listening(before, execute, after []byte) []byte {
 	b := &builder{}
 	result := b.abi(abi.FuncResultSet)
@@ -103,8 +103,8 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// A function at the wrong time is answered, not served; a function without the
-// grant too. Each code is returned as it is.
+// A function that is called in the wrong phase, or without its grant, returns an error
+// code and has no effect. Each code reaches the guest unchanged.
 func TestPhasesAndGrants(t *testing.T) {
 	t.Parallel()
 	try := func(entry, name string, params int) int32 {
@@ -124,7 +124,7 @@ func TestPhasesAndGrants(t *testing.T) {
 			b.entry(name, code)
 		}
 		if entry == abi.ExportProcess {
-			b.entry(abi.ExportFetch, invokes(b.imported-1, 0, 0), i32(1), op(0x71)) // and
+			b.entry(abi.ExportFetch, invokes(b.imported-1, 0, 0), i32(1), op(0x71)) // bitwise and
 		}
 		c := job.Call{Config: job.Config{Kind: job.Dataflow}}
 		if entry == abi.ExportExecute {
@@ -154,8 +154,8 @@ func TestPhasesAndGrants(t *testing.T) {
 	}
 }
 
-// echo is a script that prints its arguments, or its environment, each with a
-// zero byte after it, and ends with the code.
+// echo is a script that prints its arguments or its environment, each followed by a zero
+// byte, and exits with a code.
 func echo(sizes, get string, end func(exit uint32) []byte) []byte {
 	b := &builder{}
 	both := valI32 + valI32

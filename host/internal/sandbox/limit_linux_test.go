@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unlimited is the content of the file of version 1 without a limit.
+// unlimited is the content of version 1's limit file if there is no limit.
 const unlimited = "9223372036854771712\n"
 
 const (
@@ -84,7 +84,7 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-// The limit of a group that this process is really in.
+// The limit of a group that this process really belongs to.
 func TestProcessMemoryInAGroup(t *testing.T) {
 	t.Parallel()
 	const child, limit = "WASMJOBD_TEST_GROUP", 300 << 20

@@ -14,7 +14,7 @@ import (
 
 func TestRunMemoryLimit(t *testing.T) {
 	t.Parallel()
-	// Grows page by page until refused and returns the size + 200.
+	// It grows page by page until refused, and returns the size plus 200.
 	grower := (&builder{}).job(
 		op(0x03, 0x40), i32(1), op(0x40, 0), i32(-1), op(0x47, 0x0d, 0), op(opEnd),
 		op(0x3f, 0), i32(200), op(opI32Add))
@@ -30,14 +30,14 @@ func TestRunMemoryLimit(t *testing.T) {
 	if out.PeakBytes != DefaultMemory {
 		t.Errorf("default limit: peak %d", out.PeakBytes)
 	}
-	// Unmapped or fresh: what one instance wrote, the next must not see.
+	// A module whose initial memory exceeds the limit does not start.
 	big := load(t, e, (&builder{}).pages(3).job(i32(0)))
 	expect(t, e.Run(t.Context(), big, job.Call{Config: job.Config{Limits: job.Limits{Memory: 2 * pageSize}}}), job.Failure, "raise limits.memory")
 }
 
 func TestRunInstancesShareNothing(t *testing.T) {
 	t.Parallel()
-	// Returns the byte at 100 + 200 and sets it.
+	// It returns the byte at 100 plus 200, and sets that byte.
 	wasm := (&builder{}).job(
 		i32(100), op(0x2d, 0, 0), i32(200), op(opI32Add),
 		i32(100), i32(1), op(0x3a, 0, 0))
@@ -62,7 +62,7 @@ func TestRunResultLimit(t *testing.T) {
 	}
 }
 
-// A guest can have the same bytes written a million times by one call.
+// One call of a guest can write the same bytes a million times.
 func TestOutputEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

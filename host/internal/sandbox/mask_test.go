@@ -103,7 +103,7 @@ func TestMaskKnowsSpellings(t *testing.T) {
 	}
 }
 
-// leaks says whether more of a text in base64 is left than what stood around the
+// leaks reports whether more of a text in base64 is left than the surroundings of the
 // secret.
 func leaks(left, text string) bool {
 	coded, is := strings.CutPrefix(text, "Basic ")
@@ -126,7 +126,7 @@ func TestShortSecretsAreNotFoundByChance(t *testing.T) {
 	}
 }
 
-// What is looked for is bounded, and what is needed beside a cut, too.
+// The size of the search is limited, and so is the context needed at a cut.
 func TestLargeSecrets(t *testing.T) {
 	t.Parallel()
 	var long strings.Builder
@@ -146,8 +146,8 @@ func TestLargeSecrets(t *testing.T) {
 	}
 }
 
-// FuzzMask compares with the plain definition: a byte is hidden if some place
-// where a secret stands has it in it.
+// FuzzMask compares with the plain definition: a byte is hidden if an occurrence of a
+// secret contains it.
 func FuzzMask(f *testing.F) {
 	f.Add("ab", "aba", "xababay")
 	f.Add("a", "", "")
@@ -177,7 +177,7 @@ func FuzzMask(f *testing.F) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q and %q in %q: %v, want %v", a, b, text, got, want)
 		}
-		// Other readings may hide more, and never less.
+		// Other decodings may hide more, but never less.
 		for i, hidden := range newMask(map[string]string{"a": a, "b": b}).covered(text) {
 			if plain := strings.TrimSpace(a) == a && strings.TrimSpace(b) == b; plain && want[i] && !hidden {
 				t.Fatalf("byte %d of %q is seen", i, text)
@@ -186,7 +186,7 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// FuzzSpellings writes a secret in every way that is known, between other texts.
+// FuzzSpellings writes a secret in every known form, between other texts.
 func FuzzSpellings(f *testing.F) {
 	f.Add("s3cret-token", "a ", "!", byte(0))
 	f.Add("p\"s s\\w%rd", "\\", "%2", byte(1))
@@ -218,7 +218,7 @@ func FuzzSpellings(f *testing.F) {
 		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
 			coded := enc.EncodeToString([]byte(whole))
 			marks := m.covered(coded)
-			// Every character that depends on nothing else, and those beside it.
+			// Every character that encodes only bits of the secret must be hidden.
 			lo, hi := (len(before)*8+5)/6, (len(before)+len(secret))*8/6
 			for i := lo; i < hi; i++ {
 				if marks == nil || !marks[i] {
@@ -299,7 +299,7 @@ func TestSecretsAreNotNamesOfMetrics(t *testing.T) {
 	}
 }
 
-// The result goes where the job says, so nothing in it is changed.
+// The result goes where the job's configuration says, so it is not changed.
 func TestSecretsStayInResults(t *testing.T) {
 	t.Parallel()
 	var a asking
@@ -318,7 +318,7 @@ func TestSecretsStayInResults(t *testing.T) {
 	b.wants(t, granted(func(c *job.Call) { c.Config.Allow.Secrets = nil }), abi.ErrDenied)
 }
 
-// The name of a secret may be as long as the memory of the guest.
+// The name of a secret may be as large as the guest's memory.
 func TestNamesOfSecretsAreNotCopied(t *testing.T) { //nolint:paralleltest // counts allocations
 	c := job.Call{Secrets: map[string]string{"token": "x"}}
 	c.Config.Allow.Secrets = []string{"token"}

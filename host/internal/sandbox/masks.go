@@ -11,7 +11,7 @@ const maxMasks = 64
 // masks caches masks: all runs of a job have the same secrets, and creating a mask
 // takes longer than most runs.
 type masks struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	made []madeMask
 }
 

@@ -50,8 +50,9 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 
 func (m *linearMemory) Free() { m.release() }
 
-// release gives the arena back to the system, once: the engine calls it when it closes an
-// instance, and the sandbox after that, in case the engine never came to use the memory.
+// release returns the arena to the system, once. The engine calls it when it closes an
+// instance. The sandbox calls it again, because an engine that has never used the memory
+// does not.
 func (m *linearMemory) release() {
 	if m.reserved {
 		m.reserved = false

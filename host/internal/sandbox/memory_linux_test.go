@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The system may refuse memory at any time; the run fails and the host goes
-// on. The limit holds for a whole process, so this needs one of its own.
+// The system may refuse memory at any time. Then the run fails and the host goes on. The
+// limit applies to a whole process, so the test needs a process of its own.
 func TestRunWithoutMemory(t *testing.T) {
 	t.Parallel()
 	const child = "WASMJOBD_TEST_NO_MEMORY"
@@ -44,7 +44,7 @@ func TestRunWithoutMemory(t *testing.T) {
 	expect(t, e.Run(t.Context(), m, job.Call{}), job.OK, "")
 }
 
-// What was reserved is given back, also when the engine never took it.
+// Reserved memory is returned, even if the engine never used it.
 func TestMemoryIsGivenBack(t *testing.T) {
 	t.Parallel()
 	m := linearMemory{limit: 10 * pageSize}

@@ -8,18 +8,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// operation is an instruction that takes values and perhaps gives one; the
-// letters are i l f d v for numbers and vectors, r for references.
+// operation is an instruction that takes values and may produce one. The letters i l f d
+// v stand for numbers and vectors, r for references.
 type operation struct {
 	op           wasm.Op
 	takes, gives string
-	code         []byte // with what follows
+	code         []byte // with its immediates
 }
 
-// far is the alignment and the offset of an access to memory.
+// far is the alignment and the offset of a memory access.
 const far = "\x00\xf0\xff\xff\xff\x0f"
 
-// operations are all instructions but those on the flow, on locals, and calls.
+// operations returns all instructions except control flow, locals, and calls.
 func operations() []operation {
 	var all []operation
 	for _, p := range []struct {

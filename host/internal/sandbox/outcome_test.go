@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// naming is a section with the names of functions.
+// naming encodes a section with the names of functions.
 func naming(names map[uint32]string) []byte {
 	list := uleb(uint32(len(names)))
 	for i := range uint32(100) {
@@ -22,8 +22,8 @@ func naming(names map[uint32]string) []byte {
 	return section(0, slices.Concat(text("name"), []byte{1}, text(string(list))))
 }
 
-// A guest that was ended at its deadline has its place told, so that its author
-// knows where it did not heed cancelled.
+// The reason of a guest that was ended at its deadline names the function, so that its
+// author knows where it ignored cancelled.
 func TestADeadlineNamesTheFunction(t *testing.T) {
 	t.Parallel()
 	c := job.Call{Config: job.Config{Timeout: 50 * time.Millisecond, Limits: job.Limits{Grace: time.Millisecond}}}
@@ -47,8 +47,8 @@ func TestInnermostFunction(t *testing.T) {
 	}
 }
 
-// What the guest says of its fault, the limits that it hit and what it wrote last
-// come before the stack, which can be long enough to push all else out.
+// The guest's own reason, the limits that it reached and its last output precede the
+// stack, which can be long enough to displace everything else.
 func TestTheReasonComesBeforeTheStack(t *testing.T) {
 	t.Parallel()
 	b := &builder{}

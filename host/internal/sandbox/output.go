@@ -33,7 +33,7 @@ func readable(s string, n int) string { return clip(escape(s, false, n), n) }
 // readableLines is readable but keeps line ends and tabs.
 func readableLines(s string, n int) string { return clip(escape(s, true, n), n) }
 
-// escape stops soon after most bytes.
+// escape escapes s and stops soon after limit bytes.
 func escape(s string, lines bool, limit int) string {
 	clean := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || r == ' ' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029'
@@ -184,8 +184,7 @@ func (l *guestLog) logDroppedAtEnd(ctx context.Context) {
 	l.logDropped(ctx)
 }
 
-// logDropped logs how many lines were dropped before the next one. The caller holds
-// j.mu.
+// logDropped logs how many lines were dropped before the next one. The caller holds l.mu.
 func (l *guestLog) logDropped(ctx context.Context) {
 	if l.dropped > 0 {
 		l.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", l.dropped))

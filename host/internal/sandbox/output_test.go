@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// An escape is longer than what it stands for.
+// An escape is longer than the character.
 func TestTextsAreCutAfterTheyWereEscaped(t *testing.T) {
 	t.Parallel()
 	odd := strings.Repeat("\u202e", 10_000)
@@ -71,7 +71,7 @@ func TestResultsInLogsHideSecrets(t *testing.T) {
 	}
 }
 
-// What may be logged belongs to the item, whatever the number of its attempts.
+// The log rate belongs to the item, however many attempts it has.
 func TestAttemptsShareTheRateOfLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func (c *compilation) takeIdle(r *run) *instance {
 	}
 	e.mu.Unlock()
 	if in != nil && !e.budget.tryTakeMemory(r, r.overheadBytes()) {
-		old, in = append(old, in), nil // while waiting it would hold its memory
+		old, in = append(old, in), nil // it would keep its memory while the run waits
 	}
 	for _, o := range old {
 		o.destroy()

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// counter counts its runs in its memory and returns 200 and their number; then
-// it does what the parameter's length says.
+// counter counts its runs in its memory and returns 200 plus their number. Before that it
+// acts as the length of the parameter says.
 func counter() []byte {
 	b := &builder{}
 	str, asks := b.abi(abi.FuncCtxStr), b.abi(abi.FuncCancelled)
@@ -56,7 +56,7 @@ func TestPoolKeepsInstances(t *testing.T) {
 	c := pooledCall(1)
 	wantCodes(t, e, m, c, 201, 202, 203)
 	other := c
-	other.Config.Name = "q" // another job has its own
+	other.Config.Name = "q" // another job has its own pool
 	wantCodes(t, e, m, other, 201, 202)
 	wantCodes(t, e, m, job.Call{Config: job.Config{Name: "p"}}, 201, 201) // a job without a pool
 	wantCodes(t, e, m, c, 204)
@@ -113,7 +113,7 @@ func TestPoolGivesUpInstances(t *testing.T) {
 	expect(t, e.Run(t.Context(), m, late), job.Deadline, "")
 	wantCodes(t, e, m, c, 201)
 
-	// Over at once, but too late all the same.
+	// The call ends at once, but still too late.
 	slow := c
 	slow.Config.Timeout = time.Nanosecond
 	slow.Config.Limits.Grace = time.Hour
@@ -125,7 +125,7 @@ func TestPoolGivesUpInstances(t *testing.T) {
 	wantCodes(t, e, m, job.Call{Config: job.Config{Name: "n", Limits: job.Limits{Pool: job.Pool{Size: 0, MaxUses: 9}}}}, 201, 201)
 }
 
-// What a run in a used instance sees, and what it costs, is its own.
+// A run in a reused instance has its own inputs and its own usage.
 func TestPoolRunsAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
@@ -145,7 +145,7 @@ func TestPoolRunsAreTheirOwn(t *testing.T) {
 		t.Errorf("with less fuel: %s", out.Verdict)
 	}
 
-	// Random numbers and the clock begin anew, with the run's own seed.
+	// Random numbers and the clock start again, with the run's own seed.
 	b := &builder{}
 	random := b.fromHost(wasiModule, "random_get", valI32+valI32, valI32)
 	now := b.fromHost(wasiModule, "clock_time_get", valI32+valI64+valI32, valI32)
@@ -165,7 +165,7 @@ func TestPoolRunsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// What never began to run does not rest.
+// An instance whose start failed does not become idle.
 func TestPoolTakesNoFailedStart(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
@@ -186,7 +186,8 @@ func TestPoolTakesNoFailedStart(t *testing.T) {
 	}
 }
 
-// As many at once as there are; as many rest as the pool holds.
+// Any number of runs may have an instance at the same time; the pool keeps as many as its
+// size.
 func TestPoolIsNoBoundOnRuns(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)

@@ -16,10 +16,10 @@ import (
 
 var pressed = flag.Int("pressed", 60, "how many modules with many live values to generate")
 
-// TestEstimatesOfGeneratedModules makes functions that keep more values than
-// there are registers through calls, jumps and loops. The estimate is an upper
-// bound; and what the machine code calculates is what the engine's interpreter
-// calculates, so that no place on the stack was taken for another.
+// TestEstimatesOfGeneratedModules generates functions that keep more values than there
+// are registers across calls, jumps and loops. The estimate must be an upper bound, and
+// the machine code must compute the same as the engine's interpreter, so that no stack
+// slot was mixed up.
 func TestEstimatesOfGeneratedModules(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	for seed := range *pressed {
 		binary := pressure(uint64(seed))
@@ -32,7 +32,7 @@ func TestEstimatesOfGeneratedModules(t *testing.T) { //nolint:paralleltest // me
 	}
 }
 
-// calculated runs what pressure makes, metered.
+// calculated runs a generated module with metering.
 func calculated(t *testing.T, config wazero.RuntimeConfig, binary []byte) []uint64 {
 	t.Helper()
 	m, err := decode(binary, defaultModule)
@@ -56,12 +56,12 @@ func calculated(t *testing.T, config wazero.RuntimeConfig, binary []byte) []uint
 	}
 	got, err := in.ExportedFunction("calculate").Call(t.Context())
 	if err != nil {
-		return []uint64{0} // out of the stack: the depth differs
+		return []uint64{0} // the stack overflowed, and its depth differs
 	}
 	return got
 }
 
-// presser writes functions over locals of three kinds, some of each.
+// presser generates functions over locals of three kinds, several of each.
 type presser struct {
 	*rand.Rand
 	b      *builder
@@ -84,7 +84,7 @@ func pressure(seed uint64) []byte {
 	last := leaf
 	for range 1 + p.IntN(3) {
 		p.room = 20 + p.IntN(200)
-		// The last local counts what loops may still do.
+		// The last local limits the iterations of loops.
 		last = p.b.fn(p.params, p.params, 1, i32(300), setLocal(p.counter()), p.statements(last), all)
 	}
 	var start []byte
@@ -95,7 +95,7 @@ func pressure(seed uint64) []byte {
 			start = slices.Concat(start, i64(int64(p.Uint64()>>8)))
 		}
 	}
-	var sum []byte // of what comes back
+	var sum []byte // of the returned values
 	for i := len(p.params) - 1; i >= 0; i-- {
 		if p.params[i] == wasm.V128 {
 			sum = slices.Concat(sum, op(0xfd, 0x1d, 1), getLocal(0), i64(7), op(0x89, 0x85), setLocal(0))
@@ -111,7 +111,7 @@ func (p *presser) counter() uint32 { return uint32(len(p.params)) }
 func (p *presser) int() uint32     { return uint32(p.IntN(p.ints)) }
 func (p *presser) wide() uint32    { return uint32(p.ints + p.IntN(p.wides)) }
 
-// condition is an i32.
+// condition generates an i32.
 func (p *presser) condition() []byte {
 	return slices.Concat(getLocal(p.int()), i64(int64(p.IntN(5))), op(0x7c), i64(int64(1+p.IntN(7))), op(0x83, 0x50))
 }
@@ -140,7 +140,7 @@ func (p *presser) statement(callee uint32) []byte {
 			getLocal(p.int()), i64(0xff8), op(0x83, 0xa7), op(0x29, 3, 16), setLocal(p.int()))
 	case n < 7 && p.loops == 0:
 		return slices.Concat(getLocals(0, len(p.params)), call(callee), p.shuffled())
-	case n < 8 && p.depth > 1: // out of any block but the function
+	case n < 8 && p.depth > 1: // a jump out of any block but the function
 		return slices.Concat(p.condition(), op(0x0d), uleb(uint32(p.IntN(p.depth-1))), nil)
 	case n < 9 && p.depth < 5:
 		return slices.Concat(p.condition(), op(0x04, 0x40), p.statements(callee), op(0x05), p.statements(callee), op(opEnd))
@@ -156,7 +156,7 @@ func (p *presser) statement(callee uint32) []byte {
 	return slices.Concat(getLocal(p.int()), setLocal(p.int()), getLocal(p.wide()), setLocal(p.wide()))
 }
 
-// inLoop are statements in a block of their own, as a jump to the begin of the
+// inLoop generates statements in a block of their own, because a jump to the begin of the
 // loop has to pass the counter.
 func (p *presser) inLoop(callee uint32) []byte {
 	p.depth += 2
@@ -164,7 +164,7 @@ func (p *presser) inLoop(callee uint32) []byte {
 	return slices.Concat(op(0x02, 0x40), p.statements(callee), op(opEnd))
 }
 
-// shuffled sets all locals from the stack, each kind turned by some.
+// shuffled sets all locals from the stack, rotated within each kind.
 func (p *presser) shuffled() (code []byte) {
 	by := p.IntN(p.wides)
 	for i := range p.wides {

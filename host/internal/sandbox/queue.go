@@ -27,7 +27,7 @@ type compileQueue struct {
 	small   uint64 // maximum bytes of a small one
 	workers int    // small ones that run at a time
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	running   int        // running small ones
 	large     bool       // a large one is running
 	waiting   [2][]*compileTurn
@@ -52,7 +52,7 @@ func compileMemory(asked int64, heap uint64) uint64 {
 	if asked > 0 {
 		return uint64(asked)
 	}
-	return cmp.Or(heap/10*9, defaultBudget/2) // 0: unknown
+	return cmp.Or(heap/10*9, defaultBudget/2) // 0 if unknown
 }
 
 func newCompileQueue(memory uint64) *compileQueue {

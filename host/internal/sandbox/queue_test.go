@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// compiling asks a queue for a turn, and gives what the turn says.
+// compiling requests a turn of a queue; the channel receives its leave function.
 func compiling(t *testing.T, q *compileQueue, need uint64) <-chan func() {
 	t.Helper()
 	turn := make(chan func(), 1)
@@ -179,8 +179,8 @@ func TestAModuleIsCompiledOnceAtATime(t *testing.T) {
 	})
 }
 
-// What never fits is refused with its need and the bound, what may fit is in
-// doubt; all that go on at a time fit together.
+// A compilation that never fits is refused with its need and the limit. One that may fit
+// is doubtful. All that run at the same time fit together.
 func TestMemoryOfCompilations(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []uint64{48 << 20, 256 << 20, 8 << 30} {

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The engine has numbers of few bits in its machine code. This table says how many,
-// and what keeps modules below them. It has to be read again with each version of the
+// The engine stores some numbers in few bits of its machine code. This table lists the
+// bits, and the limits that keep modules below them. Review it with each version of the
 // engine. Nothing was measured on arm64.
 //
 //	calls on amd64: 31 bits, not checked         the limit on machine code, before and after compiling
@@ -34,13 +34,13 @@ import (
 //	types of functions of all modules: 27 bits   100,000 of a module. They are never freed: modules with
 //	                                             new types leak, some megabytes each at most
 //
-// The test uses these numbers at the most that a module may have. If one were cut, the
-// guest would trap or end the host, so each guest compares what it finds with what it
-// put there.
+// The test uses these numbers at the highest values that a module may have. If one were
+// truncated, the guest would trap or end the host, so each guest compares what it reads
+// with what it wrote.
 func TestFarEndsAreReached(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	last := func(b *builder, what []byte) []byte { // 0 if that is 7
+	last := func(b *builder, what []byte) []byte { // 0 if the result is 7
 		return b.job(what, i32(7), op(0x6b))
 	}
 	for name, build := range map[string]func(b *builder) []byte{
@@ -97,7 +97,7 @@ func TestFarEndsAreReached(t *testing.T) {
 				op(opEnd), i32(7), op(0x0f, opEnd), i32(8))
 			return last(b, invokes(f, int64(n-1)))
 		},
-		"code": func(b *builder) []byte { // jumps over some megabytes
+		"code": func(b *builder) []byte { // jumps over several megabytes
 			b.sinks()
 			n := 15_000
 			f := b.fnOf(valI32+"\x7c", valI32, nil, op(0x02, 0x40), getLocal(0), op(0x0d, 0), bytes.Repeat(slices.Concat(getLocal(1), op(0x24, 3, 0x23, 3, 0xb1, 0x24, 1)), n),
@@ -115,8 +115,8 @@ func TestFarEndsAreReached(t *testing.T) {
 	}
 }
 
-// TestFramesBeyondTheStack recurses with frames of many sizes, until the
-// engine's stack ends.
+// TestFramesBeyondTheStack recurses with frames of many sizes until the engine's stack is
+// exhausted.
 func TestFramesBeyondTheStack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
@@ -133,8 +133,8 @@ func TestFramesBeyondTheStack(t *testing.T) {
 	}
 }
 
-// framed adds a function that calls the first one, with n vectors that are all
-// different and needed behind the call.
+// framed adds a function that calls the first one, with n distinct vectors that are
+// needed after the call.
 func (b *builder) framed(n int) uint32 {
 	b.sinks()
 	var code []byte

@@ -42,13 +42,13 @@ func parseRequest(text []byte) (job.HTTPRequest, error) {
 		name, value, ok := strings.Cut(line, ":")
 		f := job.HTTPField{Name: name, Value: strings.Trim(value, " \t")}
 		if !ok || !f.MayName() {
-			return r, fmt.Errorf("%w: a header of it is not Name: value, or is the host's to set", errRequest)
+			return r, fmt.Errorf("%w: a header is not Name: value, or is reserved for the host", errRequest)
 		}
 		if len(r.Header) == maxHeaders {
 			return r, fmt.Errorf("%w: it has more than %d headers", errRequest, maxHeaders)
 		}
 		if !f.MayHold() {
-			return r, fmt.Errorf("%w: a header of it has a control character", errRequest)
+			return r, fmt.Errorf("%w: a header has a control character", errRequest)
 		}
 		r.Header = append(r.Header, f)
 	}

@@ -14,7 +14,7 @@ import (
 // They get it from their context. A run uses one goroutine and one instance at a
 // time, so it needs no lock; data shared by subtasks has its own.
 type run struct {
-	ctx         context.Context //nolint:containedctx // ends with the caller's, the engine's, or deadline and grace
+	ctx         context.Context //nolint:containedctx // ends with the caller's context, with the engine's, or at deadline plus grace
 	compiled    *compilation
 	in          *instance // nil while there is none
 	facts       *runFacts

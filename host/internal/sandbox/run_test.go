@@ -45,7 +45,7 @@ func load(t *testing.T, e *Engine, wasm []byte) *Module {
 	return m
 }
 
-// runOnce runs wasm in an engine of its own.
+// runOnce runs a module in a new engine.
 func runOnce(t *testing.T, wasm []byte, c job.Call) job.Outcome {
 	t.Helper()
 	e := newEngine(t)
@@ -86,12 +86,12 @@ func TestRunResultCodes(t *testing.T) {
 	}
 }
 
-// What fails inside of the engine shows nothing of the host.
+// A failure inside the engine reveals nothing of the host.
 func TestRunHidesTheHostsStack(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
 	stat := b.fromHost(wasiModule, "fd_filestat_get", valI32+valI32, valI32)
-	// The engine panics when it cannot open a directory that was granted.
+	// The engine panics if it cannot open a granted directory.
 	var c job.Call
 	c.Config.Limits.OpenFiles = 1
 	c.Config.Allow.Dirs = []job.Dir{{Host: t.TempDir(), Guest: "/a"}, {Host: t.TempDir(), Guest: "/b"}}
@@ -102,8 +102,8 @@ func TestRunHidesTheHostsStack(t *testing.T) {
 	}
 }
 
-// readField is a module that gives back one text field as its result, read
-// into a buffer of the given size at 64.
+// readField is a module that reads one text field into a buffer of the given size at 64,
+// and sets it as its result.
 func readField(field, room int64) []byte {
 	b := &builder{}
 	ctxStr, result := b.abi(abi.FuncCtxStr), b.abi(abi.FuncResultSet)
@@ -146,7 +146,7 @@ func TestRunTraps(t *testing.T) {
 		f := b.abi(abi.FuncResultSet)
 		return b.job(i32(65530), i32(7), call(f))
 	}
-	badBuffer := func() []byte { // a short value, and a buffer that reaches too far
+	badBuffer := func() []byte { // a short value, and a buffer that ends outside the memory
 		b := &builder{}
 		f := b.abi(abi.FuncCtxStr)
 		return b.job(i32(abi.FieldJobName), i32(65530), i32(7), call(f))
@@ -187,7 +187,7 @@ func TestRunTraps(t *testing.T) {
 			t.Parallel()
 			e := newEngine(t)
 			m := load(t, e, tt.wasm)
-			for range 2 { // nothing of the first run may live on
+			for range 2 { // nothing of the first run may remain
 				out := e.Run(t.Context(), m, job.Call{})
 				expect(t, out, job.Failure, tt.text)
 				if out.Code != 0 || out.HasCode {
@@ -216,7 +216,7 @@ func TestRunEndsAtTheDeadline(t *testing.T) {
 	expect(t, e.Run(t.Context(), load(t, e, inInit), c), job.Deadline, "deadline")
 }
 
-// asker loops until the host says that it should stop, and returns why + 200.
+// asker loops until the host asks it to stop, and returns the reason plus 200.
 func asker(pages ...uint32) []byte {
 	b := &builder{}
 	for _, n := range pages {
@@ -251,7 +251,7 @@ func TestRunAsksTheGuestToStop(t *testing.T) {
 	}
 }
 
-// The nouns of the host and those of the ABI are one list.
+// The host's names of the stop reasons equal those of the ABI.
 func TestStopReasonsAreTheABIs(t *testing.T) {
 	t.Parallel()
 	for reason, code := range map[job.StopReason]int32{
@@ -269,10 +269,10 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	e := newEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The guest itself gives the sign that it runs.
+	// The guest itself signals that it runs.
 	c := job.Call{Why: func() job.StopReason { cancel(); return job.Continue }}
 	expect(t, e.Run(ctx, load(t, e, asker()), c), job.Stopped, "cancelled")
-	// Over before it began.
+	// The context has ended before the run began.
 	expect(t, e.Run(ctx, load(t, e, asker()), c), job.Stopped, "cancelled")
 }
 
@@ -380,7 +380,7 @@ func TestModuleLifetime(t *testing.T) {
 	expect(t, e.Run(t.Context(), again, job.Call{}), job.OK, "")
 }
 
-// No fault of ours may end the host because of a guest.
+// A fault of the host must not end it because of a guest.
 func TestEntryThatCannotBeCalled(t *testing.T) {
 	t.Parallel()
 	in := &instance{entries: map[string]*exportedFunc{"e": {}}, reusable: true}

@@ -2,8 +2,8 @@ package sandbox
 
 import "testing"
 
-// What guests, Go's heap and the rest have is never more than there is, unless
-// the operator gave the guests so much that no room is left for the host.
+// Guests, Go's heap and the rest together never get more than there is, unless the
+// operator gave the guests so much that none is left for the host.
 func TestSharesFitTogether(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

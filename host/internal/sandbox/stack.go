@@ -30,7 +30,7 @@ const (
 // when it is full, up to 50 MB: 170 MB with garbage. It does not ask the host before
 // that. Therefore the host provides stacks that never have to grow.
 type stacks struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	free     [][]byte
 	returned int
 }

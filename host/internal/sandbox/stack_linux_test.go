@@ -11,14 +11,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// nested is a guest whose calls go that deep.
+// nested is a guest with calls of the given depth.
 func nested(calls int64) []byte {
 	b := &builder{}
 	f := b.fn(valI32, valI32, 0, getLocal(0), op(0x45), op(0x04, 0x7f), i32(0), op(0x05), getLocal(0), i32(-1), op(opI32Add), call(b.imported), op(opEnd))
 	return b.job(i32(calls), call(f))
 }
 
-// What a guest may nest is set aside before it runs, and no call goes deeper:
+// The memory of a guest's stack is reserved before it runs, and no call goes deeper:
 // neither into the budget of others nor into Go's heap.
 func TestBudgetCountsStacks(t *testing.T) {
 	t.Parallel()
@@ -47,8 +47,7 @@ func TestBudgetCountsStacks(t *testing.T) {
 	expect(t, small.Run(t.Context(), load(t, small, nested(1)), job.Call{}), job.Failure, "all guests together may have 1048576")
 }
 
-// A stack that was deep gives its memory back after some runs, and at once if
-// memory is short.
+// A deep stack returns its memory after some runs, and at once if memory is short.
 func TestStacksAreGivenBack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
@@ -80,7 +79,7 @@ func TestStacksAreGivenBack(t *testing.T) {
 	}
 }
 
-// residentBytes is how many bytes of a range are in memory.
+// residentBytes returns how many bytes of a range are in memory.
 func residentBytes(t *testing.T, b []byte) int {
 	t.Helper()
 	pages := make([]byte, (len(b)+os.Getpagesize()-1)/os.Getpagesize())

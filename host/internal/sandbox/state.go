@@ -17,7 +17,7 @@ import (
 
 // store loads the state of the item once for all subtasks of an attempt.
 type store struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	loaded   bool
 	values   map[string][]byte
 	err      error

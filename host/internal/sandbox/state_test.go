@@ -80,7 +80,7 @@ func TestStateIsBounded(t *testing.T) {
 	if v.size != len("a")+10+len("b")+len("y") {
 		t.Errorf("size %d", v.size)
 	}
-	// What was kept under larger limits may shrink and change, and not grow.
+	// State stored under larger limits may shrink and change, but not grow.
 	many := map[string][]byte{}
 	for i := range maxStateValues + 5 {
 		many[fmt.Sprint(i)] = []byte("12")
@@ -91,7 +91,7 @@ func TestStateIsBounded(t *testing.T) {
 	}
 }
 
-// What a run that did not end well has set is forgotten.
+// Values set by a run that did not succeed are discarded.
 func TestStateIsKeptWithSuccessAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -116,7 +116,7 @@ func TestStateIsKeptWithSuccessAlone(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, s)
 		}
 	}
-	// Too late: it sets, sees its deadline come, and says that all is well.
+	// It sets a value, exceeds its deadline, and returns success.
 	s := &fakeState{}
 	var a asking
 	a.ask(abi.FuncStateSet, "k", "new").ask(abi.FuncSleep, 10_000)
@@ -145,15 +145,15 @@ func TestStateThatFails(t *testing.T) {
 	if n := strings.Count(buf.String(), "no registry"); n != 1 || s.loads != 1 || s.saves != 0 {
 		t.Errorf("%d reports, %d loads, %d saves", n, s.loads, s.saves)
 	}
-	// Without a place to keep it the run has one of its own.
+	// Without a store the run has a temporary state.
 	var c asking
 	c.ask(abi.FuncStateSet, "k", "v").ask(abi.FuncStateGet, "k", 0, 0)
 	_, out = c.wants(t, granted(func(c *job.Call) { c.State = nil }), 0, 1)
 	expect(t, out, job.OK, "")
 }
 
-// Forks see what was set before them and not each other; what is joined later
-// wins, what is not joined is forgotten.
+// Forks see values that were set before them, but not each other's. The fork that is
+// joined later wins; a fork that is not joined is discarded.
 func TestStateOfForks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -198,7 +198,7 @@ func TestStateOfForks(t *testing.T) {
 	if err := o.commit(ctx); err != nil || s.saves != 1 {
 		t.Errorf("%d saves, %v", s.saves, err)
 	}
-	// Each part may be within the limits, and all together not.
+	// Each subtask may be within the limits, although all together are not.
 	one, two = o.fork(), o.fork()
 	for i := range maxStateValues - 2 {
 		put(one, fmt.Sprint("x", i), "")

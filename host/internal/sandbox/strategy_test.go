@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// assigning builds a strategy. Each gives the code for one item, whose number is
-// in the local 0; assign is the function that takes an item and an instance.
+// assigning builds a strategy. each returns the code for one item, whose number is in
+// local 0; assign is the function that takes an item and an instance.
 func assigning(each func(b *builder, assign uint32) []byte) []byte {
 	b := &builder{}
 	assign, num := b.abi(abi.FuncShardAssign), b.abi(abi.FuncCtxInt)
@@ -27,7 +27,7 @@ func assigning(each func(b *builder, assign uint32) []byte) []byte {
 		op(opEnd), i32(0)).guest()
 }
 
-// modulo deals item i to instance i modulo their number.
+// modulo assigns item i to instance i modulo the number of instances.
 func modulo() []byte {
 	return assigning(func(b *builder, assign uint32) []byte {
 		count := b.abi(abi.FuncShardInstanceCount)
@@ -133,7 +133,7 @@ func TestShardFaults(t *testing.T) {
 	}
 }
 
-// What is wrong is refused at once, and says so to the guest.
+// Invalid calls are refused at once, and the guest receives the error.
 func TestShardAssignAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -150,8 +150,7 @@ func TestShardAssignAnswers(t *testing.T) {
 	}
 }
 
-// A strategy has no way to know where or when it runs, so that all servers get
-// the same from it.
+// A strategy cannot learn where or when it runs, so all servers get the same result.
 func TestShardIsPure(t *testing.T) {
 	t.Parallel()
 	input := func() job.ShardCall {
@@ -159,7 +158,7 @@ func TestShardIsPure(t *testing.T) {
 		c.Config.Allow = job.Allow{Clock: "real", Random: true, Env: map[string]string{"A": "b"}}
 		return c
 	}
-	// Answers as the code that a function, or a part of its result, gives.
+	// Return the result of a function, or part of it, as the code.
 	code := func(c job.ShardCall, build func(b *builder) []byte) int32 {
 		b := &builder{}
 		code := build(b)
@@ -200,7 +199,7 @@ func TestShardIsPure(t *testing.T) {
 	} {
 		if got := code(input(), func(b *builder) []byte {
 			f := b.abi(name)
-			n := len(b.types[0]) - 4 // of one letter each
+			n := len(b.types[0]) - 4 // one letter each
 			return slices.Concat(slices.Repeat(i32(0), n), call(f))
 		}); got != refused(want) {
 			t.Errorf("%s: %d", name, got-0x10000)
@@ -214,7 +213,7 @@ func TestShardIsPure(t *testing.T) {
 			t.Errorf("%s beyond the last: %d", name, got-0x10000)
 		}
 	}
-	// Nor while it starts itself.
+	// The same holds in a start function.
 	b := &builder{}
 	asks := b.abi(abi.FuncCancelled)
 	b.export(abi.ExportInitialize, kindFunc, b.fn("", "", 0, store8(0, call(asks))))
@@ -222,7 +221,7 @@ func TestShardIsPure(t *testing.T) {
 	if s, ok := errors.AsType[*ShardError](err); !ok || s.Code != 0x100+abi.ErrWrongPhase {
 		t.Error(err)
 	}
-	// Time and chance are those of the input.
+	// Time and random numbers depend only on the input.
 	drawn := func(c job.ShardCall) int32 {
 		return code(c, func(b *builder) []byte {
 			return slices.Concat(drop(invokes(b.fromHost(wasiModule, "random_get", valI32+valI32, valI32), 0, 4)), load32(0))
@@ -290,7 +289,7 @@ func TestCheckStrategy(t *testing.T) {
 	if err := e.CheckStrategy(t.Context(), load(t, e, modulo()), job.Config{Name: "j"}); err != nil {
 		t.Error(err)
 	}
-	// Deals to three at most.
+	// It assigns to at most three instances.
 	three := assigning(func(_ *builder, assign uint32) []byte {
 		return when(slices.Concat(getLocal(0), i32(3), op(0x49)), getLocal(0), i32(0), call(assign), op(opDrop))
 	})

@@ -101,8 +101,8 @@ func Subprocess(ctx context.Context, program []string, args ...string) (cmd *exe
 	}, nil
 }
 
-// Confine limits how much more memory this process can use, which was started by
-// Subprocess, and ends it when the server has died.
+// Confine limits how much more memory this process, started by Subprocess, can use. It
+// ends the process when the server has died.
 func Confine(memory int64) error {
 	debug.SetMemoryLimit(memory)
 	if err := limitProcess(memory); err != nil {

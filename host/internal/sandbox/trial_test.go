@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// compileArg has the program of the tests do what Options.Compiler is for.
+// compileArg makes the test program act as the compiler of Options.Compiler.
 const compileArg = "compile-apart"
 
 // serverEngine opens an engine as a server does at its start.
@@ -40,10 +40,10 @@ func soundCompiler(t *testing.T) []string {
 	return []string{self, compileArg}
 }
 
-// dyingCompiler ends as a process does that has no memory left.
+// dyingCompiler dies like a process without memory.
 func dyingCompiler() []string { return []string{"/bin/sh", "-c", "kill -9 $$"} }
 
-// killedWhile leaves in dir what a server leaves that ended in a stage of
+// killedWhile writes the record to dir that a server leaves if it dies in a stage of
 // compiling the module.
 func killedWhile(t *testing.T, dir string, binary []byte, of trial) {
 	t.Helper()
@@ -62,7 +62,7 @@ func stageOf(t *testing.T, e *Engine, binary []byte) trialStage {
 	return of.Stage
 }
 
-// A server that is killed while it compiles an innocent module bans nothing.
+// A server that is killed while it compiles a harmless module does not ban it.
 func TestAnInnocentModuleIsCompiledInASubprocess(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
@@ -101,7 +101,7 @@ func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
 	if len(refused) != 1 || <-refused != digestOf(binary) {
 		t.Error("the refusal is not reported exactly once")
 	}
-	// Another one is compiled as ever.
+	// Another module is compiled as usual.
 	e := serverEngine(t, dir, dyingCompiler(), onRefused)
 	load(t, e, (&builder{}).job(i32(4)))
 	if err := RetryModule(dir, digestOf(binary)); err != nil {
@@ -110,7 +110,7 @@ func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
 	load(t, e, binary)
 }
 
-// The server may die each time together with the process, as all of a container
+// The server may die together with the subprocess each time, as everything in a container
 // does that has no memory left.
 func TestAModuleThatEndsEveryProcessIsRefused(t *testing.T) {
 	t.Parallel()
@@ -159,8 +159,8 @@ func TestARecordIsReplacedWhole(t *testing.T) {
 	}
 }
 
-// A server that ends in order while it waits for the other process says nothing
-// against the module, and neither does a full disk.
+// Neither an orderly end of the server while it waits for the subprocess nor a full disk
+// is held against the module.
 func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
@@ -169,7 +169,7 @@ func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	if err := os.Mkdir(ready, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// It takes away the directory, and then waits until it is ended.
+	// The compiler removes the directory, and then waits until it is ended.
 	e, err := New(Options{CacheDir: dir, CompileMemory: 256 << 20, Compiler: []string{"/bin/sh", "-c", "read -r _; /bin/rmdir " + ready + "; exec /bin/sleep 60", "sh"}})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestACompilerThatIsAskedToEndHasNotDied(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP} {
 		if signal.Ignored(of) {
-			continue // as HUP is below nohup: the process cannot be asked like that
+			continue // as HUP under nohup: then the process cannot be ended that way
 		}
 		dir, binary := t.TempDir(), (&builder{}).job(i32(3))
 		killedWhile(t, dir, binary, trial{Stage: trialServer})
@@ -219,13 +219,13 @@ func TestACompilerThatIsAskedToEndHasNotDied(t *testing.T) {
 	}
 }
 
-// Where the process came first, as there may be too little memory, and could not
-// compile anything, nothing is known against the module.
+// If the subprocess came first because memory may be insufficient, and it could not
+// compile anything, nothing is recorded against the module.
 func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), hungryToCompile()
 	e := serverEngine(t, dir, []string{"/bin/sh", "-c", "echo the disk is full >&2; exit 3"}, nil)
-	e.queue = newCompileQueue(128 << 20) // less than it is estimated at, and more than half
+	e.queue = newCompileQueue(128 << 20) // less than its estimate, and more than half of that
 	if _, err := e.Load(t.Context(), binary); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Error(err)
 	}
@@ -234,11 +234,11 @@ func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
 	}
 }
 
-// What the engine does not take, it does not take apart either, and is asked once:
-// a job may want the module each second.
+// A module that the engine refuses is also refused by the subprocess, and compiled only
+// once: a job may load it every second.
 func TestAModuleThatASubprocessRefusesIsRefused(t *testing.T) {
 	t.Parallel()
-	dir, binary := t.TempDir(), (&builder{}).job(i64(3)) // of another type than the result
+	dir, binary := t.TempDir(), (&builder{}).job(i64(3)) // not the type of the result
 	killedWhile(t, dir, binary, trial{Stage: trialServer})
 	e := serverEngine(t, dir, soundCompiler(t), func(_, why string) { t.Error(why) })
 	_, err := e.Load(t.Context(), binary)
@@ -248,7 +248,7 @@ func TestAModuleThatASubprocessRefusesIsRefused(t *testing.T) {
 	wantRefusal(t, err, Damaged, "not valid")
 }
 
-// The process is bounded: what needs more ends it, and not the machine.
+// The subprocess is limited: a compilation that needs more ends it, not the machine.
 func TestTheCompilerIsBounded(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), hungryToCompile()
@@ -264,7 +264,7 @@ func TestTheCompilerIsBounded(t *testing.T) {
 	}
 }
 
-// hungryToCompile is a module that needs some 100 MB to be compiled.
+// hungryToCompile is a module that takes about 100 MB to compile.
 func hungryToCompile() []byte {
 	b := &builder{}
 	var code []byte

@@ -23,7 +23,7 @@ type claim struct {
 	onlyGuest      bool // its run is the only guest of its job
 	need           uint64
 	since          time.Time
-	onlyGuestSince time.Time // valid if onlyGuest: no claim of its class can have overtaken it before
+	onlyGuestSince time.Time // valid if onlyGuest: when it became that; no claim of its class can have overtaken it earlier
 	reserved       bool      // memory was reserved for it
 	turn           int       // its place among the claims of its job, counted from that of the first waiting claim
 	done           chan error

@@ -32,7 +32,7 @@ func TestBudgetPassesForASecond(t *testing.T) {
 		wantDecided(t, taking(b, grows, 1), nil) // a run with memory must be able to continue
 		b.returnMemory(6)
 		b.endRun(one)
-		wantWaiting(t, behind) // it fits, but the room is kept
+		wantWaiting(t, behind) // it fits, but memory is reserved
 		b.returnMemory(2)
 		b.endRun(passes)
 		wantDecided(t, waits, nil)
@@ -53,7 +53,7 @@ func TestBudgetBreaksADeadlockWithAClaimThatFits(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		wantDecided(t, taking(b, two, 1), nil)
 		comes := taking(b, someRun(t.Context()), 1)
-		wantWaiting(t, comes) // the room is kept for the one that grows
+		wantWaiting(t, comes) // memory is reserved for the claim to grow
 		wantWaiting(t, waits)
 		b.returnMemory(3)
 		b.endRun(two)
@@ -103,9 +103,9 @@ func TestBudgetServesALargeJobAmongSmallOnes(t *testing.T) {
 	})
 }
 
-// A large claim for which there will be no room, as others hold it for ever, does
-// not stop everybody: not for long, not again and again, and not by giving up and
-// coming back.
+// A large claim that can never be met, because other guests never return their memory,
+// does not block everyone: not for long, not repeatedly, and not by giving up and coming
+// back.
 func TestBudgetServesOthersAfterAFailedReservation(t *testing.T) {
 	t.Parallel()
 	for name, lasts := range map[string]time.Duration{"waits": time.Hour, "comes again": 4 * time.Second} {
@@ -113,7 +113,7 @@ func TestBudgetServesOthersAfterAFailedReservation(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBudget(10)
-				wantDecided(t, taking(b, someRun(t.Context()), 5), nil) // has it for ever
+				wantDecided(t, taking(b, someRun(t.Context()), 5), nil) // never returns it
 				ctx, end := context.WithTimeout(t.Context(), time.Hour)
 				defer end()
 				var all sync.WaitGroup
@@ -149,8 +149,8 @@ func TestBudgetServesOthersAfterAFailedReservation(t *testing.T) {
 	}
 }
 
-// Guests of one job that hold memory for ever leave a quarter to other jobs, and
-// those behind them keep no room from a job that has no guest yet.
+// Guests of one job that never return memory leave a quarter to other jobs, and the
+// claims behind them reserve no memory that a job without a guest needs.
 func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		for range 100 { // the sleepers that wait are overdue soon
+		for range 100 { // the waiting ones are soon overdue
 			r := runOfJob(t.Context(), "neighbour")
 			wantDecided(t, taking(b, r, 3), nil)
 			wantDecided(t, taking(b, r, 1), nil) // its only guest may grow, too
@@ -180,7 +180,7 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 		end()
 		all.Wait()
 	})
-	// A job that grows has no more of it than one that begins.
+	// A job that grows gets no more of it than one that begins.
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(16)
 		one, two := runOfJob(t.Context(), "grows"), runOfJob(t.Context(), "grows")
@@ -195,9 +195,9 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 	})
 }
 
-// A further guest's claim that becomes that of a first one, since its neighbour has
-// ended, has room kept for it after a second like any other, however long it had
-// waited as a further one.
+// A claim of a further guest becomes the claim of a first guest when the other guest
+// ends. A second after that, memory is reserved for it as for any other, however long it
+// has waited before.
 func TestBudgetKeepsRoomForOneThatBecomesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,14 +212,14 @@ func TestBudgetKeepsRoomForOneThatBecomesFirst(t *testing.T) {
 		b.returnMemory(1)
 		b.endRun(neighbour)
 		time.Sleep(overtakeTime)
-		wantWaiting(t, taking(b, someRun(t.Context()), 1)) // the room is kept
+		wantWaiting(t, taking(b, someRun(t.Context()), 1)) // memory is reserved
 		b.returnMemory(5)
 		b.endRun(small)
 		wantDecided(t, waits, nil)
 	})
 }
 
-// The runs of a job with many that wait take turns with those of other jobs.
+// Waiting runs of a job alternate with those of other jobs.
 func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,11 +261,11 @@ func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 	})
 }
 
-// wait is one that TestBudgetKeepsItsPromises saw.
+// wait is a claim that TestBudgetKeepsItsPromises has observed.
 type wait struct {
 	from, to   time.Time
 	grows, got bool
-	inVain     bool // room was kept before its end, and nothing came of it
+	inVain     bool // a reservation ended before it without a grant
 }
 
 // reservationFailed reports whether a reservation has failed.
@@ -293,7 +293,7 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 					t.Errorf("seed %d: %d of %d used", seed, b.used, b.limit)
 				}
 			}
-			// take notes how long it waited.
+			// take records how long it waited.
 			take := func(r *run, need uint64, grows bool) bool {
 				from := time.Now()
 				err := b.takeMemory(r, need)
@@ -337,7 +337,7 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 					b.endRun(r)
 				})
 			}
-			all.Wait() // a wake-up that is lost ends the test
+			all.Wait() // a lost wake-up ends the test
 			if b.used != 0 || b.active != 0 || b.hasClaims() {
 				t.Errorf("seed %d: %d used, %d active", seed, b.used, b.active)
 			}

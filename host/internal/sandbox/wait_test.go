@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A guest that waits uses its fuel, by the time that it asks for: one that only
-// sleeps comes to its end as any other.
+// A waiting guest uses fuel for the requested time: a guest that only sleeps ends like
+// any other.
 func TestSleepingCostsFuel(t *testing.T) {
 	t.Parallel()
 	sleeps := func(ms int64, limit int64) job.Outcome {
@@ -47,8 +47,8 @@ func TestSleepingForEver(t *testing.T) {
 	}
 }
 
-// A sleep of WASI that waits costs the same; on a clock that stands it does not
-// wait, and costs nothing.
+// A WASI sleep that waits costs the same. On a fixed clock it does not wait, and costs
+// nothing.
 func TestSleepingByWASICostsFuel(t *testing.T) {
 	t.Parallel()
 	subscription := store32(24, i32(2_000_000)) // 2 ms, relative
@@ -63,8 +63,8 @@ func TestSleepingByWASICostsFuel(t *testing.T) {
 	expect(t, run("real", still.Fuel+1999), job.OutOfFuel, "")
 }
 
-// A sleep of a guest that should stop ends at once and costs nothing: it may ask a
-// million times, and the sum would be more than there are numbers.
+// A sleep of a guest that should stop ends at once and costs nothing: the guest may
+// repeat it a million times, and the sum would overflow.
 func TestASleepThatIsNotSleptCostsNothing(t *testing.T) {
 	t.Parallel()
 	var b builder

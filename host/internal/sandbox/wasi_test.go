@@ -13,15 +13,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// wasiCall is a guest that calls one function of WASI and returns its errno
-// plus 200.
+// wasiCall is a guest that calls one WASI function and returns its errno plus 200.
 func wasiCall(name, params string, setUp []byte, args ...[]byte) []byte {
 	b := &builder{}
 	f := b.fromHost(wasiModule, name, params, valI32)
 	return b.job(setUp, slices.Concat(args...), call(f), i32(200), op(opI32Add))
 }
 
-// The engine would make a list of two thousand million files.
+// The engine would allocate a list of two billion files.
 func TestWASIGivesNoNumbersOfChoice(t *testing.T) {
 	t.Parallel()
 	c := job.Call{Config: job.Config{Allow: job.Allow{Dirs: []job.Dir{{Host: t.TempDir(), Guest: "/", Write: true}}}}}
@@ -33,7 +32,7 @@ func TestWASIGivesNoNumbersOfChoice(t *testing.T) {
 	}
 }
 
-// Nothing ever comes on stdin, so waiting for it does not wait.
+// Standard input never has data, so waiting for it returns at once.
 func TestWASIStdinIsEmpty(t *testing.T) {
 	t.Parallel()
 	four := valI32 + valI32 + valI32 + valI32
@@ -49,7 +48,7 @@ func TestWASIStdinIsEmpty(t *testing.T) {
 	}
 }
 
-// A sleep of WASI ends with the run, not when the guest wanted.
+// A WASI sleep ends with the run, not after the time that the guest requested.
 func TestWASISleepEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	// A relative sleep of 2^62 ns, as a subscription to a clock.
@@ -63,7 +62,7 @@ func TestWASISleepEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// One call may ask for random numbers in all of the memory.
+// One call may request random numbers for all of the memory.
 func TestRandomEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +79,7 @@ func TestRandomEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// What one call may ask for is not as large as the memory of the guest.
+// One call may not request as much as the guest's memory has.
 func TestWASIBoundsOneCall(t *testing.T) {
 	t.Parallel()
 	many := func(n int, s string) string { return strings.Repeat(s, n) }
@@ -110,7 +109,7 @@ func TestWASIBoundsOneCall(t *testing.T) {
 			t.Errorf("%s: %d (%s); want %d", c.name, out.Code, out.Error, 200+c.want)
 		}
 	}
-	// A part of the pieces is an answer, too.
+	// Writing a part of the pieces is a valid result.
 	var pieces []byte
 	for i := range maxBuffers + 1 {
 		pieces = append(pieces, store32(int64(4+8*i), i32(1))...)
@@ -123,7 +122,7 @@ func TestWASIBoundsOneCall(t *testing.T) {
 	}
 }
 
-// cancelling ends the run when it logs.
+// cancelling cancels the run when it logs.
 type cancelling struct{ cancel context.CancelFunc }
 
 func (c cancelling) Enabled(context.Context, slog.Level) bool { return true }
@@ -134,8 +133,8 @@ func (c cancelling) WithAttrs([]slog.Attr) slog.Handler { return c }
 
 func (c cancelling) WithGroup(string) slog.Handler { return c }
 
-// A guest reports when a million steps are done, and each of them may be a
-// call that takes a while: so calls of an ended run end the guest, too.
+// A guest yields after a million steps, and each step may be a slow call. So host calls
+// of an ended run also end the guest.
 func TestHostCallsEndWithTheRun(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"log_level", "sched_yield", "seed"} {

@@ -67,7 +67,7 @@ func files(c wasmjob.Context, what, arg string) error {
 	return errors.New("nothing like that: " + what)
 }
 
-// play does in dir what programs do with files.
+// play performs typical file operations in dir.
 func play(c wasmjob.Context, dir string) error {
 	sub := filepath.Join(dir, "x", "y")
 	name := filepath.Join(sub, "file")

@@ -1,5 +1,5 @@
-// Command probe is a guest for the sandbox's tests: the setting "do" names what
-// it tries, and the result says how that went.
+// Command probe is a guest for the sandbox's tests. The setting "do" selects an action,
+// and the result reports its outcome.
 package main
 
 import (
@@ -42,7 +42,7 @@ func probe(c wasmjob.Context) error {
 		m["a"] = 1
 	case "throw":
 		fatal := make([]int, 0)
-		go func() { _ = fatal[len(fatal)] }() // a panic that nobody can recover
+		go func() { _ = fatal[len(fatal)] }() // a panic that cannot be recovered
 		time.Sleep(time.Second)
 	case "exit":
 		os.Exit(4)

@@ -1,4 +1,4 @@
-//! One small piece of work, for two hosts: it reads a text, and gives another one back.
+//! A small task for two hosts: it reads a text and returns another one.
 
 fn answer(text: &str) -> String {
     let sum = text.bytes().fold(2166136261u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16777619));
