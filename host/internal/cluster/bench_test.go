@@ -19,22 +19,21 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// The benchmarks measure hosts with all that they do, on a real ZooKeeper, in
-// turns with what ElasticJob would have done there (rival). What is reported
-// are medians of the turns.
+// The benchmarks measure complete hosts on a real ZooKeeper, in turns with the requests
+// that ElasticJob would make (rival). They report the medians of the turns.
 
-// serving is a server that waits for its disk at each transaction, as servers outside
-// tests do.
+// serving starts a server that syncs each transaction to disk, as servers outside tests
+// do.
 func serving(b *testing.B, tick time.Duration, java ...string) *zktest.Server {
 	b.Helper()
 	return zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: tick, Lines: []string{"forceSync=yes"}, Java: java})
 }
 
-// allCompilers is for servers that answer many requests before the measurement: they then
+// allCompilers is for servers that answer many requests before the measurement. They then
 // perform like a server that has run for days.
 const allCompilers = "-XX:TieredStopAtLevel=4"
 
-// direct is a registry without a proxy in between, which would slow it down.
+// direct returns a registry without a proxy, which would slow it down.
 func direct(b *testing.B, server *zktest.Server) *zk.Registry {
 	b.Helper()
 	r, err := zk.New(zk.Options{Servers: []string{server.Address()}, SessionTimeout: cluster.LongSession})
@@ -78,7 +77,7 @@ func newSight(b *testing.B, server *zktest.Server, path string) *sight {
 	return w
 }
 
-// await waits until the node is as is says.
+// await waits until is reports true for the node.
 func (w *sight) await(is func(registry.Node) bool) {
 	w.b.Helper()
 	for {
@@ -105,7 +104,7 @@ func (w *sight) read() registry.Node {
 	return n
 }
 
-// node is the path of a node that all members follow, by its name.
+// node returns the path of a node that all members follow.
 func node(b *testing.B, c *cluster.Cluster, name string) string {
 	b.Helper()
 	names := c.Job().Watched()
@@ -116,11 +115,11 @@ func node(b *testing.B, c *cluster.Cluster, name string) string {
 	return c.Job().At(names[k])
 }
 
-// settled waits until all members know all items, and that another one than
-// before owns the first. It returns that one.
+// settled waits until all members know the owner of every item, and the first item has an
+// owner other than before. It returns that owner.
 func settled(b *testing.B, members []*cluster.Member, items int, before job.InstanceID) job.InstanceID {
 	b.Helper()
-	again := time.NewTicker(time.Duration(2+items/200) * time.Millisecond) // a look at many costs something itself
+	again := time.NewTicker(time.Duration(2+items/200) * time.Millisecond) // reading many items is itself expensive
 	defer again.Stop()
 	owner := job.InstanceID("")
 	for _, m := range members {
@@ -144,8 +143,8 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func member(k int) job.InstanceID { return job.InstanceID(fmt.Sprintf("10.0.0.%d@-@1", k)) }
 
-// turn is a strategy that gives each item to the instance after the one that
-// has it, and half of them to one that has none.
+// turn is a strategy that moves each item to the instance after its owner. Half of the
+// items go to an instance that had none.
 func turn(ctx context.Context, r strategy.Request) ([][]int, error) {
 	items := make([][]int, len(r.Instances))
 	for k, some := range r.Previous {
@@ -157,10 +156,10 @@ func turn(ctx context.Context, r strategy.Request) ([][]int, error) {
 	return items, nil
 }
 
-// BenchmarkReshard assigns all items anew, so that each gets another owner. It measures
-// from the operator's request to the end of the transaction that deletes the mark. Then
-// it waits until both members can begin their items. The rival would take minutes for
-// the largest job, and ElasticJob cannot assign so many items at all.
+// BenchmarkReshard assigns all items anew, each to another owner. It measures from the
+// operator's request to the end of the transaction that deletes the mark, and then waits
+// until both members can begin their items. The largest job would take the rival minutes,
+// and ElasticJob cannot assign so many items at all.
 func BenchmarkReshard(b *testing.B) {
 	server := serving(b, time.Second)
 	for _, items := range []int{1_000, 10_000, 50_000} {
@@ -189,10 +188,10 @@ func reshard(b *testing.B, server *zktest.Server, items int) {
 			},
 		}))
 	}
-	owner := settled(b, members, items, member(1)) // the second one has it, as ids go down
+	owner := settled(b, members, items, member(1)) // the second member has it, as ids descend
 	compared := items <= rivalItems
 	if compared {
-		theirs.reshard(items) // the first one creates
+		theirs.reshard(items) // the first reshard creates the nodes
 	}
 	var our, their, ready []float64
 	for b.Loop() {
@@ -222,13 +221,13 @@ func reshard(b *testing.B, server *zktest.Server, items int) {
 	b.ReportMetric(middle(their)/middle(our), "x_faster>=30")
 }
 
-// crowd counts guests of one or more members, and rows.
+// crowd counts the guests of one or more members, and their rows.
 type crowd struct {
 	mu      sync.Mutex // guards the fields below
 	started map[job.InstanceID]int
-	last    time.Time     // when a guest was started last
+	last    time.Time     // when the last guest was started
 	rows    int           // stored
-	hold    chan struct{} // what guests wait for; nil: nothing
+	hold    chan struct{} // guests wait until it is closed; nil: they do not wait
 	changed *sync.Cond
 }
 
@@ -265,14 +264,14 @@ func (w *crowd) Write(_ context.Context, batch []trace.Row) error {
 	return nil
 }
 
-// await waits with w.mu held until is is true.
+// await waits until is reports true. w.mu is held.
 func (w *crowd) await(is func() bool) {
 	for !is() {
 		w.changed.Wait()
 	}
 }
 
-// reset begins to count anew; guests are held or not.
+// reset restarts the count; hold makes new guests wait.
 func (w *crowd) reset(hold bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -282,7 +281,7 @@ func (w *crowd) reset(hold bool) {
 	}
 }
 
-// release lets guests end.
+// release lets waiting guests end.
 func (w *crowd) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,18 +293,18 @@ func (w *crowd) release() {
 
 const (
 	fireItems = 100
-	// warmTurns are not measured: a server that was just started compiles what it
-	// is asked, and it is asked much more of what the rival does in a turn.
+	// warmTurns are not measured: a server that was just started still compiles its code,
+	// and the rival's turn sends it many more requests.
 	warmTurns = 200
-	fireTurns = 15 // of each round
+	fireTurns = 15 // per round
 )
 
 // nothing is a guest that does nothing.
 func nothing(context.Context, job.Call) job.Outcome { return job.Outcome{Verdict: job.OK} }
 
-// BenchmarkFire begins and ends runs of 100 items that do nothing, from the
-// operator's request to the last row in the history. Of the rival the request and
-// the marks alone are counted, not what it reads besides.
+// BenchmarkFire begins and ends runs of 100 items that do nothing. It measures from the
+// operator's request to the last row in the history. For the rival it counts only the
+// request and the marks, not other reads.
 func BenchmarkFire(b *testing.B) {
 	server := serving(b, time.Second, allCompilers)
 	theirs := newRival(b, server.Address(), "fire", 1)

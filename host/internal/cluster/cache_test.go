@@ -8,9 +8,8 @@ import (
 	client "github.com/go-zookeeper/zk"
 )
 
-// cache is what every member of ElasticJob holds of its job, Curator's
-// TreeCache: data and children of each node are watched and read again when
-// they change, whatever they are.
+// cache is the cache of a job in every member of ElasticJob, Curator's TreeCache: it
+// watches data and children of each node, and reads them again whenever they change.
 type cache struct {
 	conn *client.Conn
 	todo chan func()
@@ -18,12 +17,11 @@ type cache struct {
 
 	mu    sync.Mutex // guards the fields below
 	known map[string]bool
-	busy  int // reads asked for and not done
+	busy  int // reads that were requested and are not done
 	calm  *sync.Cond
 }
 
-// inFlight is how many of its reads are under way at once: Curator sends them
-// without waiting.
+// inFlight is how many reads are under way at once: Curator sends them without waiting.
 const inFlight = 64
 
 func newCache(b *testing.B, address, root string) *cache {
@@ -57,7 +55,7 @@ func newCache(b *testing.B, address, root string) *cache {
 	return t
 }
 
-// wait until nothing is to be read.
+// wait waits until no read is due.
 func (t *cache) wait() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +85,7 @@ func (t *cache) notify(e client.Event) {
 	}
 }
 
-// found is a node that was not there before.
+// found adds a node that did not exist before.
 func (t *cache) found(path string) {
 	t.mu.Lock()
 	known := t.known[path]
@@ -99,7 +97,7 @@ func (t *cache) found(path string) {
 	}
 }
 
-// An error is a node that is gone again, which an event reports.
+// An error means that the node is gone again, which an event reports.
 
 func (t *cache) data(path string) { _, _, _, _ = t.conn.GetW(path) }
 

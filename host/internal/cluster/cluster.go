@@ -1,7 +1,6 @@
-// Package cluster runs a job on several hosts in one test process, on a real
-// ZooKeeper, and lets a test wait for what the job's nodes, guests and rows
-// show. It is for tests and benchmarks only and checks nothing itself;
-// zktest.Server.Log has what was written.
+// Package cluster runs a job on several hosts in one test process, on a real ZooKeeper,
+// and lets a test wait for states of the job's nodes, guests and rows. It is only for
+// tests and benchmarks and checks nothing itself; zktest.Server.Log has the transactions.
 //
 // Flow: New connects an operator to a server → Start adds a member, whose
 // connection goes through a proxy so that it can die or freeze → guests run as
@@ -30,20 +29,20 @@ import (
 )
 
 const (
-	// patience ends a test that waits for what never comes.
+	// patience is how long a test waits at most.
 	patience = time.Minute
-	// LongSession is more than a server with the default tick grants: the
-	// session of a member that is to live on a busy machine.
+	// LongSession is longer than a server grants with the default tick: the session of a
+	// member that must survive on a busy machine.
 	LongSession = time.Minute
 )
 
-// State is what is known of the job at one moment.
+// State is the state of the job at one moment.
 type State struct {
 	View      *protocol.View // nil before the tree was read
-	Guests    []job.Call     // that run, in the order of their starts
-	Calls     []job.Call     // all that ever started
+	Guests    []job.Call     // running guests, in the order of their starts
+	Calls     []job.Call     // all guests that were ever started
 	Rows      []trace.Row    // stored so far, of all members
-	Listeners []string       // which listeners of fires were called
+	Listeners []string       // events of listener calls
 }
 
 // Cluster is one job with its members. Its methods fail the test.
@@ -53,18 +52,18 @@ type Cluster struct {
 	namespace string
 	job       layout.Layout
 	operator  registry.Session
-	ctx       context.Context //nolint:containedctx // of the test, until its members have ended
+	ctx       context.Context //nolint:containedctx // the test's, extended until its members have ended
 
-	follow func() // begins to read the tree, which is a burden for large jobs
+	follow func() // starts following the tree, which is expensive for large jobs
 
 	mu      sync.Mutex // guards the fields below
 	state   State
 	changed chan struct{} // closed and replaced at each change of state
-	held    chan struct{} // what guests wait for; nil: nothing
+	held    chan struct{} // guests wait until it is closed; nil: they do not wait
 }
 
-// New is a job of layout 2.1 in a namespace of its own, without members. Its tree need not
-// be there.
+// New creates a job of layout 2.1 in its own namespace, without members. Its nodes need
+// not exist.
 func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 	t.Helper()
 	return In(t, server, layout.NewJob(namespace, name), namespace)
@@ -102,14 +101,14 @@ func In(t testing.TB, server *zktest.Server, of layout.Layout, namespace string)
 	return c
 }
 
-// marks is a node beside the namespaces that Mark sets.
+// marks is a node outside the namespaces that Mark sets.
 const marks = "/marks"
 
-// Job spells the job's nodes.
+// Job returns the layout of the job's nodes.
 func (c *Cluster) Job() layout.Layout { return c.job }
 
-// Mark writes what is no part of the job and returns its place in the order of
-// all transactions.
+// Mark writes a node that is not part of the job, and returns its position in the order
+// of all transactions.
 func (c *Cluster) Mark() int64 {
 	c.t.Helper()
 	return c.Write(registry.Op{Kind: registry.Set, Path: marks, Version: registry.AnyVersion}).Revision
@@ -125,7 +124,7 @@ func (c *Cluster) Write(ops ...registry.Op) registry.Receipt {
 	return receipt
 }
 
-// Read reads a node as it is now.
+// Read reads the current state of a node.
 func (c *Cluster) Read(path string) registry.Node {
 	c.t.Helper()
 	n, err := c.operator.Read(c.ctx, path)
@@ -135,7 +134,7 @@ func (c *Cluster) Read(path string) registry.Node {
 	return n
 }
 
-// Tree reads every node from path on, and hands them to each, parents first.
+// Tree reads every node below and including path, and passes it to each, parents first.
 func (c *Cluster) Tree(path string, each func(path string, n registry.Node)) {
 	c.t.Helper()
 	n := c.Read(path)
@@ -169,7 +168,8 @@ func (c *Cluster) Await(what string, is func(State) bool) State {
 	}
 }
 
-// State is the current state. Its view is followed only after the first call of Await.
+// State returns the current state. Its view is maintained only after the first call of
+// Await.
 func (c *Cluster) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,8 +185,8 @@ func (c *Cluster) change(f func(*State)) {
 	c.changed = make(chan struct{})
 }
 
-// Hold lets guests that start from now on run until End or Release, or until
-// they are cancelled.
+// Hold makes guests that start from now on run until End or Release, or until they are
+// cancelled.
 func (c *Cluster) Hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *Cluster) Hold() {
 	}
 }
 
-// End lets those guests end with success that are held now.
+// End lets the guests that are held now succeed.
 func (c *Cluster) End() {
 	c.Release()
 	c.Hold()
@@ -211,7 +211,7 @@ func (c *Cluster) Release() {
 	}
 }
 
-// guest is what every member runs.
+// guest is the guest of every member.
 func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
 	if call.Event != "" {
 		c.change(func(s *State) { s.Listeners = append(slices.Clip(s.Listeners), string(call.Event)) })
@@ -261,14 +261,14 @@ func (k sink) Write(_ context.Context, batch []trace.Row) error {
 type Options struct {
 	Instance job.InstanceID
 	Job      job.Config
-	// Session is the time-out that is asked for; LongSession if 0.
+	// Session is the requested time-out; LongSession if 0.
 	Session time.Duration
 	// Listens is set if its job has listeners of fires.
 	Listens bool
-	// Workers is how many guests it runs at once; 0: any number.
+	// Workers is how many guests the member runs at once; 0 means any number.
 	Workers int
-	// Adjust changes the options of the host before it is made. With another
-	// Registry, which it closes itself, the member has no proxy.
+	// Adjust changes the options of the host before it is created. If it sets another
+	// Registry, the member has no proxy and closes that registry itself.
 	Adjust func(*host.Options)
 }
 
@@ -342,8 +342,8 @@ func (m *Member) ready() {
 	}
 }
 
-// Leave asks the member to leave, as a signal asks the daemon: its guests may
-// end, its rows are stored. Stop waits for it.
+// Leave makes the member leave, as a signal does to the daemon: its guests may end, and
+// its rows are stored. Leave does not wait; Stop does.
 func (m *Member) Leave() { m.stop() }
 
 // Stop lets the member leave and waits until it has.
@@ -354,7 +354,7 @@ func (m *Member) Stop() {
 	}
 }
 
-// end waits for the end of the host, as often as it is called.
+// end waits for the end of the host. It may be called several times.
 func (m *Member) end() error {
 	m.stop()
 	err := <-m.ended
@@ -362,19 +362,19 @@ func (m *Member) end() error {
 	return err
 }
 
-// Kill ends the member's connection for ever: for the others it has died, and its session
-// ends when it times out.
+// Kill cuts the member's connection forever: to the others it has died, and its session
+// ends at the time-out.
 func (m *Member) Kill() {
 	m.dead = true
 	m.proxy.Set(zktest.Refuse)
 }
 
-// Forsake ends the host of a member that was killed. Only now does it notice that its
+// Forsake ends the host of a killed member. Only now does the host notice that its
 // session is over.
 func (m *Member) Forsake() {
 	m.stop()
 	m.proxy.Set(zktest.Pass)
-	_ = m.end() // what it could not store was taken from it
+	_ = m.end() // others have taken over what it could not store
 }
 
 // Cut ends the member's connection; the member can connect again.

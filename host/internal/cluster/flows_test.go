@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// mortal is the session of a member that will lose it.
+// mortal is the session time-out of a member that will lose its session.
 const mortal = 5 * time.Second
 
-// What no recording of ElasticJob has; package golden has the rest.
+// Flows that no recording of ElasticJob has; package golden has the others.
 func TestFlows(t *testing.T) {
 	t.Parallel()
-	// A second of ticks, so that a busy machine loses no session.
+	// A tick of one second, so that a busy machine loses no session.
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
 	for name, test := range map[string]func(*testing.T, *stage){
 		"two-transactions":        twoTransactions,
@@ -54,7 +54,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// stage is a cluster with what the tests ask of it.
+// stage is a cluster with helpers for these tests.
 type stage struct {
 	*cluster.Cluster
 	t      *testing.T
@@ -79,14 +79,13 @@ func (c *stage) calm(members ...job.InstanceID) protocol.View {
 	}).View
 }
 
-// running waits until so many guests run and their items are marked.
+// running waits until n guests run and their items are marked.
 func (c *stage) running(n int) {
 	c.t.Helper()
 	c.Await(fmt.Sprintf("%d guests", n), func(s cluster.State) bool { return len(s.Guests) == n && marks(s.View) == n })
 }
 
-// stored waits until the history has so many rows of runs that succeeded, and
-// nothing runs.
+// stored waits until the history has n rows of successful runs, and nothing runs.
 func (c *stage) stored(n int) []trace.Row {
 	c.t.Helper()
 	return c.Await(fmt.Sprintf("%d rows", n), func(s cluster.State) bool { return succeeded(s.Rows) == n && marks(s.View) == 0 }).Rows
@@ -117,8 +116,8 @@ func (c *stage) trigger(m *cluster.Member) {
 	}
 }
 
-// of is what one member wrote between two marks: the names of the last nodes of
-// the paths, in one text for each transaction.
+// of returns what one member wrote between two marks: one text per transaction, with the
+// names of the last nodes of its paths.
 func (c *stage) of(member job.InstanceID, from, to int64) []string {
 	c.t.Helper()
 	session := c.session(member)
@@ -144,7 +143,7 @@ func (c *stage) of(member job.InstanceID, from, to int64) []string {
 	return all
 }
 
-// session is that in which a member joined.
+// session returns the session in which a member joined.
 func (c *stage) session(member job.InstanceID) (session int64) {
 	c.t.Helper()
 	for _, x := range c.server.Log() {
@@ -160,12 +159,13 @@ func (c *stage) session(member job.InstanceID) (session int64) {
 	return session
 }
 
-// A fire whose items end together is two transactions, however many they are.
+// If the items of a fire end together, the fire takes two transactions, however many
+// items there are.
 func twoTransactions(t *testing.T, c *stage) {
 	guests := newCrowd()
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(fireItems), Adjust: func(o *host.Options) { o.Runner = guests }})
 	c.calm(member(1))
-	// On a busy machine ends that are meant to come together may not.
+	// On a busy machine ends may be separated that should come together.
 	const fires = 5
 	for k := range fires {
 		ends := c.fire(m, guests, k)
@@ -177,7 +177,7 @@ func twoTransactions(t *testing.T, c *stage) {
 	t.Errorf("in none of %d fires the ends are one transaction", fires)
 }
 
-// fire runs all items once, and counts the transactions in which they end.
+// fire runs all items once, and counts the transactions for their ends.
 func (c *stage) fire(m *cluster.Member, guests *crowd, before int) (ends int) {
 	c.t.Helper()
 	guests.reset(true)
@@ -256,8 +256,8 @@ func strategies(t *testing.T, c *stage) {
 	}
 }
 
-// The leader dies while a reshard is asked for: the others wait without writing
-// anything, until one of them leads and does it.
+// The leader dies while a reshard is requested. The others wait without writing anything,
+// until one of them leads and carries it out.
 func leaderDies(t *testing.T, c *stage) {
 	config := manual(6)
 	leader := c.Start(cluster.Options{Instance: member(1), Job: config, Session: mortal})
@@ -360,7 +360,7 @@ func sessionExpires(t *testing.T, c *stage) {
 		return len(s.Guests) == 4 && marks(s.View) == 4 && alone(s.Guests, member(2))
 	})
 	m.Thaw()
-	var back job.InstanceID // as the registry has it; the host may tell a moment later
+	var back job.InstanceID // from the registry; the host may report it a moment later
 	c.Await("the return", func(s cluster.State) bool {
 		for _, in := range s.View.Instances {
 			if in.ID != member(2) {
@@ -406,7 +406,7 @@ func operators(t *testing.T, c *stage) {
 		what  string
 		do    func() error
 		wrote string
-		runs  int // when it is triggered after that
+		runs  int // guests of a subsequent trigger
 	}{
 		{"disable an item", func() error { return one.Host.DisableItem(ctx, "job", 1) }, "create disabled 1, set wasm 1", 3},
 		{"enable it", func() error { return one.Host.EnableItem(ctx, "job", 1) }, "delete disabled 1, set wasm 1", 4},
@@ -431,15 +431,15 @@ func operators(t *testing.T, c *stage) {
 		c.trigger(two)
 		c.stored(total)
 	}
-	// An instance that an operator removes shuts the job down there.
+	// If an operator removes an instance, its server shuts the job down.
 	c.Write(registry.Op{Kind: registry.Delete, Path: c.Job().Instance(member(2)), Version: registry.AnyVersion})
 	c.calm(member(1))
 	c.trigger(one)
 	c.stored(total + 4)
 }
 
-// A member that joins while runs are open gets what is free at once, and the
-// rest when the runs are over.
+// A member that joins while runs are open gets the free items at once, and the rest when
+// the runs are over.
 func lateForTheAssignment(t *testing.T, c *stage) {
 	m := c.Start(cluster.Options{Instance: member(1), Job: manual(4)})
 	c.calm(member(1))

@@ -7,11 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// follower keeps the view of the job as members see it, by the session of the
-// operator.
+// follower maintains the view of the job that members have, using the operator's session.
 type follower struct {
 	c     *Cluster
-	ready chan struct{} // holds one: events wait
+	ready chan struct{} // holds one value if events wait
 
 	mu     sync.Mutex // guards events
 	events []registry.Event
@@ -30,7 +29,7 @@ func (f *follower) notify(e registry.Event) {
 	}
 }
 
-// take gives the events that have come.
+// take returns the events that have come.
 func (f *follower) take() (events []registry.Event, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +47,7 @@ func (f *follower) run() {
 	w := follow.NewWatch(f.c.job, f.c.job.Watched())
 	w.Events, w.Read = f.take, f.read
 	for f.c.ctx.Err() == nil {
-		view, again, _ := w.Turn() // what could not be read is read again
+		view, again, _ := w.Turn() // reads that failed are repeated
 		if again {
 			continue
 		}

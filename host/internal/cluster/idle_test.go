@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// idleJobs is how many jobs the server has that asks for nothing.
+// idleJobs is the number of jobs of the idle server.
 const idleJobs = 50
 
 // Any number of jobs at rest sends no request to the service: their server sends only the
@@ -37,15 +37,15 @@ func idle(t *testing.T, c *stage) {
 			break
 		}
 	}
-	// Six heartbeats and three pings of the client library in each time-out. A
-	// busy machine only makes it take longer.
+	// Each time-out has six heartbeats and three pings of the client library. A busy
+	// machine only takes longer.
 	const enough = 20
 	least := session * enough / 20
 	at, before := c.received(member(1))
 	began := time.Now()
 	for range again.C {
 		now, n := c.received(member(1))
-		if now != at { // a busy machine was silent for long enough to be cut off
+		if now != at { // the machine was busy for so long that the session was cut off
 			at, before, began = now, n, time.Now()
 		}
 		if n >= before+enough {
@@ -68,8 +68,8 @@ func atRest(jobs []job.Status) bool {
 
 var connection = regexp.MustCompile(`(\S+)\[\d+\]\(.*recved=(\d+),.*sid=0x([0-9a-f]+)`)
 
-// received is how many requests have come from a member over its connection, and
-// from which address that is: none while it is cut off.
+// received returns the number of requests that have come from a member over its
+// connection, and the address of that connection; none while it is cut off.
 func (c *stage) received(id job.InstanceID) (from string, requests int) {
 	c.t.Helper()
 	session := strconv.FormatInt(c.session(id), 16)

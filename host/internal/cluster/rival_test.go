@@ -9,11 +9,10 @@ import (
 	client "github.com/go-zookeeper/zk"
 )
 
-// rival does what ElasticJob-Lite 2.1.5 does on the wire, one request after the
-// other, each waited for: its own sequence of operations, without what Curator
-// and the JVM add. Where ElasticJob reads from its cache, nothing is asked; but
-// the caches of its members follow the job. It uses the client library as
-// it is, without our adapter.
+// rival makes the requests of ElasticJob-Lite 2.1.5, one after the other, waiting for
+// each answer: its own sequence of operations, without the cost of Curator and the JVM.
+// Reads that ElasticJob answers from its cache are left out, but the caches of its
+// members follow the job. It uses the client library directly, without our adapter.
 type rival struct {
 	b      *testing.B
 	conn   *client.Conn
@@ -22,9 +21,9 @@ type rival struct {
 	caches []*cache
 }
 
-// txnItems is how many owners fit into one transaction of ElasticJob: it has
-// one transaction for all, which servers refuse when it is larger. The rival
-// is given several.
+// txnItems is how many owners fit into one transaction. ElasticJob uses a single
+// transaction for all, which servers refuse if it is too large. The rival may use
+// several.
 const txnItems = 5000
 
 func newRival(b *testing.B, address, job string, members int) *rival {
@@ -47,14 +46,14 @@ func newRival(b *testing.B, address, job string, members int) *rival {
 	return r
 }
 
-// settle waits until the caches know all.
+// settle waits until the caches are up to date.
 func (r *rival) settle() {
 	for _, c := range r.caches {
 		c.wait()
 	}
 }
 
-// at is the path of a node of the job.
+// at returns the path of a node of the job.
 func (r *rival) at(names ...string) string { return r.job + "/" + strings.Join(names, "/") }
 
 func (r *rival) item(i int, names ...string) string {
@@ -79,15 +78,15 @@ func (r *rival) create(path, data string, flags int32) {
 	r.must(err)
 }
 
-// remove asks whether a node is there before it deletes it, as ElasticJob does.
+// remove checks whether a node exists before it deletes it, as ElasticJob does.
 func (r *rival) remove(path string) {
 	if r.exists(path) {
 		r.must(r.conn.Delete(path, -1))
 	}
 }
 
-// reshard is ShardingService.shardingIfNecessary of a leader that need not wait,
-// for so many items.
+// reshard does what ShardingService.shardingIfNecessary does in a leader that need not
+// wait.
 func (r *rival) reshard(items int) {
 	necessary, processing := r.at("leader", "sharding", "necessary"), r.at("leader", "sharding", "processing")
 	r.create(necessary, "", 0)
@@ -118,8 +117,8 @@ func (r *rival) reshard(items int) {
 	}
 }
 
-// request is what an operator writes to ask for a run, and what the member that finds
-// it does.
+// request writes an operator's request to run, and then does what the member does that
+// finds it.
 func (r *rival) request() {
 	instance := r.at("instances", "10.0.0.1@-@1")
 	_, err := r.conn.Set(instance, []byte("TRIGGER"), -1)
@@ -128,8 +127,8 @@ func (r *rival) request() {
 	r.must(err)
 }
 
-// fire is the bookkeeping of ExecutionService for one run of so many items:
-// each is marked before the run and unmarked behind it.
+// fire does the bookkeeping of ExecutionService for one run of all items: it marks each
+// item before the run and unmarks it afterwards.
 func (r *rival) fire(items int) {
 	for i := range items {
 		if running := r.item(i, "running"); !r.exists(running) {
@@ -141,7 +140,7 @@ func (r *rival) fire(items int) {
 	}
 }
 
-// write is one set, and how long it took.
+// write sets one node, and returns how long that took.
 func (r *rival) write() time.Duration {
 	began := time.Now()
 	_, err := r.conn.Set(r.job, nil, -1)

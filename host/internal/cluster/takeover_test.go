@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// toLast gives all items to the last instance.
+// toLast assigns all items to the last instance.
 func toLast(_ context.Context, r strategy.Request) ([][]int, error) {
 	items := make([][]int, len(r.Instances))
 	for i := range r.Total {
@@ -40,14 +40,14 @@ func (l listened) Open(ctx context.Context, on func(registry.Event)) (registry.S
 }
 
 const (
-	// warmTakeovers are not measured, see warmTurns.
+	// warmTakeovers are not measured; see warmTurns.
 	warmTakeovers = 25
-	takeovers     = 15 // of each round: one alone says little
+	takeovers     = 15 // per round: a single one is not enough
 )
 
-// BenchmarkTakeover kills a member that runs 100 items: from the event of its
-// instance's end, as the surviving member gets it, to the start of the last
-// guest there. It also reports how long one write takes.
+// BenchmarkTakeover kills a member that runs 100 items. It measures from the moment when
+// the surviving member receives the event of the instance's end to the start of the last
+// guest there. It also reports the time of a single write.
 func BenchmarkTakeover(b *testing.B) {
 	server := serving(b, 100*time.Millisecond, allCompilers)
 	theirs := newRival(b, server.Address(), "takeover", 0)
@@ -71,13 +71,13 @@ func BenchmarkTakeover(b *testing.B) {
 	b.ReportMetric(write[len(write)*99/100], "ms-write-p99")
 }
 
-// survivor is a member that takes over from others that die, with what they share.
+// survivor is a member that takes over from members that die.
 type survivor struct {
 	b      *testing.B
 	c      *cluster.Cluster
 	guests *crowd
 	member *cluster.Member
-	died   int // so many did
+	died   int // number of members that died
 
 	mu        sync.Mutex // guards the fields below
 	victim    string
@@ -105,7 +105,7 @@ func (s *survivor) options(id job.InstanceID) cluster.Options {
 	}}
 }
 
-// notify records when the member gets the event of the victim's end.
+// notify records when the member receives the event of the victim's end.
 func (s *survivor) notify(e registry.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
-// Every member reports when each item began and ended last, on any member. The clock of
-// the service is compared and allows runs to begin. A dump shows no address.
+// Every member reports when each item last began and ended, on any member. The clock of
+// the service is compared, and runs may begin. A dump shows no address.
 func times(t *testing.T, c *stage) {
 	config := manual(4)
 	config.MaxClockSkew = time.Minute
@@ -28,7 +28,7 @@ func times(t *testing.T, c *stage) {
 		for item := 0; item < 4; {
 			s := m.Host.Jobs()[0].Items[item]
 			if s.LastBegin.Before(began) || s.LastEnd.Before(s.LastBegin) {
-				<-again.C // it has not heard yet
+				<-again.C // it has not received the change yet
 				continue
 			}
 			item++
@@ -39,7 +39,7 @@ func times(t *testing.T, c *stage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Close() }() // it returns none
+	defer func() { _ = r.Close() }() // it returns no error
 	o, err := operator.Open(t.Context(), r, "times")
 	if err != nil {
 		t.Fatal(err)

@@ -14,11 +14,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// revokedWithin is the promise: so long after a token was revoked no server accepts it.
+// revokedWithin is the promised time within which every server refuses a revoked token.
 const revokedWithin = time.Second
 
-// A token that is revoked by way of one of three servers is refused on all within a second
-// of the transaction. A server that is cut off accepts none after the time-out of its session.
+// A token that is revoked through one of three servers is refused by all within a second
+// of the transaction. A disconnected server accepts no token after its session's
+// time-out.
 func tokens(t *testing.T, c *stage) {
 	var keyrings []*operator.Keyring
 	var registries []registry.Registry

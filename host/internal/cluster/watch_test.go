@@ -15,13 +15,12 @@ import (
 	client "github.com/go-zookeeper/zk"
 )
 
-// BenchmarkFollow compares three ways of knowing the nodes of a job, five for
-// each item: watches that fire once and are set again with each read (once); one
-// recursive watch, where only what came or changed is read (recursive); the
-// same, where nothing is read of what one wrote oneself (own). Written are the
-// owner of each item (reshard), a mark for each (begin), none again (end). It
-// measures the time from the transaction to the last answer, and the requests.
-// docs/RATIONALE.md has the figures.
+// BenchmarkFollow compares three ways to follow the nodes of a job, five for each item:
+// watches that fire once and are set again with each read (once); one recursive watch,
+// reading only new and changed nodes (recursive); the same without reading nodes that the
+// reader has written itself (own). It writes the owner of each item (reshard), a mark for
+// each (begin), and deletes the marks (end). It measures the time from the transaction to
+// the last answer, and the requests. docs/RATIONALE.md has the figures.
 func BenchmarkFollow(b *testing.B) {
 	server := serving(b, time.Second)
 	for _, items := range []int{100, 1_000} {
@@ -73,19 +72,19 @@ func follow(b *testing.B, address string, items int) {
 	}
 }
 
-// outpost is a session that follows nodes, by hand, for the client library has
-// no recursive watches.
+// outpost is a session that follows nodes with requests encoded by hand, because the
+// client library has no recursive watches.
 type outpost struct {
 	b         *testing.B
 	conn      net.Conn
 	recursive bool
-	own       bool // all that is written is its own
+	own       bool // every write is its own
 	work      sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	out      *bufio.Writer
 	changed  *sync.Cond
-	asked    map[int32]question // without an answer yet
+	asked    map[int32]question // requests without an answer
 	xid      int32
 	requests int
 	events   int
@@ -107,7 +106,7 @@ const (
 	eventXid     = -1
 	eventDeleted = 2
 	errNoNode    = -101
-	// headSize is a reply's xid, zxid and error.
+	// headSize is the size of a reply's xid, zxid and error.
 	headSize = 16
 )
 
@@ -119,7 +118,7 @@ func newOutpost(b *testing.B, address string, recursive, own bool) *outpost {
 	}
 	o := &outpost{b: b, conn: conn, recursive: recursive, own: own, out: bufio.NewWriter(conn), asked: map[int32]question{}}
 	o.changed = sync.NewCond(&o.mu)
-	// Protocol version, last zxid, time-out, session and password: a new one.
+	// A new session: protocol version, last zxid, time-out, session and password.
 	hello := make([]byte, 4+8+4+8+4+16)
 	binary.BigEndian.PutUint32(hello[12:], 20_000)
 	binary.BigEndian.PutUint32(hello[24:], 16)
@@ -161,7 +160,7 @@ func (o *outpost) start(root string, paths []string) {
 	o.flush()
 }
 
-// ask is called with mu held.
+// ask sends a request. mu is held.
 func (o *outpost) ask(op int32, path string) {
 	o.xid++
 	o.requests++
@@ -208,7 +207,7 @@ func (o *outpost) read(in *bufio.Reader) {
 	}
 }
 
-// take is called with mu held.
+// take handles a reply. mu is held.
 func (o *outpost) take(xid, code int32, body []byte) {
 	if xid == eventXid {
 		kind := binary.BigEndian.Uint32(body)
@@ -217,7 +216,7 @@ func (o *outpost) take(xid, code int32, body []byte) {
 			o.events++
 		}
 		if o.recursive && (o.own || kind == eventDeleted) {
-			return // there is nothing to read, and nothing to watch anew
+			return // nothing to read, and no watch to set again
 		}
 		o.ask(opGetData, path)
 		return
@@ -227,14 +226,14 @@ func (o *outpost) take(xid, code int32, body []byte) {
 	switch {
 	case o.recursive || q.op != opGetData:
 	case code == errNoNode:
-		o.ask(opExists, q.path) // only so is its creation watched
+		o.ask(opExists, q.path) // a watch of exists reports its creation
 	case strings.HasSuffix(q.path, "/instance"):
-		o.ask(opGetChildren, q.path) // what is not ephemeral may have some
+		o.ask(opGetChildren, q.path) // only a node that is not ephemeral can have children
 	}
 }
 
-// wait returns when so many events have come and every question was answered,
-// with the number of requests since it was called last.
+// wait returns when the given number of events has come and every request was answered.
+// It returns the number of requests since the last call.
 func (o *outpost) wait(events int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -250,6 +249,6 @@ func (o *outpost) close() {
 	o.mu.Lock()
 	o.over = true
 	o.mu.Unlock()
-	_ = o.conn.Close() // its session goes by itself
+	_ = o.conn.Close() // the service ends its session
 	o.work.Wait()
 }

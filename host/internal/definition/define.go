@@ -7,23 +7,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Definition is a job as the registry holds it: in ElasticJob's configuration and, beside
-// the module, the settings for which that has no key.
+// Definition is a job as the registry holds it: ElasticJob's configuration and, beside
+// the module, the settings that have no key in it.
 type Definition struct {
 	Config Config
 	Module Module
 
-	unsaid map[string]bool   // keys of config whose values are defaults, which the file does not set
-	said   map[string]string // the same file's earlier values, as digests by key; nil: not known
+	unsaid map[string]bool   // keys of config that the file does not set, so their values are defaults
+	said   map[string]string // the same file's earlier values, as digests by key; nil if unknown
 }
 
-// New is the definition of a job whose configuration a layout spells as config. If the
+// New returns the definition of a job whose configuration is spelled as config. If the
 // job does not give a module's digest, the definition has none; Merge finds it.
 //
-// Two settings of a job are in neither part: its layout, which the tree itself
-// shows, and a command of the operating system. The command is in config, since
-// ElasticJob has a key for it, but no server runs one that its own file does not
-// name.
+// Two settings of a job are in neither part: its layout, which the tree itself shows, and
+// a command of the operating system. ElasticJob has a key for the command in config, but
+// a server runs only a command that its own file names.
 func New(j job.Config, config Config) Definition {
 	d := Definition{Config: config, Module: Module{settings: settingsOf(&j)}, unsaid: map[string]bool{}}
 	for _, name := range j.Unsaid {
@@ -45,7 +44,7 @@ func New(j job.Config, config Config) Definition {
 	return d
 }
 
-// keepInKeys takes out of the module what layout 1 has keys for.
+// keepInKeys removes from the module the settings that have keys in layout 1.
 func (d *Definition) keepInKeys() {
 	for s := range job.Settings() {
 		if s.Key1 != "" {
@@ -56,33 +55,33 @@ func (d *Definition) keepInKeys() {
 	}
 }
 
-// Job reads a definition back. file is the same job in the server's own file, or its
-// zero value. The file's module counts if the registry has none.
+// Job converts a definition back to a job. file is the same job in the server's own file,
+// or its zero value. If the registry has no module, the file's module is used.
 func (d *Definition) Job(file job.Config) job.Config {
 	facts := d.Config.Facts()
 	j := job.Config{Name: facts.Name, Layout: facts.Layout, Command: file.Command, Unsaid: file.Unsaid}
 	d.Module.settings.put(&j)
 	j.Kind, j.Overlap, j.OnRegistryLoss = cmp.Or(j.Kind, job.Simple), cmp.Or(j.Overlap, job.Skip), cmp.Or(j.OnRegistryLoss, job.CancelOnLoss)
-	j.Module, j.StrategyModule = file.Module, file.StrategyModule // whose digests are not known yet
+	j.Module, j.StrategyModule = file.Module, file.StrategyModule // their digests are not known yet
 	if d.Module.Code != nil {
 		j.Module, j.ModuleDigest = d.Module.Code.Name, d.Module.Code.Digest
 	}
 	if d.Module.Strategy != nil {
 		j.StrategyModule, j.StrategyDigest = d.Module.Strategy.Name, d.Module.Strategy.Digest
 	}
-	j.Strategy = file.Strategy // one of several names of the same
+	j.Strategy = file.Strategy // the registry may hold another name of the same strategy
 	return d.Config.Apply(j)
 }
 
-// AsJoined is the job as it would be in force on a server that joins it now, with the
-// kind and, if it has one, the class of that server's own file. file is the job in that
-// file, or nil; define turns it into a definition. Without file and module no server of
-// ours can join.
+// AsJoined returns the job as it would be in force on a server that joins now, with the
+// kind and, if set, the class of the server's own file. file is the job in that file, or
+// nil; define turns it into a definition. Without file and module no server of ours can
+// join.
 func AsJoined(file *job.Config, define func(job.Config) Definition, config Config, module *Module) (job.Config, bool) {
 	switch {
 	case file != nil:
 		j := *file
-		// Usually the registry agrees, and a report asks for thousands of jobs.
+		// Usually registry and file agree, and a report needs this for thousands of jobs.
 		if mine, there := sides(define(j), config, module); mine.agrees(&there) {
 			j = there.Job(j)
 		} else if merged, err := Merge(define(j), config, module); err == nil {
@@ -99,8 +98,8 @@ func AsJoined(file *job.Config, define func(job.Config) Definition, config Confi
 	return job.Config{}, false
 }
 
-// JobOf is the registry's configuration of the job with that name; nil if it cannot be
-// read.
+// JobOf returns the registry's configuration of the job with that name, or nil if it
+// cannot be read.
 func JobOf(name string, c Config, m *Module) *job.Config {
 	if c == nil {
 		return nil
@@ -108,22 +107,21 @@ func JobOf(name string, c Config, m *Module) *job.Config {
 	if m != nil {
 		d := Definition{Config: c, Module: *m}
 		j := d.Job(job.Config{})
-		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
+		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // servers of ours agree on it
 		return &j
 	}
 	j := c.Apply(job.Config{Name: name})
 	return &j
 }
 
-// Same reports whether two modules define the job alike. It ignores what was applied
-// before.
+// Same reports whether two modules define the job alike. It ignores their bases.
 func (m *Module) Same(o *Module) bool {
 	a, b := *m, *o
 	a.base, b.base = nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
-// StandsFor reports whether servers of ours have run the job in place of the class that
-// j stands in for. If config names another class now, it was written since. Servers of
-// ours still join: otherwise the job would run nowhere after they all had restarted.
+// StandsFor reports whether our servers have run the job in place of j's class. If config
+// names another class now, that was written later. Our servers still join: otherwise the
+// job would run nowhere after a restart of all servers.
 func (m *Module) StandsFor(j job.Config) bool { return m != nil && m.settings.Class == j.Class }

@@ -6,14 +6,14 @@ func Agrees(file Definition, config Config, module *Module) bool {
 	return mine.agrees(&there)
 }
 
-// SetBase is what the file said when it was applied last.
+// SetBase sets what the file said when it was last applied.
 func (m *Module) SetBase(base map[string]any) { m.base = base }
 
-// Set takes the settings of another module.
+// Set copies the settings of another module.
 func (m *Module) Set(from *Module) { m.settings = from.settings }
 
 // Recalled reports whether the file's earlier values are known.
 func (d *Definition) Recalled() bool { return d.said != nil }
 
-// MaxPast is how many modules that ran before are remembered.
+// MaxPast is how many earlier modules are kept.
 const MaxPast = maxPast

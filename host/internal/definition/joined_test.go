@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// joins compares what a server would join with what the merge makes of its file:
-// AsJoined does without where registry and file agree.
+// joins compares the job that a server would join with the merge of its file: AsJoined
+// skips the merge if registry and file agree.
 func (h *held) joins(t *testing.T, file job.Config, merged *definition.Merged) {
 	t.Helper()
 	want := merged.Job(file)
@@ -27,7 +27,7 @@ func (h *held) joins(t *testing.T, file job.Config, merged *definition.Merged) {
 func TestAFileAgreesWithWhatItWrote(t *testing.T) {
 	t.Parallel()
 	file, h := plainJob(), held{}
-	for _, digest := range []string{strings.Repeat("a", 64), ""} { // the second time it is known
+	for _, digest := range []string{strings.Repeat("a", 64), ""} { // with the digest known the second time
 		h.apply(t, file, digest)
 		file.ModuleDigest = digest
 		if !definition.Agrees(define(file), h.held(), h.module) {

@@ -6,7 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 )
 
-// What an operator's text has made is no server's until one has it in its file.
+// A definition made by an operator belongs to no server until a server has it in its
+// file.
 func TestMadeByAnOperator(t *testing.T) {
 	t.Parallel()
 	var h held

@@ -21,14 +21,14 @@ import (
 //
 //   - if the file has the value that was applied last, the registry's value stays:
 //     it may be an operator's later change;
-//   - it stays too if the file had its value already when this server applied it
-//     last: another server's file was applied since, which is newer;
+//   - it stays too if this server last applied the file with the same value: another
+//     server's file, which is newer, was applied since;
 //   - if the registry has the value that was applied last, the file's value is taken;
 //   - if both differ from that, and from each other, the registry's value stays, and
 //     the key is in dispute until the two agree or the file says overwrite.
 //
-// If nothing was applied before, every difference is in dispute, except keys that only
-// one side has and values that the file has by default. A pinned module stays, whatever the
+// If nothing was applied before, every difference is in dispute, except for keys that
+// only one side has and default values of the file. A pinned module stays whatever the
 // file says. The result includes what was applied, for the next merge.
 func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	file, there := sides(file, config, module)
@@ -47,7 +47,8 @@ func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed, Taken: m.taken, Drifted: m.drifted}, err
 }
 
-// sides are the definitions of a file and of the registry in forms that can be compared.
+// sides returns the definitions of the file and the registry in a form that can be
+// compared.
 func sides(file Definition, config Config, module *Module) (mine, there Definition) {
 	if there.Config = file.Config; config != nil {
 		file.adopt(config, module)
@@ -72,15 +73,15 @@ func (d *Definition) agrees(there *Definition) bool {
 
 func sameCode(a, b *Code) bool { return a == b || a != nil && b != nil && a.Digest == b.Digest }
 
-// Merged is the result of Merge. Changed are the keys whose values change in the
-// registry. Disputed are the keys whose values stay although the file has others.
+// Merged is the result of Merge. Changed lists the keys whose values change in the
+// registry. Disputed lists the keys whose values stay although the file has others.
 type Merged struct {
 	Definition
 	Changed  []string
 	Disputed []Dispute
 
 	Taken   []Dispute // the values of Changed
-	Drifted []Dispute // values that the registry got after this file's, which stay
+	Drifted []Dispute // values that the registry got after this file's; they stay
 }
 
 // Dispute is a key for which the registry and a file have different values. A missing
@@ -100,7 +101,7 @@ func (d Dispute) String() string {
 	return text
 }
 
-// Because is why the registry stays as it is.
+// Because returns why the registry's value stays.
 func (d Dispute) Because() string {
 	if d.Older {
 		return "another server's file was applied since this one was changed"
@@ -108,7 +109,7 @@ func (d Dispute) Because() string {
 	return "nobody knows which is newer"
 }
 
-// maxShown bounds what is shown of a value.
+// maxShown bounds the shown part of a value.
 const maxShown = 100
 
 func shown(value string) string {
@@ -121,9 +122,9 @@ func shown(value string) string {
 	return value
 }
 
-// adopt fills in what a file cannot say, from the configuration and the module that the
-// registry has, so that the file does not seem to change it. The class is one of these
-// only if the file names none and does not overwrite.
+// adopt fills in values that a file cannot express from the registry's configuration and
+// module, so that the file does not seem to change them. The class is filled in only if
+// the file names none and does not overwrite.
 func (d *Definition) adopt(there Config, module *Module) {
 	class := ""
 	if module != nil && d.Module.settings.Class == "" && !d.Config.Facts().Overwrite {
@@ -133,8 +134,7 @@ func (d *Definition) adopt(there Config, module *Module) {
 	d.Config = d.Config.Adopt(there, class)
 }
 
-// known is a file's module, or what the registry has if the file's digest is
-// not known.
+// known returns a file's module, or the registry's if the file's digest is unknown.
 func known(file, there *Code) *Code {
 	if file == nil || file.Digest != "" {
 		return file
@@ -145,8 +145,8 @@ func known(file, there *Code) *Code {
 	return there
 }
 
-// branch holds settings by their keys: branches or, as leaves, texts. The keys
-// of the two nodes differ, so that both are in one.
+// branch holds settings by their keys: branches or, as leaves, texts. The keys of the two
+// nodes differ, so one branch holds both.
 type branch = map[string]any
 
 func (d *Definition) tree() (branch, error) {
@@ -157,7 +157,7 @@ func (d *Definition) tree() (branch, error) {
 	t := branch{}
 	for _, text := range [][]byte{config, d.Module.settings.text()} {
 		more, err := treeOf(text)
-		if err != nil { // never: we have just written it
+		if err != nil { // cannot fail: the text was encoded here
 			return nil, err
 		}
 		maps.Copy(t, more)
@@ -176,8 +176,8 @@ const (
 	keyStrategyModule = "strategy_module"
 )
 
-// treeOf takes an object apart; what is no object is a leaf, and what is empty
-// is not there.
+// treeOf decodes an object into a tree. Values other than objects are leaves; empty ones
+// are left out.
 func treeOf(text []byte) (branch, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -205,7 +205,7 @@ func treeOf(text []byte) (branch, error) {
 	return t, nil
 }
 
-// appendTree writes what treeOf has read.
+// appendTree encodes a tree of treeOf.
 func appendTree(b []byte, t branch) []byte {
 	b = append(b, '{')
 	for i, key := range slices.Sorted(maps.Keys(t)) {
@@ -223,8 +223,8 @@ func appendTree(b []byte, t branch) []byte {
 	return append(b, '}')
 }
 
-// definitionOf puts a definition together. Its modules are one side's or the
-// other's, by digest.
+// definitionOf builds a definition from a tree. It takes the modules from the side whose
+// digest the tree has.
 func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	text := appendTree(nil, t)
 	config, err := file.Config.FromObject(text)
@@ -240,7 +240,7 @@ func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	case c == there.Wanted():
 	case there.Code == nil || c == nil || c.Digest == there.Code.Digest:
 		d.Module.Code, d.Module.Next = c, nil
-	default: // when everybody has it
+	default: // the next module, once every member has it
 		d.Module.Next = c
 	}
 	d.Module.Pinned = there.Pinned && d.Module.Code != nil
@@ -257,21 +257,20 @@ func byDigest(leaf any, codes ...*Code) *Code {
 	return nil
 }
 
-// merger is one use of the rule.
+// merger is one application of the rule.
 type merger struct {
 	overwrite bool
 	pinned    bool // the registry's module stays, unless the file has none
 	unsaid    map[string]bool
-	said      map[string]string // what the file said before, by path; nil: not known
-	says      map[string]string // the file's values, to be remembered
+	said      map[string]string // what the file said before, by path; nil if unknown
+	says      map[string]string // the file's values, to be kept
 	changed   []string
 	disputed  []Dispute
 	taken     []Dispute
 	drifted   []Dispute
 }
 
-// merge goes through all keys that are anywhere. applied is what the next merge
-// has as its base.
+// merge merges every key of the three branches. applied is the base of the next merge.
 func (m *merger) merge(at string, base, file, there branch) (merged, applied branch) {
 	merged, applied = branch{}, branch{}
 	keys := maps.Clone(base)
@@ -310,7 +309,7 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 	return merged, applied
 }
 
-// leaf decides about one key. Absence is a value like any other, nil.
+// leaf decides a single key. Absence is the value nil.
 func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	said := digestOf(file)
 	switch {
@@ -344,12 +343,12 @@ func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	}
 }
 
-// leafText is a leaf for people, without the escapes by which Java spells texts.
+// leafText formats a leaf for people, without the escapes of Java's texts.
 func leafText(leaf any) string {
 	text, _ := leaf.(string)
 	var plain string
 	if json.Unmarshal([]byte(text), &plain) != nil {
-		return text // it is no text
+		return text // not a string
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -360,7 +359,7 @@ func leafText(leaf any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// digestOf is enough of a leaf to compare with later, and short.
+// digestOf returns a short text that identifies a leaf in later comparisons.
 func digestOf(leaf any) any {
 	text, ok := leaf.(string)
 	if !ok {
@@ -370,7 +369,7 @@ func digestOf(leaf any) any {
 	return hex.EncodeToString(sum[:4])
 }
 
-// nameOf is a key as jobs.toml would have it.
+// nameOf returns a key's name in jobs.toml.
 func nameOf(key string) string {
 	if key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return key
@@ -378,10 +377,10 @@ func nameOf(key string) string {
 	return strconv.Quote(key)
 }
 
-// maxBase is how deep a base is nested.
+// maxBase is the depth of a base.
 const maxBase = 4
 
-// checkBase refuses what merge does not write.
+// checkBase refuses a base that merge would not write.
 func checkBase(t branch, depth int) error {
 	for _, key := range slices.Sorted(maps.Keys(t)) {
 		switch v := t[key].(type) {

@@ -22,7 +22,7 @@ type held struct {
 	module *definition.Module
 }
 
-// held is what the registry has of the configuration; nil: nothing.
+// held returns the registry's configuration, or nil if there is none.
 func (h *held) held() definition.Config {
 	if h.config == nil {
 		return nil
@@ -30,13 +30,12 @@ func (h *held) held() definition.Config {
 	return *h.config
 }
 
-// define is what a file says of a job.
+// define returns the definition of a job in a file.
 func define(j job.Config) definition.Definition { return spelling.Define(j) }
 
 var spelling = layout.NewJob("", "j")
 
-// apply is a start of a server with this file. Both nodes go through their
-// texts.
+// apply starts a server with this file. Both nodes are encoded and decoded.
 func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []string) {
 	t.Helper()
 	before := h.job
@@ -80,7 +79,7 @@ func keysOf(disputed []definition.Dispute) (keys []string) {
 	return keys
 }
 
-// operate is an operator's change.
+// operate applies an operator's change.
 func (h *held) operate(change func(*job.Config)) {
 	d := definition.Definition{Config: *h.config, Module: *h.module}
 	j := d.Job(job.Config{})
@@ -115,7 +114,7 @@ func TestMerge(t *testing.T) {
 		name     string
 		operator change
 		file     change
-		want     change // of what there was
+		want     change // relative to the state before
 		disputed []string
 	}{
 		{name: "nobody_changes", operator: nothing, file: nothing, want: nothing},
@@ -162,7 +161,7 @@ func TestMerge(t *testing.T) {
 			file, want := before, before
 			tt.file(&file)
 			tt.want(&want)
-			for range 2 { // a second start says and changes the same
+			for range 2 { // a second start changes nothing more
 				disputed := h.apply(t, file, digestA)
 				if !slices.Equal(disputed, tt.disputed) {
 					t.Errorf("disputed %v, want %v", disputed, tt.disputed)
@@ -196,7 +195,7 @@ func TestDisputeEnds(t *testing.T) {
 		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 7 {
 			t.Error(d, h.job().Shards)
 		}
-		file.Shards = 9 // from now on it is the file's again
+		file.Shards = 9 // from now on the file decides again
 		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 9 {
 			t.Error(d, h.job().Shards)
 		}
@@ -219,7 +218,7 @@ func TestDisputeEnds(t *testing.T) {
 	})
 }
 
-// A dispute is reported in the words of jobs.toml, not in those of Java.
+// A dispute uses the names of jobs.toml, not those of Java.
 func TestDisputeIsReadable(t *testing.T) {
 	t.Parallel()
 	here, there := plainJob(), plainJob()
@@ -234,7 +233,7 @@ func TestDisputeIsReadable(t *testing.T) {
 	}
 }
 
-// A job that another server defined has nothing of this file in it.
+// A job that another server has defined contains nothing of this file.
 func TestMergeWithoutBase(t *testing.T) {
 	t.Parallel()
 	theirs := v21.FromJob(plainJob())
@@ -257,8 +256,8 @@ func TestMergeWithoutBase(t *testing.T) {
 	}
 }
 
-// A file that names no class goes by that of wasm/module: another server's file
-// has said that the module stands in for it.
+// A file that names no class uses the one of wasm/module: another server's file has said
+// that the module stands in for it.
 func TestMergeOfAFileWithoutClass(t *testing.T) {
 	t.Parallel()
 	const class = "com.example.Job"
@@ -283,7 +282,7 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != class || h.job().Class != class {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
-	h.config.JobClass = "com.example.Other" // which the module does not stand in for
+	h.config.JobClass = "com.example.Other" // the module does not stand in for it
 	if v := decide(false); v.Barred() || len(v.OnlyAlone) == 0 {
 		t.Errorf("who starts does not join it for the class before, or does so in silence: %v", v.Blockers)
 	}
@@ -297,7 +296,7 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	}
 }
 
-// A file's default is in no dispute until the registry has held the same value.
+// A default of the file is not in dispute until the registry has held the same value.
 func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	t.Parallel()
 	file := plainJob()
@@ -335,8 +334,8 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	}
 }
 
-// A pinned module stays, whatever files say, and the file counts again as it did before when
-// the pin is lifted.
+// A pinned module stays, whatever files say. When the pin is lifted, the file counts
+// again as before.
 func TestMergeOfAPinnedModule(t *testing.T) {
 	t.Parallel()
 	const digestC = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -356,7 +355,8 @@ func TestMergeOfAPinnedModule(t *testing.T) {
 			t.Errorf("overwrite %v: the file does not count after the pin: %+v, %v", overwrite, merged.Module, err)
 		}
 	}
-	// What an operator set before the pin stays after it, since the file is as it was.
+	// An operator's change from before the pin stays after it, because the file has not
+	// changed.
 	var h held
 	h.apply(t, plainJob(), digestA)
 	h.module.Code, h.module.Pinned = &definition.Code{Name: "hotfix", Digest: digestB}, true

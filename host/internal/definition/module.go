@@ -11,45 +11,47 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// version is that of what this release writes.
+// version is the version that this release writes.
 const version = 1
 
 // MaxModule is the largest text of wasm/module, in bytes.
 const MaxModule = 512 << 10
 
-// Code is a module by its digest; the bytes are never in the registry.
+// Code identifies a module by its digest; the bytes are never in the registry.
 type Code struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`              // sha256, lower-case hex
-	Reference string `json:"reference,omitempty"` // where it was taken from, for people to read
+	Reference string `json:"reference,omitempty"` // where it came from, for people to read
 }
 
 // Module is the value of wasm/module: the part of a job's definition that is not in
 // ElasticJob's configuration. Grants are requests: each server decides by its own grant
 // limits whether it may run the job.
 type Module struct {
-	// Code runs the items; nil: a job that runs no module.
+	// Code runs the items; nil for a job without a module.
 	Code *Code
-	// Next is to take the place of Code as soon as every member has it.
+	// Next replaces Code as soon as every member has it.
 	Next *Code
-	// Past are the newest that ran before Code, the newest last.
+	// Past lists the newest modules that ran before Code, the newest last.
 	Past []Code
-	// Strategy assigns the items; nil: the strategy that config names.
+	// Strategy assigns the items; nil for the strategy that config names.
 	Strategy *Code
-	// Pinned keeps Code: no file and no operator replaces it until that is lifted. Next is nil.
+	// Pinned keeps Code: no file and no operator replaces it until the pin is lifted.
+	// Next is nil.
 	Pinned bool
-	// Made: the text that was applied last was an operator's, and no server has the job in its file.
+	// Made says that an operator wrote the text that was last applied, and no server has
+	// the job in its file.
 	Made bool
 
 	settings settings
-	base     branch // what the file said when it was applied last, as digests
+	base     branch // digests of what the file said when it was last applied
 }
 
-// Applied reports whether the definition of a server's file was ever applied to the job. An
-// operator has made one to which none was.
+// Applied reports whether the definition of a server's file was ever applied to the job.
+// It was not if an operator has defined the job.
 func (m *Module) Applied() bool { return len(m.base) > 0 && !m.Made }
 
-// moduleJSON is how a Module begins. The settings follow, and the base.
+// moduleJSON is the beginning of an encoded Module. The settings and the base follow.
 type moduleJSON struct {
 	V        int    `json:"v"`
 	Code     *Code  `json:"module,omitempty"`
@@ -60,8 +62,7 @@ type moduleJSON struct {
 	Made     bool   `json:"made,omitempty"`
 }
 
-// EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
-// bytes.
+// EncodeModule encodes a module for DecodeModule. It refuses more than MaxModule bytes.
 func EncodeModule(m Module) ([]byte, error) {
 	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, Pinned: m.Pinned, Made: m.Made})
 	text = m.settings.appendTo(text[:len(text)-1])
@@ -75,8 +76,8 @@ func EncodeModule(m Module) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeModule reads the value of wasm/module, which any program may have written. It
-// refuses unknown keys: one of them may be a bound that this release would not keep.
+// DecodeModule decodes the value of wasm/module, which any program may have written. It
+// refuses unknown keys, since one may be a limit that this release would not enforce.
 func DecodeModule(data []byte) (Module, error) {
 	if len(data) > MaxModule {
 		return Module{}, fmt.Errorf("%d bytes are more than %d", len(data), MaxModule)
@@ -137,7 +138,7 @@ func readModule(data []byte) (m Module, err error) {
 	return m, nil
 }
 
-// Wanted is the module that the job is to run: the next one, if there is one.
+// Wanted returns the module that the job should run: the next one if there is one.
 func (m *Module) Wanted() *Code {
 	if m.Next != nil {
 		return m.Next

@@ -19,7 +19,7 @@ const (
 	digestB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// plainJob is a job with nothing special to it.
+// plainJob returns a job without special settings.
 func plainJob() job.Config {
 	return job.Config{
 		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", Shards: 3, Module: "m", ModuleDigest: digestA, Layout: job.Layout21,
@@ -73,8 +73,8 @@ func fill(t *testing.T, path string, v reflect.Value, visit func(path string, se
 	}
 }
 
-// A setting that neither node holds would be lost on every server that has no
-// file. Those that are meant to be in none are named here.
+// A setting that neither node holds would be lost on every server without a file. The
+// settings that belong in neither are named here.
 func TestEverySettingIsInTheRegistry(t *testing.T) {
 	t.Parallel()
 	nowhere := map[string]string{
@@ -113,7 +113,7 @@ func TestEverySettingIsInTheRegistry(t *testing.T) {
 	}
 }
 
-// overTheRegistry is what a server without a file reads of a job.
+// overTheRegistry returns a job as a server without a file reads it.
 func overTheRegistry(t *testing.T, j job.Config) job.Config {
 	t.Helper()
 	d := define(j)
@@ -183,7 +183,7 @@ func FuzzDecodeModule(f *testing.F) {
 		}
 		text, err := definition.EncodeModule(m)
 		if err != nil {
-			return // it grew beyond the bound
+			return // it exceeds the limit
 		}
 		again, err := definition.DecodeModule(text)
 		if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// A server remembers the values that its own file had when it was applied last. They
-// show whether the file has changed since. The registry's base does not show that:
+// A server remembers the values of its own file from when it was last applied. They show
+// whether the file has changed since. The registry's base cannot show that, because
 // another server's file may have been applied in between.
 
-// Recall gives a file's definition the values of the earlier file, as Merged.Said
-// encoded them. If they cannot be read, Merge uses the registry alone.
+// Recall gives a file's definition the earlier values of the file, as encoded by
+// Merged.Said. If they cannot be read, Merge uses only the registry.
 func (d *Definition) Recall(said []byte) error {
 	var s map[string]string
 	if len(said) > MaxModule {
@@ -26,7 +26,7 @@ func (d *Definition) Recall(said []byte) error {
 	return nil
 }
 
-// Said is what the server remembers once the merged definition is in the registry.
+// Said returns the values to remember once the merged definition is in the registry.
 func (m *Merged) Said() []byte { return bytes.Clone(jsonvalue.Encode(m.said)) }
 
 // note remembers the file's value of a key.

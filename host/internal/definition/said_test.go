@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Two servers whose files differ: the one that was changed last decides, however
-// often the other starts.
+// If the files of two servers differ, the one that was changed last decides, however
+// often the other server starts.
 func TestMergeOfTwoFiles(t *testing.T) {
 	t.Parallel()
 	type step struct {
@@ -59,9 +59,9 @@ func TestMergeOfTwoFiles(t *testing.T) {
 			{server: "b", shards: 2, want: 5},
 			{server: "a", shards: 1, want: 5, disputed: []string{"shardingTotalCount"}, older: true},
 			{server: "b", shards: 3, want: 5, disputed: []string{"shardingTotalCount"}},
-			{server: "b", shards: 3, want: 5, disputed: []string{"shardingTotalCount"}}, // not applied, so not said
+			{server: "b", shards: 3, want: 5, disputed: []string{"shardingTotalCount"}}, // not applied, so not remembered
 		}},
-		{"a_server_that_is_new", []step{ // nobody can tell that its file is the older one
+		{"a_server_that_is_new", []step{ // nothing shows that its file is the older one
 			{server: "a", shards: 1, want: 1},
 			{server: "a", shards: 2, want: 2},
 			{server: "b", shards: 1, want: 1},

@@ -16,13 +16,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// settings are a job's settings for which ElasticJob's config has no key: the rows of
-// besides. All else of the Config is zero. They are written under the names of
-// jobs.toml. Zero values are left out, since each server keeps the text of each job.
+// settings are a job's settings that have no key in ElasticJob's config, the rows of
+// besides. Other fields of the Config are zero. They are encoded with the names of
+// jobs.toml. Zero values are left out, because each server keeps the text of each job.
 type settings struct{ job.Config }
 
 // besides are the rows of the settings that are kept beside the module. The digests of
-// a job's two modules are kept there too.
+// the job's two modules are kept there, too.
 var besides = func() []job.Setting {
 	var rows []job.Setting
 	for s := range job.Settings() {
@@ -33,13 +33,13 @@ var besides = func() []job.Setting {
 	return rows
 }()
 
-// settingsOf takes from a job what settings hold.
+// settingsOf copies the settings from a job.
 func settingsOf(j *job.Config) (s settings) {
 	copySettings(&s.Config, j)
 	return s
 }
 
-// put gives a job what settingsOf took.
+// put copies the settings to a job.
 func (s *settings) put(j *job.Config) { copySettings(j, &s.Config) }
 
 func copySettings(to, from *job.Config) {
@@ -48,13 +48,13 @@ func copySettings(to, from *job.Config) {
 	}
 }
 
-// text is an object with the settings.
+// text returns the settings as a JSON object.
 func (s *settings) text() []byte { return append(s.appendTo([]byte{'{'}), '}') }
 
-// appendTo writes the settings as members of an object that has been begun. Those of
-// a table stand together in the rows.
+// appendTo appends the settings as members of an object. Settings of the same table are
+// adjacent in the rows.
 func (s *settings) appendTo(b []byte) []byte {
-	begun := "" // the table that has been
+	begun := "" // the table of the settings before
 	for i := range besides {
 		field := besides[i].Field(&s.Config)
 		if v := reflect.ValueOf(field).Elem(); v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 {
@@ -76,7 +76,7 @@ func (s *settings) appendTo(b []byte) []byte {
 	return b
 }
 
-// appendKey writes the name of a member, behind those that the object has.
+// appendKey appends the name of a member, with a comma if it is not the first.
 func appendKey(b []byte, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
@@ -84,7 +84,7 @@ func appendKey(b []byte, name string) []byte {
 	return append(append(b, jsonvalue.Encode(name)...), ':')
 }
 
-// tableOf takes the name of a setting apart.
+// tableOf splits the name of a setting.
 func tableOf(name string) (table, key string) {
 	if table, key, in := strings.Cut(name, "."); in {
 		return table, key
@@ -92,14 +92,14 @@ func tableOf(name string) (table, key string) {
 	return "", name
 }
 
-// readSettings takes the settings out of an object; rest is what else is in there, by
-// name, with that of its table.
+// readSettings decodes the settings in an object. rest holds its other members, by full
+// name.
 func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(text, &rest); err != nil {
-		return s, nil, err //nolint:wrapcheck // the caller says of what
+		return s, nil, err //nolint:wrapcheck // the caller adds the context
 	}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		if strings.Contains(name, ".") { // it would be taken for what a table has
+		if strings.Contains(name, ".") { // a dot would make it look like a key of a table
 			return s, nil, fmt.Errorf("unknown key %.100q", name)
 		}
 	}
@@ -132,7 +132,7 @@ func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err
 	return s, rest, nil
 }
 
-// strictJSON reads one value, without keys that are not known.
+// strictJSON decodes one value and refuses unknown keys.
 func strictJSON(text []byte, v any) error {
 	if text[0] != '{' && text[0] != '[' {
 		return json.Unmarshal(text, v) //nolint:wrapcheck // as below; it has no keys, and thousands of jobs are read
@@ -148,7 +148,7 @@ func strictJSON(text []byte, v any) error {
 	return nil
 }
 
-// asJSON is a field of a Config as it is written.
+// asJSON returns a field of a Config in its encoded form.
 func asJSON(field any) any {
 	switch f := field.(type) {
 	case *time.Duration:
@@ -161,7 +161,7 @@ func asJSON(field any) any {
 	return field
 }
 
-// duration is written as "1m30s".
+// duration is encoded as "1m30s".
 type duration time.Duration
 
 // MarshalText implements encoding.TextMarshaler.

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The text is compared by members of every release, and by digests of its leaves:
-// names, order and spelling stay.
+// Members of every release compare the text and digests of its leaves, so names, order
+// and spelling must stay.
 func TestModuleText(t *testing.T) {
 	t.Parallel()
 	j := job.Config{

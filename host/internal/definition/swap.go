@@ -2,20 +2,19 @@ package definition
 
 import "slices"
 
-// maxPast is how many modules that ran before are remembered.
+// maxPast is how many earlier modules are kept.
 const maxPast = 8
 
-// Replace names the module that is to take the place of the one that runs. If
-// that is the same, nothing is to come any more.
+// Replace sets the module that will replace the running one. If they are the same, no
+// module is pending.
 func (m *Module) Replace(by Code) {
 	if m.Next = &by; m.Code != nil && m.Code.Digest == by.Digest {
 		m.Next = nil
 	}
 }
 
-// pass lets the next module be the one that runs. Going back to one that ran
-// before forgets what came after that: the way back leads on to older ones, and
-// not to the one that was left.
+// pass makes the next module the running one. Going back to an earlier module removes it
+// and the newer ones from Past: another step back leads to an older one.
 func (m *Module) pass() {
 	if m.Next == nil {
 		return
@@ -31,7 +30,7 @@ func (m *Module) pass() {
 	m.Code, m.Next = m.Next, nil
 }
 
-// Switched is the text of a module's node whose next module runs.
+// Switched returns the text of a module's node after the switch to its next module.
 func Switched(text []byte) []byte {
 	m, err := DecodeModule(text)
 	if err != nil {
@@ -39,7 +38,7 @@ func Switched(text []byte) []byte {
 	}
 	m.pass()
 	data, err := EncodeModule(m)
-	if err != nil { // what ran before made it too large
+	if err != nil { // the list of earlier modules made it too large
 		m.Past = nil
 		data, err = EncodeModule(m)
 	}

@@ -11,7 +11,7 @@ import (
 
 func code(n int) definition.Code { return definition.Code{Name: "m", Digest: fmt.Sprintf("%064x", n)} }
 
-// numbers are the modules of a test by their numbers.
+// numbers returns the numbers of the given test modules.
 func numbers(t *testing.T, codes ...definition.Code) []int {
 	t.Helper()
 	var all []int
@@ -25,12 +25,12 @@ func numbers(t *testing.T, codes ...definition.Code) []int {
 	return all
 }
 
-// A switch remembers what ran before; one that goes back forgets what it leaves.
+// A switch keeps the module that ran before; going back drops the module that it leaves.
 func TestSwitchRemembersWhatRan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		to   []int // one after the other, from 1
+		to   []int // modules to switch to in turn, from 1
 		past []int
 	}{
 		{"forth", []int{2, 3}, []int{1, 2}},
@@ -64,7 +64,7 @@ func TestSwitchRemembersWhatRan(t *testing.T) {
 	}
 }
 
-// A module's node that has no room for what ran before is switched all the same.
+// A switch also succeeds if the node has no space for the earlier modules.
 func TestSwitchOfALargeNode(t *testing.T) {
 	t.Parallel()
 	now, next := code(1), code(2)

@@ -20,8 +20,8 @@ type clock struct {
 }
 
 const (
-	// askTime is the longest time without an answer that carries the registry's
-	// time. After it the server asks for the time.
+	// askTime is the longest time without an answer that carries the registry's time.
+	// After that the server asks for it.
 	askTime = time.Minute
 	// lookTime is how often watchTime checks whether a clock was set.
 	lookTime = 10 * time.Second
@@ -30,8 +30,7 @@ const (
 	vagueTime = time.Second
 )
 
-// observe takes the time that an answer of the registry carried. sent is when the
-// request went out.
+// observe records the registry's time from an answer. sent is when the request went out.
 func (c *clock) observe(sent moment, theirs time.Time) {
 	if theirs.IsZero() {
 		return

@@ -12,18 +12,18 @@ import (
 type Health uint8
 
 const (
-	// Trusted: the session is certain to live.
+	// Trusted means that the session is certain to live.
 	Trusted Health = iota
-	// Doubtful: half of the time-out has passed since the newest acknowledged
+	// Doubtful means that half of the time-out has passed since the newest acknowledged
 	// transaction was sent. No run may begin.
 	Doubtful
-	// Lost: three quarters of the time-out have passed. Whatever must not go on
-	// without a session has to have ended.
+	// Lost means that three quarters of the time-out have passed. Everything that must
+	// not go on without a session has to have ended.
 	Lost
 )
 
-// checksPerTimeout is how often within a time-out the health is checked: whether an
-// answer has ended the doubt, or a silence begun one. One long timer would not do:
+// checksPerTimeout is how often per time-out the health is checked: whether an answer has
+// ended the doubt, or a silence has begun one. A single long timer would not do, because
 // it stands still while the machine sleeps, as Go's clock does.
 const checksPerTimeout = 20
 
@@ -53,13 +53,13 @@ func (m moment) since(earlier moment) time.Duration {
 type monitor struct {
 	session registry.Session
 	now     func() moment
-	woken   chan struct{} // holds one: the watcher must check again
+	woken   chan struct{} // holds one value: the watcher must check again
 
 	mu           sync.Mutex // guards the fields below
 	lastCheck    moment     // when silence was last called
 	wokeAt       time.Time  // when silence was first called after the machine had slept; zero: it has not
-	acknowledged moment     // when the newest transaction was sent that was acknowledged, and counts
-	reported     Health     // what the jobs were notified of last
+	acknowledged moment     // when the newest acknowledged transaction that counts was sent
+	reported     Health     // what was last reported to the jobs
 	regained     bool       // since then a job has seen a better health
 }
 
@@ -87,10 +87,10 @@ func (m *monitor) health() (health Health, silent, again time.Duration) {
 	return Trusted, silent, min(half-silent, granted/checksPerTimeout)
 }
 
-// healthForJob returns the health to a job, which may begin something now. The watcher
-// checks seldom. If this health were over before its next check, the jobs would not
-// learn of it, since the doubt is what they were notified of last. So a better health
-// than that wakes the watcher.
+// healthForJob returns the health to a job, which may begin a run because of it. The
+// watcher checks rarely: if the health became worse again before its next check, the jobs
+// would not learn of it, because the last health reported to them was the doubt. So if
+// the health is better than that, healthForJob wakes the watcher.
 func (m *monitor) healthForJob() Health {
 	health, _, _ := m.health()
 	m.mu.Lock()
@@ -105,8 +105,8 @@ func (m *monitor) healthForJob() Health {
 	return health
 }
 
-// healthForWatcher returns the health to the watcher, which notifies the jobs, and
-// whether a job has seen a better one since the check before.
+// healthForWatcher returns the health to the watcher, which reports it to the jobs, and
+// whether a job has seen a better health since the last check.
 func (m *monitor) healthForWatcher() (health Health, silent, again time.Duration, regained bool) {
 	health, silent, again = m.health()
 	m.mu.Lock()
@@ -131,7 +131,7 @@ func (m *monitor) silent() time.Duration {
 	defer m.mu.Unlock()
 	now := m.now()
 	if now.since(m.lastCheck) > now.at.Sub(m.lastCheck.at) {
-		m.wokeAt = now.at // acknowledgements may be of transactions sent before the sleep
+		m.wokeAt = now.at // acknowledgements may belong to transactions sent before the sleep
 	}
 	if at := m.session.Acknowledged(); at.After(m.acknowledged.at) && at.After(m.wokeAt) {
 		m.acknowledged = moment{at, now.slept}

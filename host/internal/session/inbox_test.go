@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// An inbox gives what came since the last time. If that was more than it keeps, it
-// says so and gives the newest.
+// An inbox returns the events since the last call. If there were more than it keeps, it
+// reports that and returns the newest.
 func TestAnInboxKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	b := NewInbox()

@@ -105,7 +105,7 @@ func (j *Job) recordResult(ops []registry.Op, receipt registry.Receipt, err erro
 		j.unknown++
 	}
 	if err != nil {
-		return // nodes that it did not create, Close does not find
+		return // Close ignores recorded nodes that do not exist
 	}
 	for i := range ops {
 		switch ops[i].Kind { //nolint:exhaustive // the other kinds create no ephemeral node, or were recorded before the commit
@@ -204,12 +204,12 @@ func (j *Job) Close(ctx context.Context) error {
 		}
 	}
 	j.parent.removeJob(j)
-	j.parent.recheckNamespace() // an operator who removed the job may have removed the namespace, too
+	j.parent.recheckNamespace() // whoever removed the job may have removed the namespace, too
 	return nil
 }
 
-// Abandon retries Close in the background, after it failed, for a job that does not
-// begin again here. Open waits until that has succeeded or the session has ended.
+// Abandon retries a failed Close in the background, for a job that does not begin again
+// here. Open waits until that has succeeded or the session has ended.
 func (j *Job) Abandon() { j.parent.closeLater(j) }
 
 func (j *Job) refuseRequests() {
@@ -265,9 +265,9 @@ func (j *Job) removeNodes(ctx context.Context) error {
 	return nil
 }
 
-// settleUnknown waits until no commit of unknown outcome that was sent so far can be applied
-// later, and returns the nodes that may exist then. The session's watcher may close
-// the same job session: a commit that it sends meanwhile is not settled.
+// settleUnknown waits until no transaction of unknown outcome that was sent so far can
+// still be applied, and returns the nodes that may exist then. It does not settle a
+// commit that the session's watcher sends meanwhile to close the same job session.
 func (j *Job) settleUnknown(ctx context.Context) (made map[string]int, err error) {
 	j.mu.Lock()
 	unknown := j.unknown

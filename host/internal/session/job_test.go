@@ -62,8 +62,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The last transaction got no answer and would be applied later: after Close it is
-// not.
+// The last transaction got no answer and would be applied later. After Close it is not.
 func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []registrytest.Outcome{registrytest.Delay, registrytest.LoseReply, registrytest.LoseRequest} {
@@ -215,8 +214,8 @@ func TestNamespaceIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Many jobs send requests at once: as many are in flight as the service is quick
-// with, and each is answered.
+// Many jobs send requests at once. As many are in flight as the service handles quickly,
+// and each is answered.
 func TestRequestsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -264,7 +263,7 @@ func TestWritesGoFirst(t *testing.T) {
 		p.write(note("w1"))
 		p.read(note("r2"))
 		p.write(note("w2"))
-		release <- struct{}{} // one of them goes on, through all that waits
+		release <- struct{}{} // one of them passes, past the waiting ones
 		synctest.Wait()
 		if got := fmt.Sprint(order); got != "[w1 w2 r1 r2]" {
 			t.Errorf("order %s", got)

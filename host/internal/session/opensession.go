@@ -37,7 +37,7 @@ type openSession struct {
 	jobs         map[string][]*Job // job sessions, by root of the job
 	abandoned    map[string]*Job   // abandoned job sessions, by root
 	disconnected bool              // the connection is lost
-	health       Health            // what the jobs were last notified of
+	health       Health            // as last reported to the jobs
 	over         bool
 }
 
@@ -254,7 +254,7 @@ func (c *openSession) setHealth(health Health) {
 	c.repeatHealth()
 }
 
-// repeatHealth notifies every job of the health that is known. mu is held.
+// repeatHealth reports the known health to every job again. mu is held.
 func (c *openSession) repeatHealth() {
 	for j := range c.eachJob() {
 		j.listener.HealthChanged(c.health)

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// silent is a session whose reads get no answer before the test says so.
+// silent is a session whose reads get no answer until the test allows it.
 type silent struct {
 	registry.Session
 	speak chan struct{}
@@ -24,8 +24,8 @@ func (s silent) Read(ctx context.Context, _ string) (registry.Node, error) {
 	}
 }
 
-// A job session that closes while another one has the namespace created does not
-// wait for the registry, and the next job session checks the namespace again.
+// A job session that closes while another one creates the namespace does not wait for the
+// registry, and the next job session checks the namespace again.
 func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Again calls do until ctx ends. After each call it reports why that ended and waits, longer each
-// time until a call lasts.
+// Again calls do until ctx ends. After each call it reports the error and waits, longer
+// each time until a call lasts.
 func Again(ctx context.Context, do func() error, report func(error)) {
 	for p := new(backoff.Backoff); ctx.Err() == nil; {
 		begun := time.Now()

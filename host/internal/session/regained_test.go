@@ -37,7 +37,7 @@ func (s lateSession) Acknowledged() time.Time {
 	return s.of.acked
 }
 
-// answers lets what was sent a while ago be acknowledged now.
+// answers acknowledges a transaction that was sent the given time ago.
 func (r *late) answers(sent time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,14 +56,14 @@ func (r *late) begin(t *testing.T, slept func() time.Duration) (j *Job, events *
 	}
 }
 
-// A late answer lets a session be trusted again for a moment, and what begins in that
-// moment has to be stopped after it.
+// A late answer makes a session trusted for a moment. Runs that begin in that moment must
+// be stopped after it.
 func TestDoubtIsReportedAfterAMomentOfTrust(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := &late{Registry: embedded.Memory(), acked: time.Now()}
 		j, events, stop := reg.begin(t, nil)
-		// Somebody looks each second while it is in doubt, the first time after 10 s.
+		// The watcher checks each second while the session is doubtful, first after 10 s.
 		time.Sleep(13500 * time.Millisecond)
 		for _, c := range []struct {
 			sent     time.Duration
@@ -91,7 +91,7 @@ func TestDoubtIsReportedAfterAMomentOfTrust(t *testing.T) {
 	})
 }
 
-// The moment can have passed before anybody but the job has looked.
+// The moment may pass before anything but the job has checked.
 func TestDoubtIsReportedAfterTrustThatOneJobHasSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDoubtIsReportedAfterTrustThatOneJobHasSeen(t *testing.T) {
 		time.Sleep(13500 * time.Millisecond)
 		events.all()
 		reg.answers(9900 * time.Millisecond)
-		looks.Store(2) // that of the job, and the next one
+		looks.Store(2) // the check of the job, and the next one
 		if got := j.Health(); got != Trusted {
 			t.Errorf("health %d", got)
 		}

@@ -129,7 +129,7 @@ func TestSessionEnds(t *testing.T) {
 		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the ephemeral node outlived its session")
 		}
-		w.closeJob(a) // without asking anything
+		w.closeJob(a) // without any request
 		w.closeJob(b)
 		next, _ := w.openJob("a")
 		if next.ID() == a.ID() || len(w.Troubles()) != 0 {
@@ -168,7 +168,7 @@ func TestSuspendedAndResumed(t *testing.T) {
 	})
 }
 
-// Who follows the list of jobs is none of them.
+// A listener on the list of jobs does not count as a job.
 func TestLossCountsJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestDoubtIsReportedSoonAfterASleep(t *testing.T) {
 		a, recorder := w.openJob("a")
 		time.Sleep(time.Hour)
 		back := w.faulty.Silence()
-		slept.Store(int64(15 * time.Second)) // the newest sign of life may be some seconds older
+		slept.Store(int64(15 * time.Second)) // the last acknowledgement may be some seconds older
 		time.Sleep(1600 * time.Millisecond)
 		if got := recorder.all(); got != "health 1" {
 			t.Errorf("after 15 s of sleep, and a moment, the job received %q", got)

@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// pullTimeout bounds the time in which a registry of artifacts must give a module.
+	// pullTimeout bounds the pull of a module from a registry of artifacts.
 	pullTimeout = 2 * time.Minute
-	// pullAgain is how long a pull that went wrong is not tried again.
+	// pullAgain is how long a failed pull is not repeated.
 	pullAgain = 30 * time.Second
-	// pullsAtOnce is how many modules are pulled at the same time. Each is in memory by then.
+	// pullsAtOnce is how many modules are pulled at the same time. Each is held in
+	// memory.
 	pullsAtOnce = 2
 )
 
-// Artifact is a module as a registry of artifacts gives it.
+// Artifact is a module as it comes from a registry of artifacts.
 type Artifact struct {
 	Wasm      []byte
-	Signature []byte // its text; nil: there is none
-	Manifest  string // the digest of what it is made of, as sha256:HEX
+	Signature []byte // nil if there is none
+	Manifest  string // the digest of its manifest, as sha256:HEX
 }
 
 // Pull fetches an artifact.
 type Pull func(ctx context.Context, reference string) (Artifact, error)
 
-// pulled stores the module of an artifact, and returns its digest. If the digest of the module
-// or of the manifest is pinned, and the disk has that module, nobody is asked.
+// pulled stores the module of an artifact, and returns its digest. If the digest of the
+// module or of the manifest is pinned, and the disk has that module, it sends no request.
 func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
 	if digest := c.pulledBefore(f); digest != "" {
 		return digest, nil
@@ -64,14 +65,14 @@ func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
 	return digest, c.disk.Remember(a.Manifest, digest)
 }
 
-// pulledBefore returns the digest of the pinned module if the disk has it, signed as it has to
-// be.
+// pulledBefore returns the digest of the pinned module if the disk has it with a
+// sufficient signature.
 func (c *Catalog) pulledBefore(f File) string {
 	digest := f.pin()
 	if manifest := f.manifest(); manifest != "" {
 		known := c.disk.Remembered(manifest)
 		if digest != "" && known != digest {
-			return "" // pulling it tells whether the two pins are of one module
+			return "" // a pull shows whether both pins are of one module
 		}
 		digest = known
 	}
@@ -79,23 +80,23 @@ func (c *Catalog) pulledBefore(f File) string {
 		return ""
 	}
 	if _, err := c.disk.Get(digest); err != nil {
-		return "" // pulling it mends what is wrong with it
+		return "" // a pull replaces it
 	}
 	return digest
 }
 
-// manifest is the pinned digest of the artifact; "": any will do.
+// manifest returns the pinned digest of the artifact, or "" if any will do.
 func (f File) manifest() string {
 	_, digest, _ := strings.Cut(f.Artifact, "@")
 	return digest
 }
 
-// again reports whether a result is too old to count.
+// again reports whether a file must be read, or an artifact pulled, again.
 func (r *read) again(f File) bool {
 	return !r.done || r.err != nil && f.Artifact != "" && time.Since(r.at) >= pullAgain
 }
 
-// ended notes a result, unless the caller was the reason.
+// ended records a result, unless the caller was cancelled.
 func (r *read) ended(ctx context.Context, digest string, err error) {
 	r.digest, r.err, r.at = digest, err, time.Now()
 	r.done = err == nil || !errors.Is(context.Cause(ctx), context.Canceled)

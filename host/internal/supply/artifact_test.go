@@ -31,12 +31,12 @@ func (s *artifacts) pull(context.Context, string) (Artifact, error) {
 	return s.gives, s.fault
 }
 
-// of is one that gives a module.
+// of returns a registry that has the given module.
 func of(wasm string) *artifacts {
 	return &artifacts{gives: Artifact{Wasm: []byte(wasm), Manifest: "sha256:" + module.Digest([]byte("manifest of "+wasm))}}
 }
 
-// catalogOf is the catalog of a server that begins with what is on a disk.
+// catalogOf returns the catalog of a server that starts with the given disk.
 func catalogOf(t *testing.T, disk string, s *artifacts, f File, keys ...string) *Catalog {
 	t.Helper()
 	accepted, err := signature.ParseKeys(keys)
@@ -50,14 +50,15 @@ func catalogOf(t *testing.T, disk string, s *artifacts, f File, keys ...string) 
 	return newCatalog(store, map[string]File{"m": f}, s.pull)
 }
 
-// A module whose digest is pinned, or that of its artifact, is pulled once. From then on the
-// server begins without the registry of artifacts. Without a pin that is an error with a cure.
+// A module is pulled once if its digest or the digest of its artifact is pinned. From
+// then on the server starts without the registry of artifacts. Without a pin that is an
+// error with advice.
 func TestArtifactIsPulledOnceIfItIsPinned(t *testing.T) {
 	t.Parallel()
 	s, digest := of("code"), module.Digest([]byte("code"))
 	for name, tt := range map[string]struct {
 		file  File
-		asked int // by two starts
+		asked int // pulls by two starts
 	}{
 		"a tag": {File{Artifact: reference}, 2}, "the artifact": {File{Artifact: reference + "@" + s.gives.Manifest}, 1},
 		"the module": {File{Artifact: reference, SHA256: digest}, 1}, "both": {File{Artifact: reference + "@" + s.gives.Manifest, SHA256: digest}, 1},
@@ -66,7 +67,7 @@ func TestArtifactIsPulledOnceIfItIsPinned(t *testing.T) {
 		for range 2 {
 			c := catalogOf(t, dir, s, tt.file)
 			var jobs sync.WaitGroup
-			for range 3 { // which name the same module
+			for range 3 { // names of the same module
 				jobs.Go(func() {
 					if got, err := c.Digest(t.Context(), "m"); err != nil || got != digest {
 						t.Errorf("%s: %q, %v", name, got, err)
@@ -89,7 +90,7 @@ func TestArtifactIsPulledOnceIfItIsPinned(t *testing.T) {
 	}
 }
 
-// What a registry of artifacts gives is held against every rule for what comes from elsewhere.
+// A module from a registry of artifacts must obey every rule for modules from elsewhere.
 func TestArtifactsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	ann, bob := signaturetest.New("ann"), signaturetest.New("bob")
@@ -118,7 +119,7 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	// The pin of the artifact is of another module than the other pin.
+	// The two pins are of different modules.
 	dir := t.TempDir()
 	if _, err := catalogOf(t, dir, of("other"), File{Artifact: reference}).Digest(t.Context(), "m"); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A registry that does not answer is asked again after a while, and not before.
+// A registry that does not answer is asked again after a while, not earlier.
 func TestPullIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,7 +148,7 @@ func TestPullIsTriedAgain(t *testing.T) {
 		if _, err := c.Digest(t.Context(), "m"); err != nil || s.asked != 2 {
 			t.Errorf("asked %d times: %v", s.asked, err)
 		}
-		// Whoever gives up leaves no error to others.
+		// A cancelled caller leaves no error to others.
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		left := newCatalog(c.disk, c.files, func(ctx context.Context, _ string) (Artifact, error) { return Artifact{}, ctx.Err() })

@@ -18,10 +18,10 @@ import (
 // File is a module in a file of the server, or in an artifact.
 type File struct {
 	Path     string
-	Artifact string // a reference, as oci://registry.example/report:1.4.0, instead of Path; "": there is none
-	SHA256   string // the digest that it must have, in hex; empty: any
-	// Keys may sign what runs under the name of the module, in addition to Options.Keys.
-	// Empty: those alone count.
+	Artifact string // a reference used instead of Path, such as oci://registry.example/report:1.4.0; empty if none
+	SHA256   string // the digest that it must have, in hex; empty if any
+	// Keys may sign modules that run under this name. They are required in addition to
+	// Options.Keys; if empty, only those count.
 	Keys []string
 }
 
@@ -34,12 +34,13 @@ func (f File) pin() string {
 	return pin
 }
 
-// Catalog names the modules of the server's configuration. It reads the file of a module, or
-// pulls its artifact, once. Put and Remove must not run beside other methods.
+// Catalog holds the modules of the server's configuration. It reads the file of a module,
+// or pulls its artifact, once. Put and Remove must not run concurrently with other
+// methods.
 type Catalog struct {
 	disk    *module.Store
 	files   map[string]File
-	pull    Pull          // nil: artifacts are not there
+	pull    Pull          // nil if there are no artifacts
 	pulling chan struct{} // a pull holds its slot
 
 	mu   sync.Mutex       // guards read
@@ -48,8 +49,8 @@ type Catalog struct {
 
 // read is the result of reading a file, or of pulling an artifact.
 type read struct {
-	mu     sync.Mutex // whoever wants it meanwhile waits
-	done   bool       // the rest counts
+	mu     sync.Mutex // held during the read
+	done   bool       // the fields below are valid
 	digest string
 	err    error
 	at     time.Time
@@ -59,14 +60,15 @@ func newCatalog(disk *module.Store, files map[string]File, pull Pull) *Catalog {
 	return &Catalog{disk: disk, files: files, pull: pull, pulling: make(chan struct{}, pullsAtOnce), read: map[string]*read{}}
 }
 
-// clone returns a copy that reads again the files that could not be read.
+// clone returns a copy of the catalog. The copy reads again the files that could not be
+// read.
 func (c *Catalog) clone() *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := newCatalog(c.disk, map[string]File{}, c.pull)
 	maps.Copy(to.files, c.files)
 	for name, r := range c.read {
-		if !r.mu.TryLock() { // it is read just now; the copy does so itself
+		if !r.mu.TryLock() { // a read is in progress; the copy reads for itself
 			continue
 		}
 		if r.done && r.err == nil {
@@ -77,7 +79,7 @@ func (c *Catalog) clone() *Catalog {
 	return to
 }
 
-// Put adds a module or replaces one. Its file is read again, also if it is the same.
+// Put adds or replaces a module. Its file is read again, even if it is the same.
 func (c *Catalog) Put(name string, f File) {
 	c.files[name] = f
 	delete(c.read, name)
@@ -92,8 +94,8 @@ func (c *Catalog) Remove(name string) {
 // Files returns the modules by name. The caller must not change the map.
 func (c *Catalog) Files() map[string]File { return c.files }
 
-// Digest reads the file of a module, or pulls its artifact, stores its bytes, and returns their
-// digest.
+// Digest reads the file of a module, or pulls its artifact, stores the bytes, and returns
+// their digest.
 func (c *Catalog) Digest(ctx context.Context, name string) (string, error) {
 	f, ok := c.files[name]
 	if !ok {
@@ -130,7 +132,8 @@ func (c *Catalog) take(ctx context.Context, f File) (digest string, err error) {
 	return digest, err
 }
 
-// verify returns an error if a stored module is not signed by one of the keys for its name.
+// verify returns an error if a stored module is not signed by one of the keys of its
+// name.
 func (c *Catalog) verify(name, digest string) error {
 	f := c.files[name]
 	if len(f.Keys) == 0 {
@@ -147,7 +150,7 @@ func (c *Catalog) verify(name, digest string) error {
 	return c.disk.Verify(digest, bytes.NewReader(wasm), keys)
 }
 
-// signers are the keys that may sign what a job runs, beside those of the server.
+// signers returns the keys that may sign the job's modules, apart from the server's own.
 func (c *Catalog) signers(j *job.Config) []string {
 	if one := c.files[j.StrategyModule].Keys; len(one) > 0 {
 		return slices.Concat(c.files[j.Module].Keys, []string{""}, one)
@@ -164,8 +167,8 @@ func (c *Catalog) Expected(ctx context.Context, name string) string {
 	return c.files[name].pin()
 }
 
-// storeFrom stores the bytes of a module if one of the files or artifacts has them, and reports
-// whether one has.
+// storeFrom stores the module with the given digest if one of the files or artifacts has
+// it, and reports whether one has.
 func (c *Catalog) storeFrom(ctx context.Context, digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f := c.files[name]

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// A file is read once for a catalog. Put and a copy read it again only as they say.
+// A catalog reads a file once. Only Put and a copy may read it again.
 func TestCatalogReadsAFileOnce(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -38,7 +38,7 @@ func TestCatalogReadsAFileOnce(t *testing.T) {
 	copied := c.clone()
 	first, err := copied.Digest(t.Context(), "m")
 	if err != nil {
-		t.Fatal(err) // a copy reads again what could not be read
+		t.Fatal(err) // a copy reads again the files that could not be read
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestCatalogReadsAFileOnce(t *testing.T) {
 	}
 }
 
-// A module of the catalog is found by its digest, whatever its name, and Hold keeps it.
+// A module of the catalog is found by its digest under any name, and Hold keeps it.
 func TestHoldTakesAFileOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

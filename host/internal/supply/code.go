@@ -12,19 +12,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Code is what one job runs. It follows the job's configuration: each run uses the
-// code of the configuration in its call, and keeps that until it ends.
+// Code is the code of one job. It follows the job's configuration: each run uses the code
+// for the configuration of its call, and keeps that until it ends.
 type Code struct {
 	store *Store
 
 	preparing chan struct{} // holds a value while one caller prepares code
 
 	mu     sync.Mutex  // guards the fields below
-	peers  Peers       // nil: the job's modules are not fetched
-	file   *job.Config // the job in the server's own file, not changed; nil: the file does not have it
-	fault  string      // why the newest configuration cannot run; empty: it can
-	now    *prepared   // nil: none yet
-	next   *prepared   // leases the module that is to be switched to; nil: none
+	peers  Peers       // nil if the job's modules are not fetched
+	file   *job.Config // the job in the server's own file, never changed; nil if the file does not have it
+	fault  string      // why the newest configuration cannot run; empty if it can
+	now    *prepared   // nil if none yet
+	next   *prepared   // leases the next module of the job; nil if none
 	closed bool        // nothing is kept any more
 
 	started, completed bool // which listeners of fires now has
@@ -36,7 +36,7 @@ func (s *Store) NewCode(file *job.Config) *Code {
 	return &Code{store: s, file: file, preparing: make(chan struct{}, 1)}
 }
 
-// SetPeers sets where modules are fetched that this server does not have.
+// SetPeers sets the servers from which missing modules are fetched.
 func (c *Code) SetPeers(peers Peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *Code) Load(ctx context.Context, j job.Config) error {
 	return err
 }
 
-// Check is Load, and returns an error as well if no run of the module could begin.
+// Check calls Load, and also returns an error if no run of the module could begin.
 func (c *Code) Check(ctx context.Context, j job.Config) error {
 	p, err := c.lease(ctx, j)
 	if err != nil {
@@ -190,7 +190,7 @@ func (c *Code) refuse(j job.Config) error {
 	return c.store.o.Refuse(j, file)
 }
 
-// guestsFor returns what runs the job's code.
+// guestsFor returns the guests that run the job's code.
 func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests, error) {
 	switch {
 	case c.store.o.Runner != nil:
@@ -212,7 +212,7 @@ func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests
 	return moduleGuests{c.store.engine, m}, nil
 }
 
-// prepareStrategy prepares the strategy of the job if that is a module.
+// prepareStrategy prepares the job's strategy if it is a module.
 func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) error {
 	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return nil
@@ -227,8 +227,8 @@ func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) e
 	return nil
 }
 
-// leaseModule leases a module for p by its digest. If the configuration has no digest,
-// it is the module of that name in the server's own file.
+// leaseModule leases a module for p by its digest. Without a digest it leases the module
+// of that name in the server's own file.
 func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *prepared) (m *sandbox.Module, err error) {
 	if digest == "" {
 		if digest, err = c.store.current().Digest(ctx, name); err != nil {
@@ -271,8 +271,8 @@ func (c *Code) Run(ctx context.Context, call job.Call) job.Outcome {
 	return p.guests.Run(ctx, call)
 }
 
-// leaseForRun is lease, and gives the worker of the run to others while a module is
-// fetched and compiled.
+// leaseForRun is lease for a run. It releases the run's worker while a module is fetched
+// and compiled.
 func (c *Code) leaseForRun(ctx context.Context, call job.Call) (*prepared, error) {
 	if call.Worker == nil {
 		return c.lease(ctx, call.Config)
@@ -294,7 +294,7 @@ func (c *Code) Listens() (started, completed bool) {
 	return c.started, c.completed
 }
 
-// Shard asks the module that is the job's strategy for an assignment.
+// Shard runs the strategy module of the job.
 func (c *Code) Shard(ctx context.Context, call job.ShardCall) ([]int, error) {
 	p, err := c.lease(ctx, call.Config)
 	if err != nil {
@@ -307,9 +307,8 @@ func (c *Code) Shard(ctx context.Context, call job.ShardCall) ([]int, error) {
 	return p.assign(ctx, call)
 }
 
-// CheckStrategy logs a warning if the module that is the job's strategy fails a
-// trial. The trial has no labels, which a good strategy may need, so the job is not
-// refused.
+// CheckStrategy logs a warning if the job's strategy module fails a trial. The trial has
+// no labels, which a good strategy may need, so the job is not refused.
 func (c *Code) CheckStrategy(ctx context.Context, j job.Config) {
 	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// never refuses no job.
+// never refuses nothing.
 func never(job.Config, *job.Config) error { return nil }
 
 // fine is a Runner whose runs succeed.
@@ -53,7 +53,7 @@ func TestRunThatWaitsForItsModuleHasNoWorker(t *testing.T) {
 	})
 }
 
-// Every field of a key makes a difference, also one that is added later.
+// Every field of a key matters, including fields that are added later.
 func TestKeysDiffer(t *testing.T) {
 	t.Parallel()
 	full := func() key {

@@ -17,16 +17,16 @@ import (
 // runs.
 type Dir string
 
-// open opens the store of modules that are signed by one of the keys.
+// open opens the module store. Modules must be signed by one of the keys.
 func (d Dir) open(keys signature.Keys) (*module.Store, error) {
 	return module.Open(filepath.Join(string(d), "modules"), keys)
 }
 
-// cache is the directory of compiled modules.
+// cache returns the directory of compiled modules.
 func (d Dir) cache() string { return filepath.Join(string(d), "cache") }
 
-// Stage takes the bytes of a module, at most as many as one may have, which it keeps if one of
-// the keys has signed them.
+// Stage reads the bytes of a module, up to the size limit. The module can be kept only if
+// one of the keys has signed it.
 func (d Dir) Stage(r io.Reader, keys signature.Keys) (*module.Staged, error) {
 	disk, err := d.open(keys)
 	if err != nil {
@@ -35,8 +35,8 @@ func (d Dir) Stage(r io.Reader, keys signature.Keys) (*module.Staged, error) {
 	return disk.Stage(r, module.MaxSize)
 }
 
-// Admit returns the error with which a module is refused, whatever its bytes are: that its text of
-// a signature does not do for the digest, "" if that is not known.
+// Admit returns an error if a module would be refused whatever its bytes, because its
+// signature does not fit the digest; "" is an unknown digest.
 func (d Dir) Admit(digest string, sign []byte, keys signature.Keys) error {
 	disk, err := d.open(keys)
 	if err != nil {
@@ -45,14 +45,14 @@ func (d Dir) Admit(digest string, sign []byte, keys signature.Keys) error {
 	return disk.Admit(digest, sign)
 }
 
-// Refused returns the modules that the server no longer compiles, because compiling
-// them ended processes: the reasons, by digest.
+// Refused returns the modules that the server no longer compiles because compiling them
+// ended processes, with the reasons by digest.
 func (d Dir) Refused() (map[string]string, error) { return sandbox.RefusedModules(d.cache()) }
 
 // Retry makes the server compile a refused module again.
 func (d Dir) Retry(digest string) error { return sandbox.RetryModule(d.cache(), digest) }
 
-// Held lists the modules on the disk, none where there never was a server.
+// Held lists the modules on the disk. It lists none if there never was a server.
 func (d Dir) Held() ([]module.Held, error) {
 	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -64,8 +64,8 @@ func (d Dir) Held() ([]module.Held, error) {
 	return disk.Held()
 }
 
-// Prune removes modules that were stored before a time and that nobody needs, or only lists
-// them.
+// Prune removes, or with dry only lists, modules that were stored before a time and are
+// not in use.
 func (d Dir) Prune(before time.Time, dry bool, used module.Used) ([]module.Held, error) {
 	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package supply gives the jobs of a server the code that they run. It finds modules,
-// compiles each once for all jobs, and joins them with what a job is granted. Commands
-// of the operating system and the Runner of an embedder come the same way.
+// Package supply provides the code that the jobs of a server run. It finds modules,
+// compiles each once for all jobs, and combines them with the grants of a job. Commands
+// of the operating system and the Runner of an embedder are provided in the same way.
 //
 // It does not decide which jobs there are or whether this server may run one: the host
 // does. It does not read the registry: the host names the addresses of other servers.

@@ -31,10 +31,10 @@ type leased struct {
 // Peers returns the addresses at which the members of a job offer modules.
 type Peers func(context.Context) ([]string, error)
 
-// lease returns the module with the digest, compiled. One caller at a time loads a
-// module, and the others wait for it. If this server does not have the module, the
-// caller that loads it asks the peers of all who wait; peers may be nil. For each
-// lease the caller calls release.
+// lease returns the compiled module with the digest. One caller at a time loads a module,
+// and the others wait for it. If this server does not have the module, the loading caller
+// asks the peers of all waiting callers; peers may be nil. The caller must call release
+// once for each lease.
 func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox.Module, error) {
 	for {
 		s.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox
 		if !m.cancelled {
 			return m.module, m.err
 		}
-		// The caller that loaded it did not wait for the end; this one tries again.
+		// The loading caller gave up; this one tries again.
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
 		}
@@ -111,7 +111,7 @@ func (s *Store) releaseModule(digest string, m *leased) {
 // A later attempt may succeed.
 type FetchError struct{ err error }
 
-// Error is the text of the cause.
+// Error returns the text of the cause.
 func (e *FetchError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
@@ -144,8 +144,8 @@ func (s *Store) compile(ctx context.Context, digest string) (*sandbox.Module, er
 	return s.engine.LoadFrom(ctx, sandbox.Source{Digest: digest, Size: size, Read: read})
 }
 
-// fetch stores a module that a peer of one of the waiting callers has. It asks no
-// address twice.
+// fetch stores the module from a peer of one of the waiting callers. It asks no address
+// twice.
 func (s *Store) fetch(ctx context.Context, digest string, m *leased) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -179,9 +179,9 @@ func (s *Store) fetch(ctx context.Context, digest string, m *leased) error {
 	return errors.Join(faults...)
 }
 
-// nextPeers returns the peers of a caller that waits for the module. It returns nil
-// after the last one. From then on a caller that wants the module loads it again, as
-// its peers would not be asked.
+// nextPeers returns the peers of the next waiting caller, or nil after the last one. From
+// then on a caller that wants the module loads it again, because its peers would not be
+// asked.
 func (s *Store) nextPeers(digest string, m *leased) Peers {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,8 @@ func (s *Store) Listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// Address is where other servers reach this one; empty: they do not.
+// Address returns the address at which other servers reach this one; empty if they
+// cannot.
 func (s *Store) Address() string { return s.address }
 
 // Serve sends modules to other servers until ctx ends. It returns at once if Listen
@@ -51,8 +52,7 @@ func (s *Store) reachable(a net.Addr) string {
 	return net.JoinHostPort(s.o.IP, port)
 }
 
-// offered are the modules that other servers may have: those that a job of this
-// server has leased.
+// offered gives other servers the modules that a job of this server has leased.
 type offered struct{ s *Store }
 
 // Open implements peer.ModuleReader.

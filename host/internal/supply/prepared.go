@@ -13,11 +13,11 @@ import (
 // prepared is code that is ready to run for every configuration with its key.
 type prepared struct {
 	key     key
-	signers []string // that the modules of key had to be signed by, see Catalog.signers
+	signers []string // required signers of key's modules; see Catalog.signers
 	guests  guests
-	assign  func(context.Context, job.ShardCall) ([]int, error) // nil: the strategy is no module
-	release []func()                                            // of what it leases
-	leases  int                                                 // one of its Code, and one of each run; guarded by the Code's mu
+	assign  func(context.Context, job.ShardCall) ([]int, error) // nil if the strategy is not a module
+	release []func()                                            // releases what it leases
+	leases  int                                                 // one for its Code, and one for each run; guarded by the Code's mu
 	code    *Code
 }
 
@@ -39,7 +39,7 @@ func SameCode(a, b *job.Config) bool {
 	return one.equal(&other)
 }
 
-// equal reports whether two keys are the same. Every run asks it, so it does without
+// equal reports whether two keys are the same. It runs before every run, so it uses no
 // reflection.
 func (k *key) equal(o *key) bool {
 	a, b := &k.Allow, &o.Allow
@@ -49,7 +49,7 @@ func (k *key) equal(o *key) bool {
 		slices.Equal(a.Dirs, b.Dirs) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.HTTP, b.HTTP)
 }
 
-// end ends a lease. The last one releases what the code leases itself.
+// end ends a lease. The last one releases the code's own leases.
 func (p *prepared) end() {
 	p.code.mu.Lock()
 	p.leases--
@@ -84,7 +84,7 @@ func listens(g guests) (started, completed bool) {
 	return false, false
 }
 
-// granted adds to the calls of a job what the job is granted.
+// granted adds a job's grants to its calls.
 type granted struct {
 	guests
 	o     *Options

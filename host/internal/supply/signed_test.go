@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/signaturetest"
 )
 
-// strictStore is a store that loads what somebody has signed.
+// strictStore returns a store that loads only modules signed by who.
 func strictStore(t *testing.T, who signaturetest.Signer) *Store {
 	t.Helper()
 	keys, err := signature.ParseKeys([]string{who.Public})
@@ -54,7 +54,7 @@ func keep(dir string, wasm, sign []byte, keys signature.Keys) error {
 	return errors.Join(staged.Keep(module.Digest(wasm), sign), staged.Close())
 }
 
-// A module that is not signed as it has to be is not loaded, whichever way it came.
+// A module without the required signature is not loaded, from whatever source.
 func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), kitModule(t)
@@ -68,7 +68,7 @@ func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 	_, err := s.NewCatalog(map[string]File{"m": {Path: kitFile}}).Digest(t.Context(), "m")
 	refused("a file", err)
 	refused("an upload", keep(s.o.DataDir, wasm, bob.Sign(wasm), s.o.Keys))
-	// It was stored while nobody had to sign, or by somebody else.
+	// It was stored when no signature was required, or another signer counted.
 	if err := keep(s.o.DataDir, wasm, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestUnsignedModulesAreNotLoaded(t *testing.T) {
 	address := offering(t, wasm, bob.Sign(wasm))
 	_, err = s.lease(t.Context(), digest, func(context.Context) ([]string, error) { return []string{address}, nil })
 	refused("another server", err)
-	// Another server has it with a signature that counts.
+	// Another server has it with a valid signature.
 	address = offering(t, wasm, ann.Sign(wasm))
 	if _, err = s.lease(t.Context(), digest, func(context.Context) ([]string, error) { return []string{address}, nil }); err != nil {
 		t.Errorf("signed elsewhere: %v", err)
@@ -116,8 +116,8 @@ func offering(t *testing.T, wasm, sign []byte) string {
 	return l.Addr().String()
 }
 
-// The keys of a name hold for what runs under that name, also if the registry says what that
-// is, and from the moment that they are set.
+// The keys of a name apply to every module that runs under the name, even if the registry
+// chooses the module, from the moment that they are set.
 func TestKeysOfAName(t *testing.T) {
 	t.Parallel()
 	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), kitModule(t)

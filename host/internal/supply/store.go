@@ -19,26 +19,27 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	// DataDir is the server's data directory. If it is empty, or there is a Runner, the
-	// store has no modules.
+	// DataDir is the server's data directory. If it is empty, or Runner is set, the store
+	// has no modules.
 	DataDir string
-	// Files are the modules of the server's configuration, by the name that jobs use.
+	// Files are the modules of the server's configuration, by the names that jobs use.
 	Files map[string]File
-	// Pull fetches those that are artifacts; nil: there are none.
+	// Pull fetches artifacts; nil if there are none.
 	Pull Pull
-	// Keys may sign modules. With any, a module that none of them has signed is not loaded.
+	// Keys may sign modules. If there are any, a module that none of them has signed is
+	// not loaded.
 	Keys signature.Keys
-	// Runner runs the code of all jobs. Nil: jobs are modules and native commands.
+	// Runner runs the code of all jobs. If nil, jobs are modules and native commands.
 	Runner interface {
 		Run(context.Context, job.Call) job.Outcome
 	}
-	Commands *native.Commands // nil: there are no native commands
+	Commands *native.Commands // nil if there are no native commands
 
 	Namespace    string            // set in every call
-	Secrets      map[string]string // that jobs may be granted, by name
-	PrivateHosts []string          // in private networks, that granted requests may reach
+	Secrets      map[string]string // secrets that jobs may be granted, by name
+	PrivateHosts []string          // hosts in private networks that granted requests may reach
 
-	// These go to the sandbox as they are, see sandbox.Options.
+	// These are options of the sandbox; see sandbox.Options.
 	Compiler []string
 	Memory   int64 // its Budget
 	Dirs     []job.Dir
@@ -46,8 +47,8 @@ type Options struct {
 	Refused  func(digest, why string)
 	Compiled func(digest string, took time.Duration)
 
-	// Listen is the address on which this server sends modules to others; empty: it
-	// sends none. Others reach it at Address. If Address is empty, that is the address
+	// Listen is the address at which this server sends modules to others; empty if it
+	// sends none. Others reach it at Address. If Address is empty, they use the address
 	// of Listen, with IP in place of an unspecified one. All servers share Token.
 	Listen, Address, IP, Token string
 
@@ -66,7 +67,7 @@ type Store struct {
 	engine *sandbox.Engine
 	client *peer.Client
 
-	listener net.Listener // nil: other servers get no modules
+	listener net.Listener // nil if other servers get no modules
 	address  string
 
 	mu      sync.Mutex         // guards the fields below
@@ -115,7 +116,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// GuestMemory is that of the sandbox; 0 if there is none.
+// GuestMemory returns the memory of the sandbox's guests; 0 if there is no sandbox.
 func (s *Store) GuestMemory() (used, limit uint64) {
 	if s.engine == nil {
 		return 0, 0
@@ -123,10 +124,10 @@ func (s *Store) GuestMemory() (used, limit uint64) {
 	return s.engine.GuestMemory()
 }
 
-// Catalog returns a copy of the current catalog, for SetCatalog.
+// Catalog returns a copy of the current catalog, for use with SetCatalog.
 func (s *Store) Catalog() *Catalog { return s.current().clone() }
 
-// NewCatalog returns a catalog of other files, none of which was read yet.
+// NewCatalog returns a catalog of other files, none of which has been read.
 func (s *Store) NewCatalog(files map[string]File) *Catalog {
 	return newCatalog(s.disk, files, s.o.Pull)
 }
@@ -144,19 +145,19 @@ func (s *Store) current() *Catalog {
 	return s.catalog
 }
 
-// Digest is Expected of the current catalog.
+// Digest calls Expected of the current catalog.
 func (s *Store) Digest(ctx context.Context, name string) string {
 	return s.current().Expected(ctx, name)
 }
 
-// File returns where the current catalog has a module.
+// File returns the source of a module in the current catalog.
 func (s *Store) File(name string) (f File, ok bool) {
 	f, ok = s.current().files[name]
 	return f, ok
 }
 
-// Hold compiles a module and keeps it compiled until release is called. It does not
-// ask other servers.
+// Hold compiles a module and keeps it compiled until release is called. It does not ask
+// other servers.
 func (s *Store) Hold(ctx context.Context, digest string) (release func(), err error) {
 	if _, err := s.lease(ctx, digest, nil); err != nil {
 		return nil, err

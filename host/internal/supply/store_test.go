@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// newStore is a store in a directory of its own.
+// newStore returns a store in a new directory.
 func newStore(t *testing.T) *Store {
 	t.Helper()
 	s, err := Open(Options{
@@ -28,8 +28,8 @@ func newStore(t *testing.T) *Store {
 	return s
 }
 
-// Two jobs wait for the same module. The members of the first cannot send it, so those
-// of the second are asked.
+// Two jobs wait for the same module. The members of the first job cannot send it, so the
+// members of the second are asked.
 func TestPeersOfAllWhoWaitAreAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func simpleJob(digest string) job.Config {
 	return job.Config{Name: "j", Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: digest}
 }
 
-// The job ends while its module is being fetched: the module is released.
+// A job that ends while its module is being fetched releases the module.
 func TestCodeThatIsClosedWhileItsModuleIsFetched(t *testing.T) {
 	t.Parallel()
 	there, here := newStore(t), newStore(t)
