@@ -1,12 +1,13 @@
-// Package connections bounds the open connections of an HTTP server, so that nobody keeps others
-// out by holding some. What is asked on them is not its business.
+// Package connections bounds the open connections of an HTTP server, so that no client
+// can keep others out by holding connections. It does not look at requests.
 //
-// When one more comes, a connection gives way that waits for a request: of the address that has
-// the most, the one that has waited longest. A connection works only while a handler answers. So
-// a head or a body that does not come, and an answer that nobody reads, keep no place.
+// If a new connection finds no place, a connection is closed that waits for a request: of
+// the address with the most connections, the one that has waited longest. A connection
+// counts as working only while a handler runs. So a head or a body that does not come,
+// and an answer that the client does not read, keep no place.
 //
-// Flow: New wraps a listener → Context and Handler tell it of each request → Of finds the
-// connection below it.
+// Flow: New wraps a listener → Context and Handler report each request to it → Of finds
+// the connection of a request.
 package connections
 
 import (
@@ -20,23 +21,23 @@ import (
 )
 
 const (
-	// Most is how many connections are open at once.
+	// Most is the maximum number of open connections.
 	Most = 64
-	// grace is how long a connection waits before it gives way. Without it, a flood
-	// would push out those whose request is in the buffers already.
+	// grace is how long a connection may wait before it can be closed. Without it, a
+	// flood would push out connections whose request is already in the buffers.
 	grace = 50 * time.Millisecond
 )
 
-// Listener is a listener with a bound of open connections.
+// Listener is a listener that bounds its open connections.
 type Listener struct {
 	net.Listener
-	places chan struct{} // one for each connection
-	rested chan struct{} // has one element after a connection has begun to wait
+	places chan struct{} // one element for each connection
+	rested chan struct{} // has an element after a connection has begun to wait
 	done   <-chan struct{}
 
 	mu    sync.Mutex
-	waits []*conn        // those without a request, the longest first, guarded by mu
-	of    map[string]int // the open ones by address, guarded by mu
+	waits []*conn        // connections without a request, the longest-waiting first; guarded by mu
+	of    map[string]int // open connections by address; guarded by mu
 }
 
 // New returns a listener for the connections of l. It accepts none after done is closed.
@@ -51,7 +52,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, err //nolint:wrapcheck // net/http distinguishes errors by their type
 	}
 	if !l.await() {
-		_ = accepted.Close() // nobody is told of the end
+		_ = accepted.Close() // the server is ending
 		return nil, net.ErrClosed
 	}
 	c := &conn{Conn: accepted, of: l, from: Address(accepted.RemoteAddr().String())}
@@ -63,10 +64,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// await takes a place, for which a connection gives way as soon as one can. It returns false at the end.
+// await acquires a place. If there is none, it closes a waiting connection as soon as it
+// may. It returns false when the server ends.
 func (l *Listener) await() bool {
 	for {
-		select { // who gave way has left a place, whatever else has happened since
+		select { // a closed connection has left a place, whatever else has happened since
 		case l.places <- struct{}{}:
 			return true
 		default:
@@ -86,8 +88,8 @@ func (l *Listener) await() bool {
 	}
 }
 
-// giveWay makes a connection give way. If the one whose turn it is came just now, the channel
-// says when to try again.
+// giveWay closes the next connection. If that has not waited for long enough, soon tells
+// when to try again.
 func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
 	l.mu.Lock()
 	next, early := l.next(), time.Duration(0)
@@ -102,12 +104,12 @@ func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
 		t := time.NewTimer(early)
 		return t.C, func() { t.Stop() }
 	case l.work(next):
-		_ = next.Close() // it asked nothing
+		_ = next.Close() // it has sent no request
 	}
 	return nil, func() {}
 }
 
-// next is the connection whose turn it is to give way; nil: none waits. The caller holds mu.
+// next returns the connection to close next; nil if none waits. The caller holds mu.
 func (l *Listener) next() *conn {
 	var next *conn
 	for _, c := range l.waits {
@@ -118,7 +120,7 @@ func (l *Listener) next() *conn {
 	return next
 }
 
-// add says that a connection has come, and waits for a request.
+// add registers a new connection, which waits for a request.
 func (l *Listener) add(c *conn) {
 	l.mu.Lock()
 	l.of[c.from]++
@@ -126,7 +128,7 @@ func (l *Listener) add(c *conn) {
 	l.rest(c)
 }
 
-// rest says that a connection waits for a request.
+// rest records that a connection waits for a request.
 func (l *Listener) rest(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +143,8 @@ func (l *Listener) rest(c *conn) {
 	}
 }
 
-// work says that a connection waits no more. It returns false for one that did not wait:
-// it gave way, or is closed.
+// work records that a connection no longer waits. It returns false for a connection that
+// did not wait because it was closed.
 func (l *Listener) work(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +156,7 @@ func (l *Listener) work(c *conn) bool {
 	return true
 }
 
-// remove says that a connection is closed.
+// remove records that a connection is closed.
 func (l *Listener) remove(c *conn) {
 	l.work(c)
 	l.mu.Lock()
@@ -189,7 +191,8 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Of returns the connection of a request as the listener below accepted it; nil: it is not known.
+// Of returns the connection of a request as the listener accepted it, or nil if it is
+// unknown.
 func Of(r *http.Request) net.Conn {
 	c, ok := r.Context().Value(connKey{}).(*conn)
 	if !ok {
@@ -198,9 +201,9 @@ func Of(r *http.Request) net.Conn {
 	return c.Conn
 }
 
-// Handler is h for a server that has Context. A request does not begin if its connection has
-// given way. The connection waits again when h has returned, while net/http may still wait for the
-// rest of a body that h did not read.
+// Handler wraps h for a server that uses Context. A request does not begin if its
+// connection was closed to make room. The connection waits again when h has returned,
+// although net/http may still be waiting for the rest of a body that h did not read.
 func Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {

@@ -44,7 +44,7 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// end is an end of a connection that comes from an address.
+// end is one end of a connection from an address.
 type end struct {
 	net.Conn
 	from string
@@ -55,8 +55,8 @@ func (e end) RemoteAddr() net.Addr {
 	return a
 }
 
-// call opens a connection from an address, and sends text. gone is closed when the server has
-// closed it; said is what it answered until then.
+// call opens a connection from an address, and sends text. gone is closed when the server
+// has closed it; said collects its answer until then.
 func (p *pipes) call(t *testing.T, from, text string) (gone <-chan struct{}, said *strings.Builder) {
 	here, there := net.Pipe()
 	p.calls <- end{there, from}
@@ -87,7 +87,7 @@ const (
 	last    = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 )
 
-// serve answers at pipes in virtual time. stop returns when all has ended.
+// serve answers at pipes in virtual time. stop returns when everything has ended.
 func serve(h http.HandlerFunc) (p *pipes, stop func()) {
 	p = newPipes()
 	done, served := make(chan struct{}), make(chan struct{})
@@ -100,11 +100,11 @@ func serve(h http.HandlerFunc) (p *pipes, stop func()) {
 		close(done)
 		_ = s.Close()
 		<-served
-		<-time.After(time.Second) // net/http gives clients half of one for what they still send
+		<-time.After(time.Second) // net/http waits half a second for what clients still send
 	}
 }
 
-// One address with many connections pushes out its own, and not the older one of another.
+// An address with many connections loses its own, not an older one of another address.
 func TestAddressWithTheMostGivesWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestAddressWithTheMostGivesWay(t *testing.T) {
 	})
 }
 
-// Whoever sends its request at once is answered, however many come after it: nobody gives way
-// who has just come.
+// A connection that sends its request at once is answered, however many come after it:
+// new connections are not closed.
 func TestThoseWhoAskAtOnceAreAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestThoseWhoAskAtOnceAreAnswered(t *testing.T) {
 	})
 }
 
-// A connection works while a handler answers, and gives way when the rest of a body does not
-// come, or nobody reads the answer.
+// A connection works while a handler runs. It can be closed when the rest of a body does
+// not come, or the client does not read the answer.
 func TestAnsweredConnectionsGiveWay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -204,7 +204,8 @@ func TestAnsweredConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// While all connections have a request, the next one waits until one of them has its answer.
+// While all connections have a request, the next one waits until one of them has its
+// answer.
 func TestNoWorkGivesWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package admission answers one question: may this server run this job beside the
-// members that it has, and if not, why?
+// Package admission answers one question: may this server run this job together with the
+// job's other members, and if not, why?
 //
-// Facts go in, reasons come out. The runner asks when the definition or the members
-// of its job change, discovery before it starts a job of the registry, and doctor,
-// reports and shadow for those who want to know beforehand. Who reads the facts from
-// the registry, and what becomes of the answer, is decided by them.
+// Facts go in, reasons come out. The runner asks when the definition or the members of
+// its job change; discovery, before it starts a job of the registry; doctor, reports and
+// shadow, to predict the answer. These callers read the facts from the registry and act
+// on the answer.
 package admission
 
 import (
@@ -17,58 +17,62 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Definition is what the configuration in the registry says to admission.
+// Definition is the part of the registry's configuration that admission needs.
 type Definition struct {
 	Layout    string // of the job's tree
-	ByAddress bool   // the layout knows members by their addresses
+	ByAddress bool   // the layout identifies members by their addresses
 	Class     string // what members of ElasticJob run
-	Type      string // ElasticJob's word for the kind of job
+	Type      string // ElasticJob's word for the kind of the job
 	Script    bool   // it is a command of the operating system
 	OnlyOurs  bool   // no member of ElasticJob can run it
-	HTTP      bool   // it sends a request, which no server of ours does
+	HTTP      bool   // it sends a request, which our servers do not do
 	Static    bool   // its items stay with the members that got them first
 	Monitor   bool   // members mark the items that they run
-	Strategy  string // by which a leader of ElasticJob assigns
-	// StrategyType is the only name that it takes for Strategy; empty: Strategy itself.
+	Strategy  string // used by a leader of ElasticJob to assign items
+	// StrategyType is the only name that such a leader accepts for Strategy; empty if
+	// that is Strategy itself.
 	StrategyType string
 }
 
-// Facts are what the answer is made of.
+// Facts are the input of Decide.
 type Facts struct {
-	// Job is the job as it would be in force on the server. Its kind and class are
-	// those that the server's own file has, if it has the job.
+	// Job is the job as it would be in force on the server. If the server's own file has
+	// the job, its kind and class are from there.
 	Job job.Config
-	// Definition is nil if the registry has none, or one that cannot be read.
+	// Definition is nil if the registry has none, or an unreadable one.
 	Definition *Definition
-	Unreadable string // why it cannot be read
-	Foreign    bool   // members of ElasticJob have a part in the job
+	Unreadable string // why Definition cannot be read
+	Foreign    bool   // members of ElasticJob take part in the job
 
-	// OwnFile: the server's own file has the job. Member: the server is a member of the
-	// job, or was until its session ended. Barred: the answer before this one kept
-	// the server out, and it comes back only when what did is mended.
+	// OwnFile says that the server's own file has the job. Member says that the server is
+	// a member of the job, or was when its last session ended. Barred says that the
+	// previous verdict barred the server; it returns only when the cause is gone.
 	OwnFile, Member, Barred bool
-	// FileLayout is the layout that the server's own file names; empty: it does not have
-	// the job.
+	// FileLayout is the layout that the server's own file names; empty if the file does
+	// not have the job.
 	FileLayout string
-	// StandsFor: servers of ours have run the job in the place of the class that Job
-	// names. If the registry has another class, somebody has written that since.
+	// StandsFor says that our servers have run the job in place of the class that Job
+	// names. If the registry has another class, that was written later.
 	StandsFor bool
 
-	// Unable is what of the job's settings the server cannot, or must not, carry out:
-	// see Unable. It is empty where nobody asks for a certain server.
+	// Unable lists settings of the job that the server cannot, or must not, carry out;
+	// see the function Unable. It is empty if the question is not about a particular
+	// server.
 	Unable []reason.Reason
-	// Knows tells whether the server has a strategy of that name; nil: do not ask.
+	// Knows reports whether the server has a strategy of that name. If nil, strategies
+	// are not checked.
 	Knows func(strategy string) bool
 }
 
-// Verdict is the answer.
+// Verdict is the result of Decide.
 type Verdict struct {
-	// Blockers are why the server must not run the job; none: it may.
+	// Blockers are the reasons why the server must not run the job. If there are none, it
+	// may.
 	Blockers []reason.Reason
-	// OnlyAlone is why it may only as long as no member of ElasticJob has a part in
-	// the job.
+	// OnlyAlone are the reasons why the server may run the job only while no member of
+	// ElasticJob takes part.
 	OnlyAlone []reason.Reason
-	// Warnings are what is not as the job's configuration says, though the server may
+	// Warnings say how the job deviates from its configuration, although the server may
 	// run it.
 	Warnings []reason.Reason
 }
@@ -76,7 +80,7 @@ type Verdict struct {
 // Barred reports whether the server must not run the job.
 func (v *Verdict) Barred() bool { return len(v.Blockers) > 0 }
 
-// Refusal is an error with a line for each of these reasons.
+// Refusal returns an error with one line for each reason.
 func Refusal(blockers []reason.Reason) error {
 	lines := make([]string, len(blockers))
 	for i, why := range blockers {
@@ -85,9 +89,8 @@ func Refusal(blockers []reason.Reason) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// Decide answers the question. A blocker that holds without members of ElasticJob
-// lasts until a file or the registry is changed; the others, as long as those members
-// are there.
+// Decide answers the question. Blockers that do not depend on members of ElasticJob last
+// until a file or the registry is changed; the others, as long as such members take part.
 func Decide(f *Facts) Verdict {
 	v := Verdict{Blockers: f.Unable}
 	switch {
@@ -101,22 +104,23 @@ func Decide(f *Facts) Verdict {
 		v.decideCommonTerms(f)
 		v.decideStrategy(f)
 		v.warnOfStrategy(f)
-	case !f.Foreign: // nobody runs it before the core finds a definition
+	case !f.Foreign: // no run begins before the core finds a definition
 	case f.Unreadable != "":
-		v.block(reason.Of(reason.ConfigUnreadable, f.Unreadable)) // their leader assigns items all the same
+		v.block(reason.Of(reason.ConfigUnreadable, f.Unreadable)) // their leader assigns items regardless
 	default:
 		v.block(reason.Of(reason.ConfigGoneWithForeign))
 	}
 	return v
 }
 
-// block adds to a list that is the caller's.
+// block appends a copy, because the list may belong to the caller.
 func (v *Verdict) block(why reason.Reason) {
 	v.Blockers = append(slices.Clip(v.Blockers), why)
 }
 
-// decideLayout: a server reads and writes a job by the layout that its own file names. Where
-// addresses name members, the nodes have no room for what ours tell those of ElasticJob.
+// decideLayout requires the layout that the server's own file names. If members are
+// identified by addresses, the nodes cannot hold what our members tell those of
+// ElasticJob, so foreign members are a blocker.
 func (v *Verdict) decideLayout(f *Facts) {
 	if is := f.Definition.Layout; f.FileLayout != "" && is != f.FileLayout {
 		v.block(reason.Of(reason.LayoutDiffers, is, f.FileLayout))
@@ -126,10 +130,10 @@ func (v *Verdict) decideLayout(f *Facts) {
 	}
 }
 
-// decideClass: a server that runs the job already goes on whatever the class, as
-// members of ElasticJob do, and so does one that starts for a class that ours have
-// stood in for. If nobody did, the job would run nowhere once all servers had been
-// restarted. Beside members of ElasticJob two classes would run.
+// decideClass: a server that runs the job goes on whatever the class is, as members of
+// ElasticJob do. So does a server that starts, if our servers have stood in for that
+// class: otherwise the job would run nowhere after a restart of all servers. With members
+// of ElasticJob, two classes would run, so that is a blocker.
 func (v *Verdict) decideClass(f *Facts) {
 	why := f.otherClass()
 	stays := !f.Barred && (f.Member || f.OwnFile && f.StandsFor)
@@ -142,8 +146,8 @@ func (v *Verdict) decideClass(f *Facts) {
 	}
 }
 
-// otherClass is what to do where the server would run something else than the
-// registry says; none: it is the same, or the class is nobody's.
+// otherClass returns a reason if the server would run something other than the registry
+// says. It returns none if both agree or no member of ElasticJob can run the job.
 func (f *Facts) otherClass() reason.Reason {
 	d, script := f.Definition, f.Job.Kind == job.Script
 	switch {
@@ -157,8 +161,8 @@ func (f *Facts) otherClass() reason.Reason {
 	return reason.Of(reason.ClassDiffers, quoted(d.Class), quoted(f.Job.Class))
 }
 
-// decideCommonTerms: instants and marks mean the same to all members only if they have
-// a time zone in common and mark what they run.
+// decideCommonTerms requires a common time zone and marks of running items: only then do
+// instants and marks mean the same to all members.
 func (v *Verdict) decideCommonTerms(f *Facts) {
 	if f.Foreign && f.Job.TimeZone == "" {
 		v.block(reason.Of(reason.ZoneMissing))
@@ -168,8 +172,8 @@ func (v *Verdict) decideCommonTerms(f *Facts) {
 	}
 }
 
-// decideStrategy: where the name is none for members of ElasticJob, those of them that lead
-// take the items from all members, and assign none. A leader of ours knows the name.
+// decideStrategy: a leader of ElasticJob that does not know the strategy takes the items
+// from all members and assigns none. Leaders of ours know it.
 func (v *Verdict) decideStrategy(f *Facts) {
 	d := f.Definition
 	if d.StrategyType == "" {
@@ -195,10 +199,10 @@ func (v *Verdict) warnOfStrategy(f *Facts) {
 			warn(reason.StrategyModuleRefused, j.StrategyModule)
 		}
 	case j.StrategyModule != "" || !unknown(j.Strategy):
-	case f.OwnFile || len(f.Unable) == 0: // else it is a blocker already
+	case f.OwnFile || len(f.Unable) == 0: // otherwise it is a blocker already
 		warn(reason.StrategyUnknown, j.Strategy)
 	}
 }
 
-// quoted is a name that others chose, as it may be shown.
+// quoted returns a name from outside in a form that is safe to show.
 func quoted(name string) string { return fmt.Sprintf("%.200q", name) }

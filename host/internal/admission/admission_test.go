@@ -14,7 +14,7 @@ import (
 
 const class, other = "com.example.Job", "com.example.Other"
 
-// fits are facts of a server whose file has the job as the registry has it.
+// fits returns the facts of a server whose file agrees with the registry.
 func fits() Facts {
 	return Facts{
 		Job:        job.Config{Kind: job.Simple, Class: class, TimeZone: "UTC", Strategy: "average"},
@@ -123,7 +123,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is the caller's stays as it is, though there is room behind it.
+// Decide does not write to the caller's slice, even if it has spare capacity.
 func TestDecideDoesNotWriteToTheFacts(t *testing.T) {
 	t.Parallel()
 	f := fits()

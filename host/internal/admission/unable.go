@@ -8,21 +8,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Settings are a job's settings, and how one server takes them.
+// Settings are a job's settings together with the server's view of them.
 type Settings struct {
 	Job  job.Config
-	File *job.Config // the job in the server's own file; nil: it is not there
-	// Cron is why the job's cron cannot be used, Strategy why its strategy cannot.
+	File *job.Config // the job in the server's own file; nil if it is not there
+	// Cron says why the job's cron cannot be used, and Strategy why its strategy cannot.
 	Cron, Strategy error
-	Modules        bool // the server runs a module for the job, and not what its embedder brings
-	// Violations are what the job asks for and the server does not grant to jobs that
-	// others define. It is asked only if that matters: directories are compared on disk.
+	Modules        bool // the server would run a module for the job, not the embedder's code
+	// Violations returns the grant violations: what the job requests but the server does
+	// not grant to jobs defined elsewhere. It is called only if that matters, because it
+	// compares directories on disk.
 	Violations func() []reason.Reason
 }
 
-// Unable is what of a job's settings the server cannot, or must not, carry out. What
-// the server's own file says is not questioned here but for what the registry has
-// changed: the file was validated when it was read.
+// Unable returns the settings of a job that the server cannot, or must not, carry out.
+// For a job of the server's own file it checks only changes by the registry: the file was
+// validated when it was read.
 func Unable(s *Settings) []reason.Reason {
 	var all []reason.Reason
 	invalid := func(err error) { all = append(all, Invalid(err)...) }
@@ -32,7 +33,7 @@ func Unable(s *Settings) []reason.Reason {
 	}
 	invalid(s.Cron)
 	if s.File == nil {
-		if j.Class == "" { // else members of ElasticJob may know it
+		if j.Class == "" { // otherwise members of ElasticJob may know it
 			invalid(s.Strategy)
 		}
 		if s.Modules && j.ModuleDigest == "" && j.Command == "" {
@@ -42,7 +43,7 @@ func Unable(s *Settings) []reason.Reason {
 	return append(all, Refused(s)...)
 }
 
-// Invalid takes joined errors apart: what is wrong with a job on this server.
+// Invalid splits joined errors into reasons why a job is invalid on this server.
 func Invalid(err error) []reason.Reason {
 	if err == nil {
 		return nil
@@ -54,8 +55,8 @@ func Invalid(err error) []reason.Reason {
 	return all
 }
 
-// Refused is what the job asks for that the server must not give. Who may write to the
-// registry may not thereby run programs on every server.
+// Refused returns what the job requests but the server must not give: write access to the
+// registry must not suffice to run programs on every server.
 func Refused(s *Settings) []reason.Reason {
 	j := &s.Job
 	switch {
@@ -67,7 +68,7 @@ func Refused(s *Settings) []reason.Reason {
 	return s.Violations()
 }
 
-// plain is a with one way to say that nothing is granted.
+// plain returns a with every empty list as nil.
 func plain(a job.Allow) job.Allow {
 	if len(a.Dirs) == 0 {
 		a.Dirs = nil

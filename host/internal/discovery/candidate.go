@@ -2,14 +2,14 @@ package discovery
 
 import "github.com/wasmjob/wasmjob/host/internal/backoff"
 
-// phase is what is under way of a candidate.
+// phase says which operation on a candidate is under way.
 type phase int
 
 const (
-	resting phase = iota // nothing: it waits for a change
+	resting phase = iota // none: it waits for a change
 	looking
 	trying
-	running // from Start on
+	running // since Start
 	keepingShut
 	hiding
 	forgetting
@@ -19,12 +19,12 @@ const (
 type candidate struct {
 	name     string
 	phase    phase
-	again    bool // it may have changed while something was under way
+	again    bool // it may have changed during the operation
 	there    bool // the newest list has it
-	lost     bool // the session that it was read in has ended
+	lost     bool // the session in which it was read has ended
 	missing  bool // its module may come with a new member
 	yields   bool // the server's own file has the job now
-	shut     bool // an operator shut it down here: as long as it is the same job, it stays so
+	shut     bool // an operator shut it down here; it stays so as long as it is the same job
 	created  int64
 	settled  bool
 	failures int // in a row
@@ -57,8 +57,8 @@ func (c *candidate) step(s *State, in CandidateInput, p *plan) {
 	}
 }
 
-// look has the definition read, now or when what is under way was answered. While it
-// runs, its runner follows it.
+// look requests a read of the definition, now or after the current operation. While the
+// job runs, its runner follows the definition.
 func (c *candidate) look(s *State, p *plan) {
 	switch {
 	case s.closed:
@@ -73,7 +73,7 @@ func (c *candidate) look(s *State, p *plan) {
 	}
 }
 
-// rest waits for a change, unless there was one.
+// rest waits for a change, unless one has come already.
 func (c *candidate) rest(s *State, p *plan) {
 	if c.phase = resting; c.again || c.yields {
 		c.look(s, p)
@@ -92,7 +92,7 @@ func (c *candidate) looked(s *State, in Looked, p *plan) {
 	case none:
 		c.shut = false
 		c.hide(false, p)
-	case !in.Config, !in.Module: // nobody has said what it is, or somebody of ElasticJob alone
+	case !in.Config, !in.Module: // undefined, or defined by ElasticJob only
 		c.hide(false, p)
 	case c.shut:
 		c.phase, c.created = keepingShut, in.Created
@@ -108,7 +108,7 @@ func (c *candidate) fits(s *State, p *plan) {
 		c.rest(s, p)
 		return
 	}
-	// From here on its runner notices changes.
+	// From now on its runner notices changes.
 	c.phase, c.again, c.missing, c.failures = running, false, false, 0
 	p.add(Start{c.name})
 }
@@ -122,7 +122,7 @@ func (c *candidate) refused(s *State, again bool, p *plan) {
 	c.rest(s, p)
 }
 
-// changed decides whether a job goes on here as it is defined now.
+// changed decides whether a running job goes on with its new definition.
 func (c *candidate) changed(s *State, in Changed, p *plan) {
 	switch {
 	case c.phase != running: // it has ended meanwhile
@@ -130,13 +130,13 @@ func (c *candidate) changed(s *State, in Changed, p *plan) {
 		p.add(Withdraw{Name: c.name, Removed: true})
 	case in.Same:
 	case len(in.Blockers) > 0:
-		p.add(Withdraw{Name: c.name, Blockers: in.Blockers}) // the next look says why
+		p.add(Withdraw{Name: c.name, Blockers: in.Blockers}) // the next look gives the reason
 	case !s.closed:
 		p.add(Prefetch{c.name})
 	}
 }
 
-// yield has the candidate end.
+// yield ends the candidate.
 func (c *candidate) yield(s *State, p *plan) {
 	if c.yields = true; c.phase == running {
 		p.add(Withdraw{Name: c.name})
@@ -159,7 +159,7 @@ func (c *candidate) hidden(s *State, p *plan) {
 	}
 	delete(s.candidates, c.name)
 	p.add(Gone{c.name})
-	s.list(p) // it may have come back meanwhile
+	s.list(p) // it may have returned meanwhile
 }
 
 func (c *candidate) settle(s *State, p *plan) {

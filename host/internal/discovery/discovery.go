@@ -1,10 +1,10 @@
-// Package discovery decides what a server does about the jobs of the registry that
-// are not in its own file. Each is a candidate: its definition is looked at, and it
-// starts here if the server may and can run it; else it waits for a change.
+// Package discovery decides what a server does with jobs of the registry that are not in
+// its own file. Each such job is a candidate: its definition is read, and it starts here
+// if the server may and can run it. Otherwise it waits for a change.
 //
-// State takes one Input after the other and says what follows as Effects. It has no
-// clock, no lock, and reads nothing; package finder does that. Of one
-// candidate at most one effect with an answer is under way at a time.
+// State takes one Input after the other and returns Effects. It has no clock and no lock,
+// and reads nothing; package finder does that. At most one effect with an answer is under
+// way for each candidate.
 package discovery
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
-// The bounds of the pauses before what failed is tried again.
+// These bound the pauses before retries.
 const (
 	firstPause = time.Second
 	lastPause  = 5 * time.Minute
 )
 
-// State is what is known of the registry's jobs. Make it with New.
+// State is the knowledge about the registry's jobs. Make it with New.
 type State struct {
 	own        map[string]bool // the jobs of the server's own file
 	candidates map[string]*candidate
-	closed     bool // the server stops: nothing is begun any more
+	closed     bool // the server stops: nothing more begins
 
-	names     []string // as they were listed last
-	listing   bool     // the answer is awaited
+	names     []string // as last listed
+	listing   bool     // an answer is awaited
 	listAgain bool     // the list changed meanwhile
-	listed    bool     // it was read once
-	failures  int      // of reading it, in a row
+	listed    bool     // it was read at least once
+	failures  int      // reads of it that failed in a row
 
 	reported bool            // jobs that no file defines were reported once
-	lost     map[string]bool // jobs that FileLost has named since
+	lost     map[string]bool // jobs named by FileLost since
 }
 
-// New is the state of a server whose own file has these jobs.
+// New returns the state of a server whose own file has these jobs.
 func New(own ...string) *State {
 	s := &State{own: map[string]bool{}, candidates: map[string]*candidate{}, lost: map[string]bool{}}
 	for _, name := range own {
@@ -46,7 +46,7 @@ func New(own ...string) *State {
 	return s
 }
 
-// Step takes an input and says what is to be done.
+// Step takes an input and returns the resulting effects.
 func (s *State) Step(in Input) []Effect {
 	var p plan
 	switch in := in.(type) {
@@ -81,7 +81,7 @@ func (s *State) Step(in Input) []Effect {
 	return p.effects
 }
 
-// list has the names of all jobs read.
+// list requests the names of all jobs.
 func (s *State) list(p *plan) {
 	switch {
 	case s.closed:
@@ -99,7 +99,7 @@ func (s *State) listOnceMore(p *plan) {
 	}
 }
 
-// seeList finds out what came and what went.
+// seeList finds the jobs that have come and gone.
 func (s *State) seeList(names []string, p *plan) {
 	s.listing, s.failures = false, 0
 	there := make(map[string]bool, len(names))
@@ -127,10 +127,10 @@ func (s *State) seeList(names []string, p *plan) {
 	s.listOnceMore(p)
 }
 
-// Stopped tells whether the server stops.
+// Stopped reports whether the server stops.
 func (s *State) Stopped() bool { return s.closed }
 
-// Candidates are the names of all candidates, ascending.
+// Candidates returns the names of all candidates, ascending.
 func (s *State) Candidates() []string { return slices.Sorted(maps.Keys(s.candidates)) }
 
 // plan collects effects.

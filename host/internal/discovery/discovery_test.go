@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// line is an input, and what is to follow from it.
+// line is an input and its expected effects.
 type line struct {
 	in   Input
 	want []Effect
@@ -19,7 +19,7 @@ func no(in Input) line { return line{in: in} }
 
 func then(in Input, want ...Effect) line { return line{in, want} }
 
-// found is a job that was found, looked at and runs.
+// found are the inputs of a job that was found and read, and that runs.
 var found = []line{
 	then(ListChanged{}, List{}),
 	then(Listed{[]string{"j"}}, Look{Name: "j"}, FirstListed{}),
@@ -27,7 +27,7 @@ var found = []line{
 	then(Fits{"j"}, Start{"j"}),
 }
 
-// seen is what Look finds of a whole definition.
+// seen returns the result of Look for a complete definition.
 func seen(created int64) Looked {
 	return Looked{Name: "j", Config: true, Module: true, Created: created}
 }
@@ -63,7 +63,7 @@ func TestStep(t *testing.T) {
 		{"it is refused until it is changed", nil, []line{
 			then(ListChanged{}, List{}), then(Listed{[]string{"j"}}, Look{Name: "j"}, FirstListed{}),
 			then(seen(1), Try{"j"}), then(Refused{Name: "j"}, Settled{"j"}),
-			no(Touched{Name: "j", Members: true}), // its module is not what it waits for
+			no(Touched{Name: "j", Members: true}), // it does not wait for its module
 			then(Touched{Name: "j"}, Look{Name: "j"}), then(seen(1), Try{"j"}), then(Fits{"j"}, Start{"j"}),
 		}},
 		{"it is refused until a member has its module", nil, []line{
@@ -86,7 +86,7 @@ func TestStep(t *testing.T) {
 		{"it is changed so that this server may not run it", nil, append(found[:4:4],
 			then(Changed{Name: "j", Blockers: blockers}, Withdraw{Name: "j", Blockers: blockers}),
 			then(Ended{"j", true}, Settled{"j"}, Look{Name: "j"}), then(seen(7), Try{"j"}), no(Refused{Name: "j"}),
-			no(Changed{Name: "j"}), // of a runner that has ended
+			no(Changed{Name: "j"}), // from a runner that has ended
 		)},
 		{"the session ends in which it was read", nil, []line{
 			then(ListChanged{}, List{}), then(Listed{[]string{"j"}}, Look{Name: "j"}, FirstListed{}), then(seen(1), Try{"j"}), no(SessionEnded{"j"}),

@@ -10,48 +10,47 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// world is a registry and a server around a State, in which everything that is under
-// way ends in any order.
+// world is a registry and a server around a State. Operations end in any order.
 type world struct {
 	t    *testing.T
 	rng  *rand.Rand
 	s    *State
 	jobs map[string]made // in the registry
-	next int64           // when the next configuration is created
+	next int64           // creation time of the next configuration
 	log  []string
 
 	answers []answer
-	busy    map[string]bool  // candidates with an effect under way that is answered
-	runs    map[string]bool  // jobs that run, of the registry or of the file
-	ending  map[string]bool  // what runs was told to end
-	ran     map[string]made  // as the runner of what runs has read it last
-	reports map[string]bool  // what a runner has to read again
-	fetched map[string]bool  // what Prefetch named
-	shut    map[string]int64 // when the job was created that an operator has shut down
-	looked  map[string]int64 // when the one was that was looked at last
-	retries map[string]bool  // what Retry promised; "": the list
-	file    map[string]bool  // what the file has, or is about to have
-	waits   map[string]bool  // the file's job waits for Gone
+	busy    map[string]bool  // candidates with an operation that is answered
+	runs    map[string]bool  // running jobs, of the registry or of the file
+	ending  map[string]bool  // running jobs that were told to end
+	ran     map[string]made  // running jobs as their runners last read them
+	reports map[string]bool  // jobs that their runners have to read again
+	fetched map[string]bool  // names passed to Prefetch
+	shut    map[string]int64 // creation time of the job that an operator has shut down
+	looked  map[string]int64 // creation time of the job that was last read
+	retries map[string]bool  // retries that are due; "" for the list
+	file    map[string]bool  // jobs that the file has, or is about to have
+	waits   map[string]bool  // jobs of the file that wait for Gone
 	settled map[string]bool
 	found   bool
 }
 
-// justNow: which job it was that was shut down shows at the next look.
+// justNow stands for a creation time that the next look will show.
 const justNow = -1
 
-// made is a job of the registry.
+// made is a job in the registry.
 type made struct {
 	created        int64
 	config, module bool
 	fits           bool
-	later          bool // who refuses it is to try again
+	later          bool // a refusal is temporary
 }
 
 func (j made) runnable() bool { return j.config && j.module && j.fits }
 
-// answer is what ends something that is under way.
+// answer ends an operation.
 type answer struct {
-	name string // the candidate; "": the list
+	name string // the candidate; "" for the list
 	give func() Input
 }
 
@@ -153,7 +152,7 @@ func (w *world) await(name string, give func() Input) {
 	w.answers = append(w.answers, answer{name, give})
 }
 
-// start lets a candidate run, or fails to.
+// start starts a candidate, or fails to.
 func (w *world) start(name string) {
 	if w.busy[name] || w.runs[name] {
 		w.fail("%s runs twice", name)
@@ -163,10 +162,10 @@ func (w *world) start(name string) {
 		return
 	}
 	w.runs[name], w.ending[name], w.settled[name] = true, false, true
-	w.reports[name] = true // it may have changed since it was looked at
+	w.reports[name] = true // it may have changed since it was read
 }
 
-// runFile lets the file's own job run.
+// runFile starts the file's own job.
 func (w *world) runFile(name string) {
 	if delete(w.waits, name); w.runs[name] {
 		w.fail("%s runs as a job of the file and of the registry", name)
@@ -174,7 +173,7 @@ func (w *world) runFile(name string) {
 	w.runs[name] = true
 }
 
-// answer ends one thing that is under way.
+// answer ends one operation.
 func (w *world) answer() {
 	k := w.rng.IntN(len(w.answers))
 	a := w.answers[k]
@@ -183,7 +182,7 @@ func (w *world) answer() {
 	w.step(a.give())
 }
 
-// over ends what runs of a candidate.
+// over ends a candidate's run.
 func (w *world) over(name string, asked bool) {
 	delete(w.runs, name)
 	if delete(w.shut, name); !asked {
@@ -192,12 +191,12 @@ func (w *world) over(name string, asked bool) {
 	w.step(Ended{name, asked})
 }
 
-// runsHere tells whether a candidate runs, and not a job of the file.
+// runsHere reports whether a candidate runs, rather than a job of the file.
 func (w *world) runsHere(name string) bool {
 	return w.runs[name] && (!w.file[name] || w.waits[name])
 }
 
-// change does something to a job of the registry, of which the events come at once.
+// change changes a job in the registry. Its events come at once.
 func (w *world) change(name string) {
 	j, there := w.jobs[name]
 	switch w.rng.IntN(6) {
@@ -230,7 +229,7 @@ func (w *world) change(name string) {
 	}
 }
 
-// report lets the runner of a candidate read its job again.
+// report lets a candidate's runner read the job again.
 func (w *world) report() {
 	name := slices.Min(slices.Collect(maps.Keys(w.reports)))
 	if delete(w.reports, name); !w.runsHere(name) {
@@ -281,7 +280,7 @@ func (w *world) chance(names []string) {
 	}
 }
 
-// edit puts a job into the server's own file, or takes it out, as the host does.
+// edit adds a job to the server's own file or removes it, as the host does.
 func (w *world) edit(name string) {
 	switch {
 	case !w.file[name]:
@@ -310,8 +309,8 @@ func (w *world) due() {
 	}
 }
 
-// settle ends all that is under way, and what was told to end. Jobs that are refused
-// for a while may be refused for ever.
+// settle ends all operations and all runs that were told to end. Jobs that are refused
+// temporarily may be refused forever.
 func (w *world) settle(names []string) {
 	for range 10_000 {
 		switch ends := slices.IndexFunc(names, func(n string) bool { return w.runsHere(n) && w.ending[n] }); {
@@ -321,7 +320,7 @@ func (w *world) settle(names []string) {
 			w.report()
 		case ends >= 0:
 			w.over(names[ends], true)
-		case len(w.retries) > 0 && w.rng.IntN(50) > 0: // some wait on
+		case len(w.retries) > 0 && w.rng.IntN(50) > 0: // some retries stay due
 			w.due()
 		default:
 			return
@@ -330,9 +329,9 @@ func (w *world) settle(names []string) {
 	w.fail("it comes to no end")
 }
 
-// TestWhateverHappens: one name has one runner at a time; what the server may run is
-// started; what is gone is forgotten, and so is what the file has; and what waits, waits
-// for something that comes.
+// TestWhateverHappens checks that a name has one runner at a time, that every job starts
+// that the server may run, that jobs are forgotten that are gone or in the file, and that
+// every waiting job waits for an event that comes.
 func TestWhateverHappens(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}

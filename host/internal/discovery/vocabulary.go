@@ -6,31 +6,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Input is something that happened.
+// Input is an event.
 type Input interface{ input() }
 
 // The inputs about all jobs.
 type (
-	// ListChanged: the list of jobs may be another one.
+	// ListChanged says that the list of jobs may have changed.
 	ListChanged struct{}
 	// Listed answers List.
 	Listed struct{ Names []string }
-	// ListFailed answers it, too.
+	// ListFailed also answers List.
 	ListFailed struct{}
-	// FileHas: the server's own file has the job from now on. A candidate of that name
-	// ends, and Gone says when.
+	// FileHas says that the server's own file has the job from now on. A candidate of
+	// that name ends; Gone tells when.
 	FileHas struct{ Name string }
-	// FileLost: the file has it no more, and it has left the server.
+	// FileLost says that the file no longer has the job, and the job has left the server.
 	FileLost struct{ Name string }
-	// Reported: what Undefined returned was reported. Lost is what UndefinedDue returned
-	// before.
+	// Reported says that the result of Undefined was reported. Lost is the result of the
+	// preceding UndefinedDue.
 	Reported struct{ Lost []string }
-	// Stop: the server stops. What is under way is still answered.
+	// Stop says that the server stops. Operations are still answered.
 	Stop struct{}
 )
 
-// CandidateInput is an input about one candidate. If there is no such candidate, it
-// changes nothing.
+// CandidateInput is an input about one candidate. It has no effect if there is no such
+// candidate.
 type CandidateInput interface {
 	Input
 	candidate() string
@@ -38,39 +38,39 @@ type CandidateInput interface {
 
 // The inputs about one candidate.
 type (
-	// Touched: its definition may be another one, it is time to try again, or, if
-	// Members, who has its module may be another one.
+	// Touched says that the definition may have changed, or that it is time to retry, or,
+	// with Members, that other members may have the module.
 	Touched struct {
 		Name    string
 		Members bool
 	}
-	// SessionEnded: what reads it needs another session.
+	// SessionEnded says that another session is needed to read the definition.
 	SessionEnded struct{ Name string }
 	// Looked answers Look.
 	Looked struct {
 		Name string
-		// Config and Module: the nodes of its definition are there. Created says when the
-		// configuration was, for one that is made anew is another job.
+		// Config and Module say which nodes of the definition exist. Created is the
+		// creation time of the configuration: one that is created again is another job.
 		Config, Module bool
 		Created        int64
 	}
-	// Fits answers Try: the server may and can run it.
+	// Fits answers Try: the server may and can run the job.
 	Fits struct{ Name string }
-	// Refused answers Look, Try, Start and KeepShut: it does not run. Again: it may
-	// after a while, though nothing else changes.
+	// Refused answers Look, Try, Start and KeepShut: the job does not run. With Again it
+	// may run later, even if nothing else changes.
 	Refused struct {
 		Name  string
 		Again bool
 	}
-	// Ended answers Start: it ran, and runs no more. Asked: the server wanted that; else an
-	// operator has shut it down on this server.
+	// Ended answers Start: the job ran and has ended. Asked says that the server wanted
+	// that; otherwise an operator has shut the job down on this server.
 	Ended struct {
 		Name  string
 		Asked bool
 	}
-	// Changed: the runner of a job that runs has read its definition again. Removed: the
-	// registry does not have the job any more. Same: nothing of its configuration is new.
-	// Blockers are why this server may not run it as it is now.
+	// Changed says that the runner of a job has read its definition again. Removed: the
+	// registry no longer has the job. Same: its configuration has not changed. Blockers
+	// are the reasons why this server may no longer run it.
 	Changed struct {
 		Name          string
 		Removed, Same bool
@@ -105,53 +105,53 @@ func (in Ended) candidate() string        { return in.Name }
 func (in Changed) candidate() string      { return in.Name }
 func (in Hidden) candidate() string       { return in.Name }
 
-// Effect is something to be done.
+// Effect is an action for package finder.
 type Effect interface{ effect() }
 
 // The effects.
 type (
-	// List reads the names of all jobs: Listed or ListFailed.
+	// List reads the names of all jobs. The answer is Listed or ListFailed.
 	List struct{}
-	// RetryList is followed by ListChanged after a while.
+	// RetryList requests ListChanged after a pause.
 	RetryList struct{ After time.Duration }
-	// FirstListed: the list was read for the first time.
+	// FirstListed says that the list was read for the first time.
 	FirstListed struct{}
 
-	// Look reads the nodes of a definition and follows them: Looked or Refused. Anew: in
-	// another session.
+	// Look reads and follows the nodes of a definition. With Anew it uses another
+	// session. The answer is Looked or Refused.
 	Look struct {
 		Name string
 		Anew bool
 	}
-	// Try asks whether the server may run the job that was read, and gets its module: Fits
-	// or Refused.
+	// Try checks whether the server may run the job that was read, and gets its module.
+	// The answer is Fits or Refused.
 	Try struct{ Name string }
-	// Start lets the job run: Ended, or Refused if it could not start.
+	// Start starts the job. The answer is Ended, or Refused if it could not start.
 	Start struct{ Name string }
-	// Withdraw ends what Start began: since the registry does not have the job any more
-	// (Removed), since this server may not run it (Blockers), or else since the server's
-	// own file has the job.
+	// Withdraw ends a started job because the registry no longer has it (Removed),
+	// because this server may not run it (Blockers), or else because the server's own
+	// file has it.
 	Withdraw struct {
 		Name     string
 		Removed  bool
 		Blockers []reason.Reason
 	}
-	// Prefetch prepares the code of a job that runs and was changed, before its next run
+	// Prefetch prepares the code of a running job that was changed before its next run
 	// needs it.
 	Prefetch struct{ Name string }
-	// KeepShut says that the job was shut down on this server: Refused.
+	// KeepShut shows that the job was shut down on this server. The answer is Refused.
 	KeepShut struct{ Name string }
-	// Hide takes the job from those that the server shows: Hidden. Forget: nothing of it
-	// is left then.
+	// Hide removes the job from the list that the server shows. With Forget nothing of it
+	// remains. The answer is Hidden.
 	Hide struct {
 		Name   string
 		Forget bool
 	}
-	// Settled: the job does not run as things are. That is said once.
+	// Settled says, once, that the candidate has started or does not run for now.
 	Settled struct{ Name string }
-	// Gone: it is no candidate any more, and another one may come in its place.
+	// Gone says that the job is no longer a candidate; another one may take its place.
 	Gone struct{ Name string }
-	// Retry is followed by Touched after a while.
+	// Retry requests Touched after a pause.
 	Retry struct {
 		Name  string
 		After time.Duration

@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// candidate is a job that discovery found in the registry. While it does not run here, it
-// has a job session, which reports changes. While it runs, its runner has one.
+// candidate is a job that discovery has found in the registry. While it does not run here
+// it has a job session, which reports changes. While it runs, its runner has one.
 type candidate struct {
 	f      *Finder
 	name   string
@@ -27,18 +27,18 @@ type candidate struct {
 	job    Job
 
 	once    sync.Once
-	settled chan struct{} // closed when it has joined or was refused for the first time
-	gone    chan struct{} // closed when nothing of it is left
+	settled chan struct{} // closed when it has joined or was first refused
+	gone    chan struct{} // closed when it is forgotten
 
 	// Guarded by the finder's mu:
 
 	retry    *time.Timer
 	withdraw context.CancelFunc // ends the current run; nil before the first
 
-	// Used by one effect at a time, and by the loop of a job that runs:
+	// Used by one effect at a time, and by the loop of a running job:
 
 	session *session.Job
-	spelled layout.Layout // as the nodes of the definition show it, which were last read
+	spelled layout.Layout // the layout of the definition that was last read
 	kept    layout.Kept
 	module  registry.Node
 	config  job.Config // as last shown
@@ -160,8 +160,8 @@ func (c *candidate) readNodes(paths ...string) ([]registry.Node, error) {
 	return nodes, errors.Join(faults...)
 }
 
-// try carries out discovery.Try: it finds out whether this server may run the job, and
-// loads its code.
+// try carries out discovery.Try: it checks whether this server may run the job, and loads
+// its code.
 func (c *candidate) try() {
 	d, err := c.spelled.ReadDefinition(c.kept, c.module)
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *candidate) try() {
 		return
 	}
 	c.show(d.Job(job.Config{}))
-	// Foreign members are not among the facts: the runner looks for those.
+	// Foreign members are not among the facts: the runner checks for those.
 	facts, _ := layout.AdmissionFacts(c.spelled, nil, d.Config, &d.Module, false)
 	facts.Unable = c.f.o.Host.Unable(c.config)
 	if v := admission.Decide(&facts); v.Barred() {
@@ -199,7 +199,7 @@ func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
 	c.f.o.Log.Info("a job of the registry runs on this server", "job", c.name, "module", c.config.ModuleDigest)
 	joined, err := c.job.Start(ctx, c.changed, func(asked bool) {
 		withdraw()
-		c.settle() // it has not joined, and Await may wait for it
+		c.settle() // it has not joined, but Await may wait for it
 		c.f.step(discovery.Ended{Name: c.name, Asked: asked})
 	})
 	if err != nil {
@@ -216,8 +216,8 @@ func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
 	})
 }
 
-// changed receives each new configuration from the job that runs, and nil if the registry
-// does not have the job any more.
+// changed receives each new configuration of a running job, or nil if the registry no
+// longer has the job.
 func (c *candidate) changed(now *job.Config) {
 	in := discovery.Changed{Name: c.name, Removed: now == nil}
 	if now != nil {
@@ -230,7 +230,7 @@ func (c *candidate) changed(now *job.Config) {
 	c.f.step(in)
 }
 
-// end carries out discovery.Withdraw, and logs why.
+// end carries out discovery.Withdraw, and logs the reason.
 func (c *candidate) end(e discovery.Withdraw) {
 	switch log := c.f.o.Log; {
 	case e.Removed:
@@ -241,7 +241,7 @@ func (c *candidate) end(e discovery.Withdraw) {
 	c.withdraw()
 }
 
-// refuse shows why the job does not run here. With again, discovery tries again after a
+// refuse shows why the job does not run here. With again, discovery retries after a
 // pause.
 func (c *candidate) refuse(err error, again bool) {
 	c.job.Refuse(err)

@@ -1,7 +1,6 @@
-// Package finder follows the jobs of the registry that are not in a server's own file, and
-// carries out what package discovery decides about them. It reads names and definitions;
-// what it means that a job runs here, its Host says. It has no goroutine while nothing
-// changes.
+// Package finder follows the jobs of the registry that are not in a server's own file,
+// and carries out the decisions of package discovery. It reads names and definitions; its
+// Host runs the jobs. It has no goroutine while nothing changes.
 package finder
 
 import (
@@ -24,55 +23,55 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Options are what a Finder needs of its server.
+// Options are the settings of a Finder.
 type Options struct {
 	Namespace string
 	Own       []string // the jobs of the server's own file
 	Sessions  *session.Server
 	Host      Host
 	Log       *slog.Logger
-	// Go begins work for which the server waits before it calls End.
+	// Go starts work that the server awaits before it calls End.
 	Go func(func())
-	// Undefined makes the Finder start no job. It is given those of the registry that are
-	// in no file of this server, all once after the start, and later each that FileLost
-	// names. After an error it is given them again.
+	// Undefined, if set, keeps the Finder from starting jobs. It receives the jobs of the
+	// registry that no file of this server has: all once after the start, and later each
+	// that FileLost names. After an error it receives them again.
 	Undefined func(ctx context.Context, names []string, s *session.Job) error
-	// Created, beside Undefined, chooses from the names of the registry those of jobs that no
-	// file has had: these are started all the same. nil: none.
+	// Created, used with Undefined, selects from the names in the registry the jobs that
+	// no file has ever had: these are started nevertheless. If nil, none are.
 	Created func(ctx context.Context, names []string, s *session.Job) ([]string, error)
 }
 
-// Host runs the jobs that were found.
+// Host runs the jobs that the Finder has found.
 type Host interface {
-	// Unable returns why this server may not run a job, or nothing.
+	// Unable returns the reasons why this server may not run a job.
 	Unable(c job.Config) []reason.Reason
-	// Found returns the host's part of a job that was found.
+	// Found returns the host's part of a found job.
 	Found(name string) Job
 }
 
-// Job is the host's part of a candidate. One method is called at a time, but for what Start
-// says.
+// Job is the host's part of a candidate. Its methods are called one at a time, except as
+// Start says.
 type Job interface {
-	// Show lists the job, or replaces its configuration in the list. A job that runs is
-	// shown anew by the function that its runner calls.
+	// Show lists the job, or replaces its configuration in the list. The configuration of
+	// a running job is replaced by changed instead, which its runner calls.
 	Show(c job.Config)
-	// Load makes ready what the job runs. With again, an error may go away by itself.
+	// Load loads the job's code. With again, the error may be temporary.
 	Load(ctx context.Context, c job.Config) (again bool, err error)
-	// Prefetch is Load for a job that runs. It does not wait.
+	// Prefetch is Load for a running job. It does not wait.
 	Prefetch(c job.Config)
-	// Start lets the job run until ctx ends or an operator shuts it down here. changed
-	// takes each new configuration, and nil if the registry does not have the job any more.
-	// ended is called once, when the job runs no more, with whether ctx had ended; the
-	// server waits for it as for what Go begins. The channel is closed when the job has
+	// Start runs the job until ctx ends or an operator shuts it down here. changed
+	// receives each new configuration, and nil if the registry no longer has the job.
+	// ended is called once when the job has ended; asked says whether ctx had ended. The
+	// server waits for it as for work started by Go. joined is closed when the job has
 	// joined. After an error nothing runs.
 	Start(ctx context.Context, changed func(*job.Config), ended func(asked bool)) (joined <-chan struct{}, err error)
-	// Refuse shows why the job does not run here. It may not have been shown.
+	// Refuse shows why the job does not run here. The job may not have been shown before.
 	Refuse(err error)
-	// Hide takes the job out of the list, if it was shown.
+	// Hide removes the job from the list if it was shown.
 	Hide()
 }
 
-// ErrShut is why a job that an operator shut down on this server does not run.
+// ErrShut is the reason for a job that an operator has shut down on this server.
 var ErrShut = errors.New("it was shut down on this server")
 
 // Finder follows the list of jobs in the registry. Make it with New.
@@ -80,7 +79,7 @@ type Finder struct {
 	o     Options
 	ctx   context.Context //nolint:containedctx // of the server's run
 	root  string          // the parent of all jobs
-	looks chan struct{}   // bounds how many candidates are read at the same time
+	looks chan struct{}   // bounds how many candidates are read at once
 
 	once   sync.Once
 	opened chan struct{} // closed when session is set
@@ -94,7 +93,7 @@ type Finder struct {
 	retry      *time.Timer
 }
 
-// MaxLooks bounds how many candidates are read at the same time.
+// MaxLooks bounds how many candidates are read at once.
 const MaxLooks = 256
 
 // New returns a Finder that has not begun and ends with ctx.
@@ -109,10 +108,9 @@ func New(ctx context.Context, o Options) *Finder {
 	}
 }
 
-// Begin starts to look for jobs. The caller calls End when ctx has ended and so has all
-// work that was begun.
+// Begin starts to look for jobs. The caller calls End when ctx and all work have ended.
 func (f *Finder) Begin() {
-	f.o.Go(func() { // once this has ended, no work begins
+	f.o.Go(func() { // once this has ended, no work starts
 		<-f.ctx.Done()
 		f.step(discovery.Stop{})
 		f.mu.Lock()
@@ -143,7 +141,7 @@ func (f *Finder) End() error {
 
 const closeTimeout = 10 * time.Second
 
-// step hands an input to package discovery and begins the effects that follow.
+// step passes an input to package discovery and starts the resulting effects.
 func (f *Finder) step(in discovery.Input) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,8 +150,7 @@ func (f *Finder) step(in discovery.Input) {
 	}
 }
 
-// do carries out an effect. What may take long goes on by itself, in Options.Go. The caller
-// holds mu.
+// do carries out an effect. Long operations run in Options.Go. The caller holds mu.
 func (f *Finder) do(e discovery.Effect) {
 	switch e := e.(type) {
 	case discovery.List:
@@ -210,8 +207,8 @@ func stopTimer(t *time.Timer) {
 	}
 }
 
-// Alongside begins work for which the end of the server waits. Once that end is near, it
-// begins none.
+// Alongside starts work that the server awaits when it ends. If the server is about to
+// end, it starts none.
 func (f *Finder) Alongside(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,13 +217,13 @@ func (f *Finder) Alongside(do func()) {
 	}
 }
 
-// FileLost names one of the host's own jobs that was removed and has left. The job may be
-// found in the registry, or no server may run it now.
+// FileLost names one of the host's own jobs that was removed and has left. It may now be
+// found in the registry, or run nowhere.
 func (f *Finder) FileLost(name string) {
 	f.step(discovery.FileLost{Name: name})
 }
 
-// FileHas makes a candidate leave, because it is one of the host's own jobs from now on. It
+// FileHas makes a candidate leave, because it is now one of the host's own jobs. It
 // returns when the candidate has left or the host ends.
 func (f *Finder) FileHas(name string) {
 	f.mu.Lock()
@@ -272,8 +269,8 @@ func (f *Finder) list() {
 	f.step(discovery.ListFailed{})
 }
 
-// names returns the names of all jobs in the registry, or none if this server runs its own
-// jobs alone.
+// names returns the names of all jobs in the registry, or none if this server runs only
+// its own jobs.
 func (f *Finder) names() ([]string, error) {
 	s, err := f.openSession()
 	if err != nil {
@@ -291,14 +288,14 @@ func (f *Finder) names() ([]string, error) {
 	return f.o.Created(f.ctx, names, s)
 }
 
-// read returns the names of the nodes in the registry that may be jobs. What is called like
-// the state of a cluster is none: operators do not see it.
+// read returns the names of the nodes in the registry that may be jobs. It leaves out
+// names of nodes for the state of a cluster, which operators do not see.
 func (f *Finder) read(s *session.Job) ([]string, error) {
 	n, err := s.Read(f.ctx, f.root)
 	return slices.DeleteFunc(slices.Clone(n.Children), clustertree.Reserved), err
 }
 
-// undefined hands over the jobs that are in no file of this server.
+// undefined passes on the jobs that no file of this server has.
 func (f *Finder) undefined(s *session.Job) error {
 	f.mu.Lock()
 	lost, due := f.state.UndefinedDue()
@@ -320,8 +317,8 @@ func (f *Finder) undefined(s *session.Job) error {
 	return nil
 }
 
-// openSession returns the session that follows the list of jobs. It opens another one if
-// that has ended.
+// openSession returns the session that follows the list of jobs. If that has ended, it
+// opens another one.
 func (f *Finder) openSession() (*session.Job, error) {
 	f.mu.Lock()
 	s, lost := f.session, f.lost
@@ -346,7 +343,7 @@ func (f *Finder) openSession() (*session.Job, error) {
 }
 
 // Await waits until every job that was found at the start has joined or was refused. It
-// reports false if ctx ended before that.
+// returns false if ctx ended first.
 func (f *Finder) Await(ctx context.Context) bool {
 	if f.o.Undefined == nil || f.o.Created != nil {
 		select {

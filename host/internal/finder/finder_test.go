@@ -30,7 +30,7 @@ func (r *endable) Open(ctx context.Context, on func(registry.Event)) (s registry
 	return s, err
 }
 
-// cluster has a server that runs jobs of two items, and a tool that writes them.
+// cluster has a server that runs jobs of two items, and a tool that writes jobs.
 type cluster struct {
 	t       *testing.T
 	reg     *endable
@@ -70,7 +70,7 @@ func (f *found) Start(ctx context.Context, _ func(*job.Config), ended func(asked
 	return ctx.Done(), nil
 }
 
-// define writes a job with that number of items.
+// define writes a job with the given number of items.
 func (c *cluster) define(name string, items int) {
 	c.t.Helper()
 	l := layout.NewJob("n", name)
@@ -90,7 +90,7 @@ func (c *cluster) define(name string, items int) {
 	)
 }
 
-// starts waits until a job starts, which has to be this one.
+// starts waits until a job starts, which must be this one.
 func (c *cluster) starts(name string) {
 	c.t.Helper()
 	select {
@@ -110,8 +110,8 @@ func (c *cluster) commit(ops ...registry.Op) {
 	}
 }
 
-// After a session has ended, what changes is noticed in the next one: in a job that does
-// not run here, and in the list of jobs.
+// After a session has ended, the next one notices changes in a job that does not run
+// here, and in the list of jobs.
 func TestJobsAreFollowedInTheNextSession(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []int{0, 1, 2} {
@@ -138,12 +138,12 @@ func TestJobsAreFollowedInTheNextSession(t *testing.T) {
 				if err := c.reg.newest.Close(); err != nil {
 					t.Fatal(err)
 				}
-				if !session.Sleep(ctx, time.Minute) { // virtual: meanwhile it opens another one
+				if !session.Sleep(ctx, time.Minute) { // virtual time: meanwhile it opens another session
 					t.Fatal("the test has ended")
 				}
 				synctest.Wait()
 			}
-			c.define("no-job.wasmjobd", 2) // it is called like the state of a cluster, and does not start
+			c.define("no-job.wasmjobd", 2) // its name is reserved for the state of a cluster, so it does not start
 			synctest.Wait()
 			c.define("waits", 2)
 			c.starts("waits")

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// artifactSuffix ends the names of files that say which module an artifact holds.
+// artifactSuffix ends the names of files that record the module of an artifact.
 const artifactSuffix = ".artifact"
 
-// artifactPath is the file for an artifact, by the digest of its manifest in hex.
+// artifactPath returns the file for an artifact, by the digest of its manifest in hex.
 func (s *Store) artifactPath(manifest string) string {
 	return filepath.Join(s.dir, manifest+artifactSuffix)
 }
 
-// Remember notes that the artifact with a manifest holds a module. That never changes, as the
-// digest of the manifest is that of its text. manifest is as sha256:HEX.
+// Remember records that the artifact with a manifest holds a module. That never changes,
+// because the manifest is identified by its digest, as sha256:HEX.
 func (s *Store) Remember(manifest, digest string) error {
 	manifest = strings.TrimPrefix(manifest, "sha256:")
 	if err := errors.Join(CheckDigest(manifest), CheckDigest(digest)); err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Remember(manifest, digest string) error {
 	return errors.Join(err, discard(f))
 }
 
-// Remembered returns the module that the artifact with a manifest holds; "": it is not known.
+// Remembered returns the module of the artifact with a manifest, or "" if it is unknown.
 func (s *Store) Remembered(manifest string) string {
 	manifest = strings.TrimPrefix(manifest, "sha256:")
 	if CheckDigest(manifest) != nil {
@@ -41,12 +41,12 @@ func (s *Store) Remembered(manifest string) string {
 	}
 	text, err := readFile(s.artifactPath(manifest), 64)
 	if err != nil || CheckDigest(string(text)) != nil {
-		return "" // whoever asks pulls the artifact, which mends it
+		return "" // the caller pulls the artifact, which repairs the record
 	}
 	return string(text)
 }
 
-// pruneArtifacts forgets the artifacts that hold a module which was removed.
+// pruneArtifacts removes the records of artifacts with a module that was removed.
 func (s *Store) pruneArtifacts(digest string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// aside begins the names of directories for modules that may be about to go.
+// aside begins the names of directories for modules that are about to be removed.
 const aside = ".aside-"
 
 // Held is a module on the disk.
 type Held struct {
 	Digest string
 	Size   int64
-	Since  time.Time // when it was stored last
+	Since  time.Time // when it was last stored
 }
 
 // Held lists the stored modules in ascending order of digests, without reading them.
@@ -40,10 +40,10 @@ func (s *Store) Held() ([]Held, error) {
 	return all, nil
 }
 
-// Used returns the digests of all modules that somebody needs.
+// Used returns the digests of all modules in use.
 type Used func() (map[string]bool, error)
 
-// Prunable lists the modules that were stored last before a time, and that nobody needs.
+// Prunable lists the modules that were last stored before a time and are not in use.
 func (s *Store) Prunable(before time.Time, used Used) ([]Held, error) {
 	needed, err := used()
 	if err != nil {
@@ -62,16 +62,16 @@ func (s *Store) Prunable(before time.Time, used Used) ([]Held, error) {
 	return free, nil
 }
 
-// Prune removes what Prunable lists, and returns what it removed. First it sets the modules
-// aside, and asks again who needs them. Whoever names one before that question gets it
-// back; whoever does later does not find it. An upload meanwhile is kept, since it either
-// writes a file of its own, or makes the one that is set aside a new one.
+// Prune removes the modules that Prunable lists, and returns them. It first sets them
+// aside, and calls used again. A module that has come into use before that call is put
+// back; one that comes into use later is gone. A concurrent upload survives: it either
+// writes a new file, or makes the file that was set aside a new one.
 func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
 	free, err := s.Prunable(before, used)
 	if err != nil || len(free) == 0 {
 		return nil, err
 	}
-	// Each call has its own directory: another one must not remove what this one set aside.
+	// Each call has its own directory, so that another one does not remove these modules.
 	dir, err := os.MkdirTemp(s.dir, aside+"*")
 	if err != nil {
 		return nil, fmt.Errorf("prune modules: %w", err)
@@ -101,14 +101,14 @@ func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
 			if err := errors.Join(s.pruneSignature(h.Digest, before, dir), s.pruneArtifacts(h.Digest)); err != nil {
 				return gone, err
 			}
-		case !errors.Is(err, fs.ErrNotExist): // another process has it back
+		case !errors.Is(err, fs.ErrNotExist): // another process has put it back
 			return gone, fmt.Errorf("prune modules: %w", err)
 		}
 	}
 	return gone, nil
 }
 
-// restore gives back what is in a directory of Prune, and removes it.
+// restore puts back the modules in a directory of Prune, and removes the directory.
 func (s *Store) restore(dir string) error {
 	left, err := os.ReadDir(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) restore(dir string) error {
 	now := time.Now()
 	for _, e := range left {
 		path := filepath.Join(dir, e.Name())
-		// It may take the place of a new upload, and must not look older than that.
+		// It may replace a new upload, and must not look older than that.
 		err := os.Chtimes(path, now, now)
 		if err == nil {
 			err = os.Rename(path, filepath.Join(s.dir, e.Name()))
@@ -129,8 +129,8 @@ func (s *Store) restore(dir string) error {
 	return errors.Join(ignoreMissing(os.Remove(dir)), s.syncDir())
 }
 
-// restoreAll gives back what a Prune set aside that did not end. One that goes on finds
-// less to remove.
+// restoreAll puts back the modules of an interrupted Prune. A Prune in progress then
+// finds fewer to remove.
 func (s *Store) restoreAll(entries []fs.DirEntry) error {
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), aside) {

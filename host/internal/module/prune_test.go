@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// kept stores modules, and makes them a week old.
+// kept stores modules and makes them a week old.
 func kept(t *testing.T, s *Store, texts ...string) {
 	t.Helper()
 	old := time.Now().Add(-7 * 24 * time.Hour)
@@ -25,7 +25,7 @@ func kept(t *testing.T, s *Store, texts ...string) {
 	}
 }
 
-// using names the modules of each question in turn.
+// using returns the modules in use, one answer for each call.
 func using(answers ...[]string) Used {
 	return func() (map[string]bool, error) {
 		used := map[string]bool{}
@@ -71,7 +71,7 @@ func TestPruneRemovesWhatNobodyNeeds(t *testing.T) {
 	wantHeld(t, s, "used", "new", "named meanwhile")
 }
 
-// Who cannot say what is used keeps everything, whenever that comes out.
+// If the modules in use cannot be determined, at whatever stage, all are kept.
 func TestPruneKeepsAllIfUsesAreNotKnown(t *testing.T) {
 	t.Parallel()
 	unknown := errors.New("the registry is away")
@@ -95,7 +95,7 @@ func TestPruneKeepsAllIfUsesAreNotKnown(t *testing.T) {
 	}
 }
 
-// A module that is uploaded while it is being pruned stays, wherever the upload comes.
+// A module that is uploaded during a prune stays, whenever the upload happens.
 func TestPruneKeepsAnUpload(t *testing.T) {
 	t.Parallel()
 	for at := range 2 {
@@ -120,7 +120,7 @@ func TestPruneKeepsAnUpload(t *testing.T) {
 	}
 }
 
-// Uploads that are acknowledged outlive any number of prunes at the same time.
+// Acknowledged uploads survive any number of concurrent prunes.
 func TestPruneRacesWithUploads(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.TempDir(), nil)
@@ -150,7 +150,7 @@ func TestPruneRacesWithUploads(t *testing.T) {
 	}
 }
 
-// What a prune that was killed had set aside is there at the next start.
+// Modules that a killed prune had set aside are back at the next start.
 func TestOpenGivesBackWhatWasSetAside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,7 +173,8 @@ func TestOpenGivesBackWhatWasSetAside(t *testing.T) {
 	wantHeld(t, s, "free")
 }
 
-// What is known of an artifact goes with its module, and a damaged note is none.
+// The record of an artifact is removed with its module, and a damaged record counts as
+// none.
 func TestPruneForgetsArtifacts(t *testing.T) {
 	t.Parallel()
 	s := open(t)

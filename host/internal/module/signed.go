@@ -17,8 +17,8 @@ func (s *Store) signaturePath(digest string) string {
 	return filepath.Join(s.dir, digest+signature.Suffix)
 }
 
-// Signature returns the text of the signature that is stored for a module, nil if there is
-// none. It does not say whether that is valid.
+// Signature returns the text of the stored signature of a module, or nil if there is
+// none. It does not verify it.
 func (s *Store) Signature(digest string) ([]byte, error) {
 	if err := CheckDigest(digest); err != nil {
 		return nil, err
@@ -26,11 +26,11 @@ func (s *Store) Signature(digest string) ([]byte, error) {
 	return readSignature(s.signaturePath(digest))
 }
 
-// readSignature reads a file with a signature; nil: there is no file.
+// readSignature reads a file with a signature; nil if there is no file.
 func readSignature(path string) ([]byte, error) {
 	text, err := readFile(path, signature.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no signature is none
+		return nil, nil //nolint:nilnil // no signature is not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the signature: %w", err)
@@ -50,8 +50,8 @@ func (s *Store) Verify(digest string, wasm io.Reader, keys signature.Keys) error
 	return nil
 }
 
-// checkSignature refuses a signature that does not count, so that it never takes the place of
-// one that does. Without a text the stored signature has to do.
+// checkSignature refuses an invalid signature, so that it never replaces a valid one.
+// Without a text, the stored signature must be valid.
 func (t *Staged) checkSignature(text []byte) error {
 	if err := t.store.admit(t.digest, text, t.store.holds); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (t *Staged) checkSignature(text []byte) error {
 	return err
 }
 
-// storedSignature is the text that the store has for the bytes. What cannot be read is none.
+// storedSignature returns the stored text for the bytes, or nil if it cannot be read.
 func (t *Staged) storedSignature() []byte {
 	text, err := t.store.Signature(t.digest)
 	if err == nil {
@@ -75,11 +75,12 @@ func (t *Staged) storedSignature() []byte {
 	return text
 }
 
-// Admit returns an error if the text of a signature would not do for a module of that digest,
-// whatever its bytes are: by an unknown key or, without one, if the stored signature is. Where
-// no key says what is right, a text does not take the place of another one, since whoever
-// asks for signatures later would miss the right one. A digest of "" is not known yet. Admit reads no
-// module, so it takes one that is damaged for one that is there.
+// Admit returns an error if the text of a signature would be refused for a module with
+// that digest, whatever its bytes: if the key is unknown or, without a text, if the key
+// of the stored signature is. A store without keys cannot tell which signature is right,
+// so there a text does not replace another one: clients that ask for the signature later
+// would miss the right one. A digest of "" is not known yet. Admit does not read the
+// module, so a damaged one counts as present.
 func (s *Store) Admit(digest string, text []byte) error {
 	return s.admit(digest, text, func(digest string) bool {
 		_, err := os.Stat(s.path(digest))
@@ -87,11 +88,11 @@ func (s *Store) Admit(digest string, text []byte) error {
 	})
 }
 
-// admit is Admit by what it means that the module is there.
+// admit is Admit with a function that reports whether the module is present.
 func (s *Store) admit(digest string, text []byte, there func(digest string) bool) error {
 	var stored []byte
 	if digest != "" {
-		stored, _ = s.Signature(digest) // one that cannot be read counts as none
+		stored, _ = s.Signature(digest) // an unreadable one counts as none
 	}
 	switch {
 	case len(s.keys) > 0 && len(text) == 0:
@@ -105,12 +106,12 @@ func (s *Store) admit(digest string, text []byte, there func(digest string) bool
 		return err
 	}
 	if _, damaged := signature.Parse(stored); damaged != nil || bytes.Equal(stored, text) || !there(digest) {
-		return nil //nolint:nilerr // what is damaged may be replaced
+		return nil //nolint:nilerr // a damaged one may be replaced
 	}
 	return fmt.Errorf("%w: set module_keys, and what one of them has signed takes its place, or let whoever owns the disk delete %s%s", ErrSigned, digest, signature.Suffix)
 }
 
-// putSignature stores the signature of a module; an empty text is none.
+// putSignature stores the signature of a module, unless the text is empty.
 func (s *Store) putSignature(digest string, text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -126,9 +127,9 @@ func (s *Store) putSignature(digest string, text []byte) error {
 	return errors.Join(err, discard(f))
 }
 
-// pruneSignature removes the signature of a module that was pruned, unless it was stored at
-// or after before. It is first moved to dir, the directory of this Prune: an upload may have
-// replaced it since its age was read, and Prune gives back what is left in dir.
+// pruneSignature removes the signature of a pruned module, unless the signature was
+// stored at or after before. It first moves it to dir, the directory of this Prune: if an
+// upload has replaced it since its age was read, Prune puts it back from there.
 func (s *Store) pruneSignature(digest string, before time.Time, dir string) error {
 	stored, setAside := s.signaturePath(digest), filepath.Join(dir, digest+signature.Suffix)
 	if !older(stored, before) {
@@ -140,7 +141,7 @@ func (s *Store) pruneSignature(digest string, before time.Time, dir string) erro
 	return ignoreMissing(os.Remove(setAside))
 }
 
-// older reports whether a file is there and was written before a time.
+// older reports whether a file exists and was written before a time.
 func older(path string, before time.Time) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.ModTime().Before(before)

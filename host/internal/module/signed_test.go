@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/signaturetest"
 )
 
-// signedBy opens a store in dir that takes what somebody has signed.
+// signedBy opens a store in dir that takes modules signed by one of the signers.
 func signedBy(t *testing.T, dir string, who ...signaturetest.Signer) *Store {
 	t.Helper()
 	var texts []string
@@ -49,7 +49,7 @@ func TestStoreTakesWhatIsSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Neither no signature nor a wrong one takes the place of the good one.
+	// Neither a missing nor a wrong signature replaces the valid one.
 	if _, err := s.Put(bytes.NewReader(wasm), nil, 100); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestStoreTakesWhatIsSigned(t *testing.T) {
 	}
 }
 
-// What is on the disk already is given only if the keys of today accept it.
+// A stored module is returned only if the present keys accept it.
 func TestStoreGivesWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	ann, bob, wasm := signaturetest.New("ann"), signaturetest.New("bob"), []byte("code")
@@ -92,7 +92,7 @@ func TestStoreGivesWhatIsSigned(t *testing.T) {
 	if _, err := signedBy(t, free.dir, bob).Get(d); !errors.Is(err, signature.ErrUnsigned) {
 		t.Errorf("for another key: %v", err)
 	}
-	// The signature of another module, put in the place of this one's, does not count.
+	// The signature of another module does not count for this one.
 	if err := os.WriteFile(strict.signaturePath(d), ann.Sign([]byte("other")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestStoreGivesWhatIsSigned(t *testing.T) {
 	}
 }
 
-// A store without keys keeps a signature for others, and no text that is none.
+// A store without keys keeps a valid signature for others, and no other text.
 func TestSignatureIsKeptForOthers(t *testing.T) {
 	t.Parallel()
 	s, sign := open(t), signaturetest.New("ann").Sign([]byte("code"))
@@ -126,8 +126,7 @@ func TestSignatureIsKeptForOthers(t *testing.T) {
 	}
 }
 
-// Where no key says which signature is right, the first one stays, and what is signed by a key takes its
-// place.
+// A store without keys keeps the first signature. A module signed by a key replaces it.
 func TestStoredSignatureStays(t *testing.T) {
 	t.Parallel()
 	s, ann, bob := open(t), signaturetest.New("ann"), signaturetest.New("bob")
@@ -154,7 +153,8 @@ func TestStoredSignatureStays(t *testing.T) {
 	if got, err := s.Signature(d); err != nil || !bytes.Equal(got, other) {
 		t.Errorf("%s, %v", got, err)
 	}
-	// What is left without its bytes bars none that comes with them.
+	// A signature that is left without its bytes does not bar another one that comes with
+	// them.
 	if err := os.Remove(s.path(d)); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,8 @@ func TestStoredSignatureStays(t *testing.T) {
 	}
 }
 
-// At the head of an upload no byte of a stored module is read: a damaged one counts as there, which Keep finds out.
+// The head of an upload does not cause a read of the stored module. A damaged one counts
+// as present; Keep finds the damage.
 func TestAdmitReadsNoModule(t *testing.T) {
 	t.Parallel()
 	s, wasm := open(t), []byte("code")
@@ -189,13 +190,14 @@ func TestAdmitReadsNoModule(t *testing.T) {
 	}
 }
 
-// Whoever is killed between signature and bytes leaves no bytes, and the next try goes well.
+// A process that is killed between signature and bytes leaves no bytes, and the next try
+// succeeds.
 func TestSignatureComesBeforeTheBytes(t *testing.T) {
 	t.Parallel()
 	ann, wasm := signaturetest.New("ann"), []byte("code")
 	s := signedBy(t, t.TempDir(), ann)
 	d := Digest(wasm)
-	if err := os.Mkdir(s.path(d), 0o700); err != nil { // the bytes cannot get their name
+	if err := os.Mkdir(s.path(d), 0o700); err != nil { // the file of the bytes cannot be renamed
 		t.Fatal(err)
 	}
 	if _, err := s.Put(bytes.NewReader(wasm), ann.Sign(wasm), 100); err == nil {
@@ -245,7 +247,7 @@ func TestSourceBringsItsSignature(t *testing.T) {
 	want(t, err, signature.ErrUnsigned, "not accepted")
 }
 
-// A signature goes with its module, and comes with it.
+// A signature is removed with its module, and returns with it.
 func TestPruneTakesTheSignature(t *testing.T) {
 	t.Parallel()
 	s, ann := open(t), signaturetest.New("ann")
@@ -288,7 +290,8 @@ func TestPruneTakesTheSignature(t *testing.T) {
 	}
 }
 
-// An upload without a signature, for which the stored one does, keeps that from a prune at the same moment.
+// An upload without a signature relies on the stored one, and keeps that from a
+// concurrent prune.
 func TestPruneLeavesTheSignatureOfAnUploadWithoutOne(t *testing.T) {
 	t.Parallel()
 	ann, wasm := signaturetest.New("ann"), []byte("code")

@@ -1,4 +1,4 @@
 package module
 
-// MaxSize is how many bytes a module may have, on its way to a server and there.
+// MaxSize is the maximum number of bytes of a module, in a store and in transfer.
 const MaxSize = 64 << 20

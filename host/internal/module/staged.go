@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Staged is a module on its way into a Store. Its bytes are in a file that nobody finds before
-// Keep. Whoever staged it closes it.
+// Staged is a module that is about to be stored. Until Keep its bytes are in a temporary
+// file. The caller of Stage must close it.
 type Staged struct {
 	store  *Store
 	file   *os.File
@@ -19,8 +19,8 @@ type Staged struct {
 	size   int64
 }
 
-// Stage writes the bytes of r, at most limit, into a file of the store's directory. After an
-// error nothing of them is left.
+// Stage writes the bytes of r, at most limit, to a file in the store's directory. After
+// an error no bytes remain.
 func (s *Store) Stage(r io.Reader, limit int64) (*Staged, error) {
 	f, err := s.create()
 	if err != nil {
@@ -47,15 +47,15 @@ func (t *Staged) Digest() string { return t.digest }
 // Size returns the number of bytes.
 func (t *Staged) Size() int64 { return t.size }
 
-// ReadAt implements io.ReaderAt, also after Keep.
+// ReadAt implements io.ReaderAt. It also works after Keep.
 func (t *Staged) ReadAt(b []byte, at int64) (int, error) {
 	return t.file.ReadAt(b, at)
 }
 
-// bytes reads all bytes.
+// bytes returns a reader of all bytes.
 func (t *Staged) bytes() io.Reader { return io.NewSectionReader(t.file, 0, t.size) }
 
-// Check returns the error with which Keep would refuse the module.
+// Check returns the error that Keep would return for the module.
 func (t *Staged) Check(digest string, sign []byte) error {
 	if t.digest != digest {
 		return fmt.Errorf("store module: %w: its sha256 is %s, want %s", ErrPin, t.digest, digest)
@@ -66,23 +66,24 @@ func (t *Staged) Check(digest string, sign []byte) error {
 	return nil
 }
 
-// Keep stores the module, which must have the digest, with the text of its signature; without
-// one, a signature that is already stored stays. After Keep returns nil, the module survives a
+// Keep stores the module, which must have the digest, and the text of its signature.
+// Without one, a stored signature stays. After Keep returns nil, the module survives a
 // power loss. A module that is already stored is not written again.
 func (t *Staged) Keep(digest string, sign []byte) error {
 	if len(sign) == 0 {
-		// Stored again it is as new as the bytes, and a Prune at this moment leaves both.
+		// Writing it again makes it as new as the bytes, so a concurrent Prune keeps
+		// both.
 		sign = t.storedSignature()
 	}
 	if err := t.Check(digest, sign); err != nil {
 		return err
 	}
-	// The signature is there before the bytes: whoever finds these finds them signed.
+	// The signature comes first: a process that finds the bytes finds them signed.
 	if err := t.store.putSignature(digest, sign); err != nil {
 		return fmt.Errorf("store module: %w", err)
 	}
 	if t.store.holds(digest) {
-		// From now on it is a new one for Prune, unless that has just taken it away.
+		// The new time keeps Prune from removing it, unless it has just done so.
 		now := time.Now()
 		if os.Chtimes(t.store.path(digest), now, now) == nil {
 			return nil
@@ -91,7 +92,7 @@ func (t *Staged) Keep(digest string, sign []byte) error {
 	return t.store.keep(t.file, t.store.path(digest))
 }
 
-// holds reports whether the store has the bytes of a module, without damage.
+// holds reports whether the store has the undamaged bytes of a module.
 func (s *Store) holds(digest string) bool {
 	f, _, err := s.Open(digest)
 	if err != nil {

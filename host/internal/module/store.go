@@ -4,13 +4,14 @@
 // It does not interpret a module: checking is the job of package sandbox. Here a
 // module is a sequence of bytes with a digest.
 //
-// Prune removes what nobody needs.
+// Prune removes modules that are not in use.
 //
 // A signature travels with the bytes of its module, and is kept beside them. If the store
-// has Keys, it takes and gives only modules that are signed by one of them.
+// has Keys, it stores and returns only modules that are signed by one of them.
 //
-// Flow: LoadSource or Put → Stage, a file that nobody finds → Keep, files <digest>.minisig and <digest>.wasm in the store's
-// directory → Get, which verifies digest and signature before it returns the bytes.
+// Flow: LoadSource or Put → Stage, a temporary file → Keep, files <digest>.minisig and
+// <digest>.wasm in the store's directory → Get, which verifies digest and signature
+// before it returns the bytes.
 package module
 
 import (
@@ -40,7 +41,7 @@ var (
 	ErrDamaged = errors.New("stored module is damaged")
 	// ErrPin reports a module whose bytes do not match the pinned digest.
 	ErrPin = errors.New("module is not the pinned one")
-	// ErrSigned reports a signature that would take the place of another one, and no key says
+	// ErrSigned reports a signature that would replace another one, while no key decides
 	// which of the two is right.
 	ErrSigned = errors.New("the module has another signature already")
 )
@@ -54,12 +55,12 @@ const (
 // several processes may share the directory.
 type Store struct {
 	dir  string
-	keys signature.Keys // that may sign; none: modules need no signature
+	keys signature.Keys // the keys that may sign; without any, modules need no signature
 }
 
-// Open opens the store in dir, which it creates with mode 0700 if necessary. It
-// removes temporary files that an interrupted Put left behind long ago, and gives back
-// what an interrupted Prune set aside.
+// Open opens the store in dir, which it creates with mode 0700 if necessary. It removes
+// temporary files that an interrupted Put left long ago, and puts back modules that an
+// interrupted Prune set aside.
 func Open(dir string, keys signature.Keys) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
@@ -113,8 +114,8 @@ func (s *Store) put(r io.Reader, pin string, sign []byte, limit int64) (digest s
 	return staged.Digest(), staged.Keep(cmp.Or(pin, staged.Digest()), sign)
 }
 
-// create makes a file that keep gives its name, or discard removes. It is in the same
-// directory, since a rename is atomic only within one file system.
+// create makes a file that keep renames or discard removes. It is in the same directory,
+// since a rename is atomic only within one file system.
 func (s *Store) create() (*os.File, error) {
 	f, err := os.CreateTemp(s.dir, unfinished)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Store) create() (*os.File, error) {
 	return f, nil
 }
 
-// keep gives a file its name, for good.
+// keep renames a file, durably.
 func (s *Store) keep(f *os.File, path string) error {
 	err := f.Sync()
 	if err == nil {

@@ -199,7 +199,7 @@ func TestLoadSource(t *testing.T) {
 	if all, err := s.List(); err != nil || !slices.Equal(all, []string{pin}) {
 		t.Errorf("stored: %v, %v", all, err)
 	}
-	// The file goes away, the pinned module stays.
+	// The source file is removed; the pinned module stays.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,10 @@ const (
 
 // Store keeps modules.
 type Store interface {
-	// PutAs stores the bytes of r, at most limit, if they have the digest, and the text of
-	// their signature; nil: there is none.
+	// PutAs stores the bytes of r, at most limit, if they have the digest, and the text
+	// of their signature, which is nil if there is none.
 	PutAs(r io.Reader, digest string, sign []byte, limit int64) error
-	// Admit returns the error with which PutAs refuses a module, whatever its bytes are.
+	// Admit returns an error if PutAs would refuse the module whatever its bytes.
 	Admit(digest string, sign []byte) error
 }
 
@@ -110,12 +110,12 @@ func (c *Client) newRequest(ctx context.Context, method, address, digest string,
 	return r, nil
 }
 
-// Module is one to upload.
+// Module is a module to upload.
 type Module struct {
 	Digest    string
-	Bytes     io.ReaderAt // Size of them
+	Bytes     io.ReaderAt // Size bytes
 	Size      int64
-	Signature []byte // its text; nil: it has none
+	Signature []byte // its text; nil if it has none
 }
 
 // Upload sends a module to the server at address, unless the server has it. It sends
@@ -137,7 +137,7 @@ func (c *Client) Upload(ctx context.Context, m Module, address string) error {
 	if err != nil {
 		return err
 	}
-	r.ContentLength, r.GetBody = m.Size, body // so that it can be sent once more
+	r.ContentLength, r.GetBody = m.Size, body // for another attempt to send it
 	r.Header.Set("Expect", "100-continue")
 	setSignature(r.Header, m.Signature)
 	resp, err := c.transport.RoundTrip(r)

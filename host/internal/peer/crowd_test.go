@@ -39,8 +39,8 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-// Connections without a token do not keep other servers out: neither silent ones, nor those that
-// announce a body which does not come.
+// Connections without a token do not keep other servers out: neither silent ones, nor
+// those that announce a body and do not send it.
 func TestCrowdKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, "hello")

@@ -4,12 +4,12 @@
 // registry: callers give it addresses, and a ModuleReader decides which modules
 // other servers may read.
 //
-// A client does not trust a server. It reads an answer up to a size and a time
-// limit, never follows a redirect, and stores a module only if it has the requested
-// digest. A signature proves that the client knows the token of the servers without
-// sending the token, so a false address in the registry reveals nothing. Before an
-// upload the server proves the same to the client. The signature of a module travels in a
-// header, and whoever stores the module verifies it.
+// A client does not trust a server. It reads an answer up to a size and a time limit,
+// never follows a redirect, and stores a module only if it has the requested digest. A
+// signed request proves that the client knows the servers' token without sending it, so a
+// false address in the registry reveals nothing. Before an upload the server proves the
+// same to the client. The signature of a module travels in a header, and the receiver
+// verifies it when it stores the module.
 //
 // Flow: Server.Serve answers GET /modules/{sha256} from the ModuleReader;
 // Client.Fetch tries addresses in random order and puts the module into the Store.

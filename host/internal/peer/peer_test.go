@@ -152,7 +152,7 @@ func TestListenNeedsATokenBeyondThisMachine(t *testing.T) {
 	}
 }
 
-// bad is a server that does not do what it should.
+// bad is a faulty server.
 func bad(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(handle)
@@ -316,7 +316,7 @@ func TestUploadRefusesBadModules(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		name, sign string
-		body       io.Reader // of no known length
+		body       io.Reader // of unknown length
 		status     int
 	}{
 		{"other_bytes", sign(token, schemeUpload, address, digest, now), io.MultiReader(strings.NewReader("hullo")), 422},
@@ -401,7 +401,7 @@ func FuzzCheckAddress(f *testing.F) {
 		}
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+modulesPath+"x", http.NoBody)
 		if err != nil {
-			return // it is one more failed attempt
+			return // it counts as another failed attempt
 		}
 		if r.URL.Path != modulesPath+"x" || r.URL.User != nil || r.URL.RawQuery != "" {
 			t.Errorf("%q: %v", address, r.URL)

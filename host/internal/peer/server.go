@@ -23,7 +23,7 @@ type ModuleReader interface {
 	// Open returns the bytes of a module and their number. Any error means that
 	// other servers cannot have the module.
 	Open(digest string) (io.ReadCloser, int64, error)
-	// Signature returns the text of the signature of a module; nil: there is none.
+	// Signature returns the text of a module's signature, or nil if there is none.
 	Signature(digest string) ([]byte, error)
 }
 
@@ -152,11 +152,11 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) 
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if err := s.o.Store.Admit(digest, sign); err != nil { // before the bytes are sent
+	if err := s.o.Store.Admit(digest, sign); err != nil { // before the bytes are read
 		s.refuseModule(w, r, digest, err)
 		return
 	}
-	// Until here the read deadline was that of the request's head.
+	// Until here the read deadline of the request's head applied.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTimeout)); err != nil {
 		refuse(w, http.StatusInternalServerError, "the request cannot be read")
 		return
@@ -169,7 +169,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) 
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuseModule answers with why a module is not stored.
+// refuseModule answers with the reason why a module is not stored.
 func (s *Server) refuseModule(w http.ResponseWriter, r *http.Request, digest string, err error) {
 	switch {
 	case errors.Is(err, signature.ErrUnsigned), errors.Is(err, signature.ErrText):

@@ -8,8 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
-// signatureHeader has the text of the signature of the module that a message carries, in
-// Base64. It needs no protection: whoever stores the module verifies it.
+// signatureHeader is the header with the text of a module's signature, in Base64. It
+// needs no protection, because the receiver verifies the signature when it stores the
+// module.
 const signatureHeader = "Wasmjobd-Module-Signature"
 
 func encodeSignature(text []byte) string { return base64.StdEncoding.EncodeToString(text) }
@@ -20,11 +21,11 @@ func setSignature(h http.Header, text []byte) {
 	}
 }
 
-// signatureIn returns the text of the signature in a header; nil: there is none.
+// signatureIn returns the text of the signature in a header, or nil if there is none.
 func signatureIn(h http.Header) ([]byte, error) {
 	value := h.Get(signatureHeader)
 	if value == "" {
-		return nil, nil //nolint:nilnil // no signature is none
+		return nil, nil //nolint:nilnil // no signature is not an error
 	}
 	if len(value) > base64.StdEncoding.EncodedLen(signature.MaxSize) {
 		return nil, fmt.Errorf("the header %s has more than %d bytes", signatureHeader, signature.MaxSize)

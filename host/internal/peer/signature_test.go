@@ -17,7 +17,7 @@ import (
 
 const shared = "open sesame"
 
-// strictStore takes what somebody has signed.
+// strictStore returns a store that takes modules signed by who.
 func strictStore(t *testing.T, who signaturetest.Signer) *module.Store {
 	t.Helper()
 	keys, err := signature.ParseKeys([]string{who.Public})
@@ -31,7 +31,8 @@ func strictStore(t *testing.T, who signaturetest.Signer) *module.Store {
 	return s
 }
 
-// A signature goes from an operator to a server without keys, and from there to one with.
+// A signature travels from an operator to a server without keys, and from there to one
+// with keys.
 func TestSignatureGoesWithTheModule(t *testing.T) {
 	t.Parallel()
 	ann, wasm := signaturetest.New("ann"), []byte("hello")
@@ -44,7 +45,7 @@ func TestSignatureGoesWithTheModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Upload(t.Context(), moduleOf(wasm, nil), address); err != nil { // it takes none away
+	if err := c.Upload(t.Context(), moduleOf(wasm, nil), address); err != nil { // it does not remove the signature
 		t.Fatal(err)
 	}
 	second := strictStore(t, ann)
@@ -58,7 +59,7 @@ func TestSignatureGoesWithTheModule(t *testing.T) {
 	}
 }
 
-// unread is a module whose bytes must not be asked for.
+// unread is a module whose bytes must not be read.
 type unread struct {
 	*module.Store
 	t *testing.T
@@ -86,7 +87,7 @@ func TestFetchReadsNothingThatIsNotSigned(t *testing.T) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	// By its key it could count, and by its bytes it does not.
+	// Its key is accepted, but it does not match the bytes.
 	there := newStore(t)
 	if _, err := there.Put(bytes.NewReader(wasm), ann.Sign([]byte("other")), limit); err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestServerTakesWhatIsSigned(t *testing.T) {
 	}
 }
 
-// What will be refused by its signature is refused before its bytes are sent.
+// A module whose signature will be refused is refused before its bytes are sent.
 func TestServerReadsNothingThatIsNotSigned(t *testing.T) {
 	t.Parallel()
 	ann, wasm := signaturetest.New("ann"), []byte("hello")

@@ -58,8 +58,8 @@ func (r rival) contenders(b *testing.B, loc *time.Location) []contender {
 	return cs
 }
 
-// consecutive makes n calls, each from the instant before, and starts over
-// before the rarest of the schedules runs out of years.
+// consecutive makes n calls, each from the instant before, and starts over before the
+// rarest schedule has no more instants.
 func consecutive(next func(time.Time) time.Time, from time.Time, n int) {
 	at := from
 	for range n {
@@ -95,9 +95,9 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkNextRatio measures the libraries in turns, so that what else the
-// machine does falls on all of them, and reports by how many times ours is
-// faster (median of the repetitions).
+// BenchmarkNextRatio measures the libraries in turns, so that other load of the machine
+// affects all of them, and reports by how many times ours is faster (median of the
+// repetitions).
 func BenchmarkNextRatio(b *testing.B) {
 	const repetitions, calls = 41, 500
 	loc, from := newYork(b)
@@ -142,7 +142,7 @@ func newLateness(samples int) *lateness {
 	return &lateness{at: make([]int64, samples), done: make(chan struct{})}
 }
 
-// record takes one sample, and drops those that come after the last wanted.
+// record adds one sample, unless there are enough.
 func (l *lateness) record(d time.Duration) {
 	n := int(l.n.Add(1))
 	if n > len(l.at) {
@@ -177,7 +177,7 @@ func BenchmarkLateness(b *testing.B) {
 			for name, values := range metrics {
 				b.ReportMetric(quantile(values, 0.5), name)
 			}
-			b.ReportMetric(0, "ns/op") // the seconds of waiting mean nothing
+			b.ReportMetric(0, "ns/op") // the waiting time is not a result
 		})
 	}
 }
@@ -194,7 +194,7 @@ func robfigRound(b *testing.B, jobs, seconds int) []int64 {
 			b.Fatal(err)
 		}
 	}
-	runtime.GC() // the garbage of the setup, and of the other's repetition
+	runtime.GC() // garbage of the setup, and of the other's repetition
 	c.Start()
 	<-l.done
 	<-c.Stop().Done()

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Check returns an error if the schedule of a job is wrong: its cron expression
-// cannot be parsed, or names no instant at all. A schedule whose last instant has
-// passed, or a job without one, is no error.
+// Check returns an error if the schedule of a job is wrong: its cron expression cannot be
+// parsed, or it has no instant at all. A schedule whose last instant has passed is valid,
+// and so is a job without a schedule.
 func Check(c job.Config, now time.Time) error {
 	if c.Cron == "" {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// What can never fire is a fault; what fires no more, or not by a schedule, is none.
+// A schedule that can never fire is an error. One that is over, or a job without one, is
+// not.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -62,9 +62,9 @@ func floorDiv(a, b int) int {
 	return q
 }
 
-// civilNext searches on local dates as if every local time existed exactly
-// once. From and result are local seconds: what the clock on the wall shows,
-// counted as if it were UTC. The result is not before from.
+// civilNext searches on local dates as if every local time existed exactly once. from and
+// the result are local seconds: the local time, counted as if it were UTC. The result is
+// not before from.
 func (f *fields) civilNext(from int64) (int64, bool) {
 	n := int(from / daySeconds) // from is never negative here
 	y, m, d := date(n)

@@ -73,8 +73,8 @@ func Count(s Schedule, after, upTo time.Time, limit int) (n int, first, last tim
 	return n, first, latest(s, last, upTo)
 }
 
-// within is Next for (after, upTo]. It also ends a schedule whose Next does not
-// advance, which would loop for ever here.
+// within is Next limited to (after, upTo]. It also ends a schedule whose Next does not
+// advance; otherwise that would loop forever.
 func within(s Schedule, after, upTo time.Time) time.Time {
 	next := s.Next(after)
 	if next.IsZero() || next.After(upTo) || !next.After(after) {
@@ -90,7 +90,7 @@ func latest(s Schedule, at, upTo time.Time) time.Time {
 	if next.IsZero() {
 		return at
 	}
-	// Something fires in (low, upTo], nothing in (high, upTo].
+	// There is an instant in (low, upTo], and none in (high, upTo].
 	low, high := at, upTo
 	for high.Sub(low) > time.Second {
 		middle := low.Add(high.Sub(low) / 2)

@@ -39,7 +39,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// The newest are the end of all that there are, however far apart they lie.
+// The newest instants are the last of all, however far apart they are.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// counted counts how many instants are asked for.
+// counted counts the calls of Next.
 type counted struct {
 	Schedule
 	asked *int

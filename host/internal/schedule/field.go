@@ -23,7 +23,7 @@ const (
 	year
 )
 
-// String returns the field's name as the errors spell it.
+// String returns the field's name in errors.
 func (k kind) String() string { return kinds[k].name }
 
 // kinds describes the fields: bounds, the number of values over which a range
@@ -107,7 +107,7 @@ func (p *parser) add(from, to, step int) error {
 		wrap = k.wrap
 		to += wrap
 	}
-	// Nothing above matters, and the list of a hostile text must stay short.
+	// Larger values do not matter, and the list of a hostile text must stay short.
 	to = min(to, max(last, 2*anyMark))
 	for v := from; v <= to; v += step {
 		if wrap == 0 {
@@ -184,8 +184,8 @@ func (p *parser) star(s string) error {
 	return p.add(anyMark, -1, step)
 }
 
-// last reads a piece that begins with L and is no name: L, LW, L-n, L-nW. In
-// fields other than the day fields Quartz swallows it and keeps nothing.
+// last parses a piece that begins with L and is not a name: L, LW, L-n, L-nW. In fields
+// other than the day fields Quartz accepts it without effect.
 func (p *parser) last(s string) error {
 	switch p.kind {
 	case dayOfWeek:

@@ -33,8 +33,8 @@ type fields struct {
 	rule           dayRule
 	pick           uint8 // the day of byNear, the weekday of byLastWday and byNthWday
 	shift          uint8 // the n of L-n, the k of n#k
-	// odd marks day rules whose result depends on the path of the search, or
-	// reaches into a neighbouring month; only search handles them.
+	// odd marks day rules whose result depends on the path of the search, or that reach
+	// into a neighbouring month; only search handles them.
 	odd      bool
 	opening  int32 // first time of day, in seconds
 	lastYear int32

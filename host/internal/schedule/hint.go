@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sample says what a field may hold, for errors.
+// sample describes the valid values of a field, for errors.
 func (k kind) sample() string {
 	if s := kinds[k].sample; s != "" {
 		return s
@@ -50,8 +50,7 @@ func countReason(n int) string {
 	return fmt.Sprintf("has %d of 6 fields; write second minute hour day-of-month month day-of-week, such as 0 0 9 ? * MON-FRI", n)
 }
 
-// withHint adds to an error what the writer most likely meant, when that is a
-// schedule of Unix cron.
+// withHint adds the likely intention to an error, if the text is a schedule of Unix cron.
 func withHint(err error, ws []word) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -93,8 +92,8 @@ func swapped(ws []word, k kind) string {
 	return strings.Join(parts, " ")
 }
 
-// fromUnix spells five Unix fields in Quartz, or returns "" where that would
-// take more than moving the weekday numbers by one.
+// fromUnix converts five Unix fields to Quartz, or returns "" if that would take more
+// than moving the weekday numbers by one.
 func fromUnix(u []string) string {
 	dom, dow := u[2], u[4]
 	switch {
@@ -115,7 +114,7 @@ func fromUnix(u []string) string {
 			return r
 		}, strings.ToUpper(dow))
 	default:
-		return "" // either of the two: Quartz has no word for it
+		return "" // either of the two: Quartz cannot express that
 	}
 	text := strings.Join([]string{"0", u[0], u[1], dom, u[3], dow}, " ")
 	if _, err := Parse(text, time.UTC); err != nil {

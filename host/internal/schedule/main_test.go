@@ -6,6 +6,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	LastYear = 2126 // what the recorded answers were computed with
+	LastYear = 2126 // the value with which the answers were recorded
 	os.Exit(m.Run())
 }

@@ -78,7 +78,7 @@ func TestNextIsPromptAtTheEdges(t *testing.T) {
 	}
 }
 
-// zones where something unusual happens to clocks.
+// oddZones are zones with unusual clock changes.
 var oddZones = []string{
 	"UTC", "America/New_York", "Europe/London", "Australia/Lord_Howe", "America/Sao_Paulo", "Africa/Cairo",
 	"Africa/Casablanca", "Pacific/Apia", "Asia/Kathmandu", "America/Havana", "Asia/Tehran", "Antarctica/Troll",
@@ -124,8 +124,8 @@ func randomText(r *rand.Rand) string {
 	return strings.Join([]string{field(0, 59), field(0, 59), field(0, 23), dom, months, dow}, " ")
 }
 
-// TestShortcutAgreesWithRounds holds the search on local dates against the
-// step-by-step one, mostly around clock changes.
+// TestShortcutAgreesWithRounds compares the search on local dates with the step-by-step
+// search, mostly around clock changes.
 func TestShortcutAgreesWithRounds(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -157,7 +157,7 @@ func TestShortcutAgreesWithRounds(t *testing.T) {
 }
 
 func TestNextDoesNotAllocate(t *testing.T) {
-	// Not parallel: other tests would be counted.
+	// Not parallel, because it counts allocations of the process.
 	change := instant(t, "2026-03-08T07:00:00Z")
 	for _, text := range []string{"* * * * * ?", "0 0 9 LW * ?", "0 0 0 29 2 ?", "0 30 2 * * ?"} {
 		q := parse(t, text, "America/New_York")

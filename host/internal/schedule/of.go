@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Of compiles the schedule of a job: its cron, without the days on which it does not
-// fire, and later by its share of the jitter.
+// Of compiles the schedule of a job: its cron, without the excepted days, and shifted by
+// the job's share of the jitter.
 func Of(c job.Config) (Schedule, error) {
 	s, err := Compile(c.Cron, c.Dialect, c.TimeZone)
 	if err != nil {
@@ -29,7 +29,7 @@ func Of(c job.Config) (Schedule, error) {
 	return s, nil
 }
 
-// Plain is the schedule of the cron alone.
+// Plain returns the schedule of the cron alone.
 func Plain(s Schedule) Schedule {
 	if d, is := s.(*delayed); is {
 		s = d.of
@@ -40,8 +40,8 @@ func Plain(s Schedule) Schedule {
 	return s
 }
 
-// Excepted reports whether an instant is missing in the schedule of a job only because of
-// its day.
+// Excepted reports whether an instant is missing in the schedule of a job only because
+// its day is excepted.
 func Excepted(s Schedule, at time.Time) bool {
 	if d, is := s.(*delayed); is {
 		s, at = d.of, at.Add(-d.by)
@@ -50,8 +50,8 @@ func Excepted(s Schedule, at time.Time) bool {
 	return is && e.days.Has(at.In(e.loc)) && e.of.Next(at.Add(-time.Nanosecond)).Equal(at)
 }
 
-// share is by how much the instants of a job come later. The name alone decides, so that
-// all servers agree, and a restart changes nothing.
+// share returns the delay of a job's instants. It depends only on the name, so all
+// servers agree and a restart changes nothing.
 func share(name string, jitter time.Duration) time.Duration {
 	seconds := uint64(jitter / time.Second)
 	if seconds == 0 {
@@ -61,7 +61,7 @@ func share(name string, jitter time.Duration) time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(sum[:])%seconds) * time.Second
 }
 
-// delayed has the instants of a schedule, each later by the same time.
+// delayed is a schedule with all instants delayed by the same time.
 type delayed struct {
 	of Schedule
 	by time.Duration
@@ -75,15 +75,15 @@ func (d *delayed) Next(t time.Time) time.Time {
 	return at.Add(d.by)
 }
 
-// excepting has the instants of a schedule that are not on certain days.
+// excepting is a schedule without the instants of certain days.
 type excepting struct {
 	of   Schedule
 	days *job.Days
 	loc  *time.Location
 }
 
-// maxExcepted bounds one search: so many stretches of days do not fit into the years that
-// a schedule has.
+// maxExcepted bounds one search: the years of a schedule have fewer consecutive groups of
+// excepted days.
 const maxExcepted = 50_000
 
 func (e *excepting) Next(t time.Time) time.Time {
@@ -96,8 +96,8 @@ func (e *excepting) Next(t time.Time) time.Time {
 		if !ok {
 			break
 		}
-		// A midnight that clocks leave out is taken for one of the day before; then the
-		// search goes on from instant to instant.
+		// A midnight that clocks skip becomes a time of the day before; then the search
+		// goes on from instant to instant.
 		t = time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, e.loc).Add(-time.Second)
 		if !t.After(at) {
 			t = at

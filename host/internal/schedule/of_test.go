@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A day that is left out takes its instants with it, and no others: also in zones whose
-// clocks change at midnight, and for a schedule that has more than one instant a day.
+// An excepted day removes its own instants and no others, also in zones whose clocks
+// change at midnight, and for a schedule with more than one instant a day.
 func TestExceptLeavesOutItsDaysAlone(t *testing.T) {
 	t.Parallel()
 	days := []string{"12-25", "2026-02-28..2026-03-02", "2026-03-30", "2026-09-05..2026-09-06", "2026-11-01", "2025-11-02", "2026-10-24"}
@@ -52,7 +52,8 @@ func TestExceptLeavesOutItsDaysAlone(t *testing.T) {
 	}
 }
 
-// All servers move a job's instants by the same time, and those of other jobs by another.
+// All servers delay the instants of a job by the same time, and those of other jobs by
+// another.
 func TestJitterIsTheJobsOwn(t *testing.T) {
 	t.Parallel()
 	var shares []time.Duration
@@ -77,13 +78,13 @@ func TestJitterIsTheJobsOwn(t *testing.T) {
 		}
 		shares = append(shares, by)
 	}
-	// Another hash would move the instants of jobs that run.
+	// Another hash would move the instants of existing jobs.
 	if want := (time.Duration(0)); shares[0] == want || len(slices.Compact(slices.Sorted(slices.Values(shares)))) != len(shares) {
 		t.Errorf("shares %v", shares)
 	}
 }
 
-// A schedule of which nothing is left is a fault, and the search for it ends.
+// A schedule without any instant left is an error, and the search for one ends.
 func TestExceptThatLeavesNothing(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-03-01T00:00:00Z")

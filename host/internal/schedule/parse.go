@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxText bounds a schedule text; the longest sensible one has some 500 bytes.
+// maxText bounds a schedule text; the longest sensible one has about 500 bytes.
 const maxText = 4096
 
 // Parse reads a cron expression of Quartz 2.2.1: second, minute, hour, day of
@@ -24,7 +24,7 @@ func Parse(text string, loc *time.Location) (*Quartz, error) {
 	return &Quartz{text: text, loc: loc, f: p.f, warnings: p.warnings}, nil
 }
 
-// checkText refuses what no dialect reads.
+// checkText refuses texts that are invalid in every dialect.
 func checkText(text string, loc *time.Location) error {
 	switch {
 	case loc == nil:
@@ -140,7 +140,7 @@ func (p *parser) fail(token, format string, args ...any) error {
 	}
 }
 
-// warn records something that is valid but surely not intended.
+// warn records text that is valid but surely unintended.
 func (p *parser) warn(token, format string, args ...any) {
 	p.warnings = append(p.warnings, p.kind.String()+" "+p.written(token)+" "+fmt.Sprintf(format, args...))
 }
@@ -154,7 +154,7 @@ func (p *parser) written(piece string) string {
 	return piece
 }
 
-// finish puts the sets into their searchable form.
+// finish converts the sets to their searchable form.
 func (p *parser) finish() {
 	f := &p.f
 	f.second, f.minute = p.sets[second].bits, p.sets[minute].bits
@@ -189,7 +189,7 @@ func (p *parser) finish() {
 			if dow.bits == 0 {
 				f.never = "day-of-week names no weekday (1=SUN..7=SAT)"
 			} else if f.pick == 0 {
-				f.pick = 7 // Quartz steps from 0 to the Saturday before it
+				f.pick = 7 // Quartz moves from 0 to the Saturday before
 			}
 		}
 	}

@@ -96,9 +96,9 @@ func TestParseUnix(t *testing.T) {
 		{"0 12 * * mon", "2026-03-09T12:00:00Z"},
 		{"0 0 13 * 5", "2026-03-13T00:00:00Z"}, // either of the two
 		{"0 0 10 * 5", "2026-03-10T00:00:00Z"},
-		{"0 0 */2 * 1", "2026-03-09T00:00:00Z"}, // both, for a step is a star
+		{"0 0 */2 * 1", "2026-03-09T00:00:00Z"}, // both must hold, because a step counts as a star
 		{"0 0 13 * */3", "2026-05-13T00:00:00Z"},
-		{"0 0 10,* * 5", "2026-03-07T00:00:00Z"}, // either: it does not begin with one
+		{"0 0 10,* * 5", "2026-03-07T00:00:00Z"}, // either: it does not begin with a star
 		{"0 0 * 2 *", "2027-02-01T00:00:00Z"},
 		{"0 0 29 2 *", "2028-02-29T00:00:00Z"},
 		{"@daily", "2026-03-07T00:00:00Z"},

@@ -6,10 +6,10 @@
 // server. It decides nothing about misfires, overlaps or pauses: a tick carries its
 // instant, and the receiver decides what a late or unwanted tick means.
 //
-// Flow: Compile turns a job's text into a Schedule; Warnings and ClockChanges
-// describe what in a valid one may not have been intended; Ticker.Set puts the
-// schedule into the bucket of the second of its next instant; when that second
-// comes, the entries of the bucket are delivered in batches, and only then is the
+// Flow: Compile turns a job's text into a Schedule; Warnings and ClockChanges describe
+// parts of a valid schedule that may be unintended; Ticker.Set puts the schedule into the
+// bucket of the second of its next instant; when that second comes, the entries of the
+// bucket are delivered in batches, and only then is the next instant of each computed.
 // next instant of each computed.
 //
 // Next of a Quartz schedule first searches with plain local dates (civil.go). Where
@@ -65,7 +65,7 @@ func (q *Quartz) String() string { return q.text }
 // Location returns the time zone the schedule is read in.
 func (q *Quartz) Location() *time.Location { return q.loc }
 
-// Warnings lists what in the text is valid for Quartz but surely not intended, such
+// Warnings lists parts of the text that are valid for Quartz but surely unintended, such
 // as letters that are ignored. It is usually empty.
 func (q *Quartz) Warnings() []string { return q.warnings }
 

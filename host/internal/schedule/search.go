@@ -25,7 +25,7 @@ type local struct {
 	hour, minute, second int
 }
 
-// seconds is what a clock that shows c would count since 1970, whatever its time zone.
+// seconds returns the local time c in seconds since 1970, independent of the time zone.
 func (c local) seconds() int64 {
 	days := dayNumber(c.year, c.month, c.day)
 	return int64(days)*daySeconds + int64(c.hour*3600+c.minute*60+c.second)
@@ -58,8 +58,8 @@ type search struct {
 // search would never end.
 func (f *fields) search(loc *time.Location, near span, from int64) (int64, bool) {
 	s := search{f: f, loc: loc, near: near, from: from, turned: distantPast}
-	// Reading the start back as well is why nothing fires in the first pass of
-	// an hour that the clock shows twice.
+	// The start is converted back as well. That is why nothing fires in the first pass of
+	// an hour that clocks show twice.
 	s.set(localOf(from + near.offset))
 	for range maxIterations {
 		switch s.iterate() {
@@ -80,8 +80,8 @@ func (s *search) set(c local) {
 	s.now = localOf(shown)
 }
 
-// setHour is set for steps that aim at an hour: when a gap swallows that hour,
-// the following one is aimed at, with whatever minute the wall shows.
+// setHour is set for steps to an hour: if a gap skips that hour, it moves to the next
+// one, with the minute that clocks then show.
 func (s *search) setHour(c local) {
 	s.set(c)
 	if c.hour != 24 && s.now.hour != c.hour {

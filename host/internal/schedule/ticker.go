@@ -11,8 +11,8 @@ import (
 // Tick says that a scheduled instant has come.
 type Tick struct {
 	At time.Time // the scheduled instant, however late the tick is
-	// Prev is the instant right before At in the schedule; zero if that is
-	// not known: for the first tick, and where instants were left out.
+	// Prev is the instant right before At in the schedule. It is zero if unknown: for the
+	// first tick, and after instants that were left out.
 	Prev time.Time
 }
 
@@ -24,9 +24,9 @@ const maxCatchUp = 1000
 // buckets of one second; a due bucket is handed out in batches to a few
 // workers, and following instants are computed after all of it is delivered.
 //
-// It goes by the wall clock, which it reads at least once a second: after a
-// jump forward (or a suspend) the missed instants are delivered in order, up to
-// maxCatchUp; after a jump backward nothing is delivered a second time.
+// It follows the wall clock, which it reads at least once a second. After a jump forward
+// (or a suspend) it delivers the missed instants in order, up to maxCatchUp; after a jump
+// backward it delivers nothing twice.
 type Ticker struct {
 	workers int
 	nudge   chan struct{} // wakes the loop for overdue entries; capacity 1, since one wake-up is enough
@@ -44,7 +44,7 @@ type Ticker struct {
 type entry struct {
 	schedule Schedule
 	deliver  func(Tick)
-	at       time.Time // the instant it waits for
+	at       time.Time // the instant that it waits for
 	prev     time.Time // the last one delivered
 
 	home  *bucket // guarded by Ticker.mu
@@ -60,7 +60,7 @@ type entry struct {
 type bucket struct {
 	second int64
 	list   []*entry
-	taken  bool // handed out: its entries cannot be taken out of it
+	taken  bool // handed out: no entry can be removed from it
 }
 
 // NewTicker returns a ticker whose batches are delivered by the given number
@@ -130,7 +130,7 @@ func (t *Ticker) Set(key string, s Schedule, from time.Time, deliver func(Tick))
 	t.mu.Unlock()
 }
 
-// Remove takes the entry key out. Once it returns no deliver of it begins.
+// Remove removes the entry key. Once it returns, no deliver of it begins.
 func (t *Ticker) Remove(key string) {
 	t.mu.Lock()
 	old := t.detach(key)
@@ -153,8 +153,8 @@ func (t *Ticker) Next(key string) time.Time {
 	return e.at
 }
 
-// Turned returns the second at which the loop has looked last for what is due. A loop that
-// turns does that in each second.
+// Turned returns the second at which the loop last checked for due entries. A healthy
+// loop does so every second.
 func (t *Ticker) Turned() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +185,7 @@ func (t *Ticker) detach(key string) *entry {
 	return e
 }
 
-// bury waits for a deliver under way and lets none follow.
+// bury waits for a deliver in progress and prevents further ones.
 func (e *entry) bury() {
 	if e == nil {
 		return
@@ -195,7 +195,7 @@ func (e *entry) bury() {
 	e.delivering.Unlock()
 }
 
-// queue puts an entry where its instant says. t.mu is held.
+// queue puts an entry into the bucket of its instant. t.mu is held.
 func (t *Ticker) queue(e *entry) {
 	if e.home = nil; e.gone || e.at.IsZero() {
 		return
@@ -220,7 +220,7 @@ func (t *Ticker) queue(e *entry) {
 	b.list = append(b.list, e)
 }
 
-// take hands out all entries due at now, in a bucket of their own.
+// take removes all entries due at now and returns them in a bucket of their own.
 func (t *Ticker) take(now time.Time) *bucket {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +230,7 @@ func (t *Ticker) take(now time.Time) *bucket {
 		due = append(due, t.overdue)
 		t.overdue = &bucket{}
 	}
-	// Some seconds are looked up, many are searched for.
+	// A few seconds are looked up; for more, all buckets are searched.
 	if ahead := second - t.cursor; ahead > int64(len(t.buckets)) {
 		for s, b := range t.buckets {
 			if s <= second {
@@ -245,8 +245,8 @@ func (t *Ticker) take(now time.Time) *bucket {
 			}
 		}
 	}
-	// It also follows the clock back: the seconds between are empty, and new
-	// entries shall find them.
+	// It also follows the clock back: the seconds between are empty, and new entries must
+	// find their place.
 	t.cursor = second
 	if len(due) == 0 {
 		return nil

@@ -40,8 +40,7 @@ func (b *recorder) drain(start time.Time) []string {
 	return all
 }
 
-// running starts t inside a synctest bubble and returns what stops it and
-// waits for its end.
+// running starts a ticker in a synctest bubble. stop stops it and waits for its end.
 func running(t *testing.T, k *Ticker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -55,7 +54,7 @@ func running(t *testing.T, k *Ticker) (stop func()) {
 	}
 }
 
-// pass lets the time of the bubble go by; nothing is left to do when it returns.
+// pass advances the bubble's time, and returns when everything is idle.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -146,7 +145,7 @@ func TestTickerCatchesUp(t *testing.T) {
 		stop := running(t, k)
 		synctest.Wait()
 		var few, many, huge recorder
-		// Instants that have passed when the entry comes are not waited for.
+		// Instants that have passed when the entry is added are delivered at once.
 		k.Set("few", parse(t, "*/4 * * * * ?", "UTC"), start, few.put)
 		k.Set("many", parse(t, "* * * * * ?", "UTC"), start.Add(-995*time.Second), many.put)
 		k.Set("huge", parse(t, "* * * * * ?", "UTC"), start.Add(-991*time.Second), huge.put)
@@ -165,7 +164,7 @@ func TestTickerCatchesUp(t *testing.T) {
 		expect(t, &many, start, "11<10")
 		stop()
 
-		// A ticker that stood still for a day delivers the newest instant alone.
+		// A ticker that stood still for a day delivers only the newest instant.
 		pass(24 * time.Hour)
 		stop = running(t, k)
 		synctest.Wait()
@@ -174,8 +173,8 @@ func TestTickerCatchesUp(t *testing.T) {
 	})
 }
 
-// TestTickerSurvivesClockJumps drives the loop's step by hand, since no clock
-// inside a test goes backward.
+// TestTickerSurvivesClockJumps calls the loop's step directly, because no clock in a test
+// goes backward.
 func TestTickerSurvivesClockJumps(t *testing.T) {
 	t.Parallel()
 	start := instant(t, "2026-01-01T00:00:00Z")

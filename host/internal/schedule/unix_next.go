@@ -7,14 +7,14 @@ type Unix struct {
 	text string
 	loc  *time.Location
 	f    fields
-	// fixed: neither the minute nor the hour begins with a star. Such a schedule
-	// means times of day; any other means intervals.
+	// fixed says that neither the minute nor the hour begins with a star. Such a schedule
+	// lists times of day; any other lists intervals.
 	fixed bool
 }
 
-// A change by more than this corrects a wrong clock, to cron, which then goes by
-// the new time. Cron compares the minute in which it wakes up with the one before,
-// which is why the two differ.
+// Cron takes a larger change for the correction of a wrong clock, and then follows the
+// new time. The two limits differ because cron compares the minute in which it wakes up
+// with the one before.
 const (
 	mostForward = 3*3600 - 60
 	mostBack    = 3 * 3600
@@ -27,10 +27,10 @@ func (u *Unix) String() string { return u.text }
 // schedule's zone, or the zero time if there is none until the end of LastYear. Its
 // work is bounded.
 //
-// At a clock change it does what Debian's cron does. If the change leaves out a
-// listed time, a schedule that means times of day fires once, at the change. When
-// clocks show a period again, it does not fire in the second pass. Any other
-// schedule follows what clocks show.
+// At a clock change it behaves like Debian's cron. If the change skips a listed time, a
+// schedule of times of day fires once, at the change. When clocks show a period again,
+// such a schedule does not fire in the second pass. Any other schedule follows the
+// clocks.
 func (u *Unix) Next(t time.Time) time.Time {
 	at, ok := u.next(t.Unix() + 1)
 	if !ok {
@@ -83,8 +83,8 @@ func (u *Unix) unseen(s span, wall int64) int64 {
 	return max(wall, s.start+before.offset)
 }
 
-// catchesUp reports whether times listed in the left-out period between two spans
-// fire at the change.
+// catchesUp reports whether times listed in the skipped period between two spans fire at
+// the change.
 func (u *Unix) catchesUp(before, after span) bool {
 	forward := after.offset - before.offset
 	return u.fixed && forward > 0 && forward <= mostForward

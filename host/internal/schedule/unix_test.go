@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// debian is cron as Debian has it: it wakes up each minute, looks how far the
-// clock on the wall is from where it should be, and runs what is due by that.
+// debian is Debian's cron: it wakes up each minute, compares the clock with the expected
+// time, and runs what is due.
 type debian struct {
 	u          *Unix
-	star, both bool  // the minute or the hour is one; the day is, or the weekday
-	virtual    int64 // the local minute up to which everything was run
+	star, both bool  // whether minute or hour, and whether day or weekday, begins with a star
+	virtual    int64 // the local minute up to which everything has run
 	fires      []int64
 }
 
-// wake is what it does in one minute of real time.
+// wake does the work of one minute of real time.
 func (d *debian) wake(minute int64) {
 	_, offset := time.Unix(minute*60, 0).In(d.u.loc).Zone()
 	local := minute + int64(offset)/60
@@ -43,8 +43,8 @@ func (d *debian) wake(minute int64) {
 	}
 }
 
-// find runs what the local minute lists. An instant is run once, however many
-// times of the day it stands for.
+// find runs the entries of a local minute. An instant runs once, however many local times
+// it covers.
 func (d *debian) find(minute, local int64, wild, fixed bool) {
 	f := &d.u.f
 	if f.minute>>(local%60)&1 == 0 || f.hour>>(local/60%24)&1 == 0 {
@@ -63,8 +63,8 @@ func (d *debian) find(minute, local int64, wild, fixed bool) {
 	}
 }
 
-// changes of clocks by an hour, by half of one and by two, at midnight, and by more
-// than cron takes for a change of daylight saving.
+// changes are clock changes by an hour, by half an hour and by two hours, at midnight,
+// and by more than cron accepts as daylight saving.
 var changes = map[string][]string{
 	"Europe/Berlin":       {"2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z", "1980-04-06T01:00:00Z"},
 	"America/New_York":    {"2026-03-08T07:00:00Z", "2026-11-01T06:00:00Z", "2100-03-14T07:00:00Z"},
@@ -113,8 +113,8 @@ func randomUnix(r *rand.Rand) string {
 	return strings.Join([]string{field(0, 59, 3), hour, day, month, weekday}, " ")
 }
 
-// What Next names is what Debian's cron runs, minute by minute, in the days
-// around each change of the clocks; from wherever the search begins.
+// Next returns the times that Debian's cron runs, minute by minute, in the days around
+// each clock change, wherever the search begins.
 func TestUnixAtClockChanges_is_as_Debians_cron(t *testing.T) {
 	t.Parallel()
 	const days = 3
@@ -212,8 +212,7 @@ func TestUnixAtClockChanges(t *testing.T) {
 	}
 }
 
-// No change of clocks comes so soon after another that what one leaves to do
-// reaches into the next.
+// No clock change comes so soon after another that the two interact.
 func TestChangesOfClocks_are_days_from_each_other(t *testing.T) {
 	t.Parallel()
 	for zone := range changes {

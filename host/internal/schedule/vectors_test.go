@@ -13,7 +13,7 @@ type cronVector struct {
 	Cat   string
 	Expr  string
 	Valid *bool
-	Err   string // Quartz's own words, for people
+	Err   string // Quartz's message, for people
 	Cases []struct {
 		TZ    string
 		From  *int64
@@ -21,7 +21,7 @@ type cronVector struct {
 		Local []string // the same as local times, for people
 		Stop  string
 	}
-	Alt     json.RawMessage // what later versions of Quartz say; not followed
+	Alt     json.RawMessage // answers of later versions of Quartz; not followed
 	MaxYear int             // Quartz's last year where the answer depends on it
 }
 

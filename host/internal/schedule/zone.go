@@ -9,10 +9,10 @@ import (
 
 const maxZone = 64 // bytes in the name of a zone; the longest real one has 32
 
-// LoadLocation loads a time zone by its IANA name, or as an offset from GMT as
-// ElasticJob 3 writes it; the empty name is UTC. It refuses names that are not made
-// like zone names, so that no text reaches the file system as a path, and the
-// server's own zone ("Local"), which would differ from server to server.
+// LoadLocation loads a time zone by its IANA name, or as an offset from GMT in the form
+// of ElasticJob 3; the empty name is UTC. It refuses texts that do not look like zone
+// names, so that none reaches the file system as a path, and the server's own zone
+// ("Local"), which would differ between servers.
 func LoadLocation(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
