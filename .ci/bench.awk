@@ -1,8 +1,7 @@
-# Prints the output of `go test -bench` as a table: benchmarks by package, every
-# figure with its unit. Once more at the end come the ratios (units "ratio" and
-# "x_..."), and the claims: figures whose unit says what they must reach
-# ("x_unprotected<=2"). A claim that is missed is told, not failed: how fast it
-# is depends on what else the machine does.
+# Prints the output of `go test -bench` as a table: benchmarks by package, every figure
+# with its unit. At the end it repeats the ratios (units "ratio" and "x_...") and the
+# claims: figures whose unit states a target ("x_unprotected<=2"). A missed claim is
+# reported but is no failure, because speed depends on what else the machine does.
 /^pkg: / { n = split($2, part, "/"); package = part[n]; print "\n" $2; next }
 /^(goos|goarch): / { next }
 /^cpu: / { if (!cpu++) print; next }
@@ -11,7 +10,7 @@
 	row = ""
 	for (i = 3; i < NF; i += 2) {
 		unit = $(i + 1)
-		if (unit == "ns/op" && $i == 0) continue # the benchmark says that it means nothing
+		if (unit == "ns/op" && $i == 0) continue # the benchmark marks it as meaningless
 		if (at = match(unit, /[<>]=/)) {
 			most = substr(unit, at, 1) == "<"; target = substr(unit, at + 2); unit = substr(unit, 1, at - 1)
 			holds = most ? $i + 0 <= target + 0 : $i + 0 >= target + 0

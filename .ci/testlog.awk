@@ -1,19 +1,19 @@
-# Reads what was left out of the guests and the output of `go test -v`, and
-# prints what a person wants to see of it: a line for each package, everything of
-# a package that failed, and at the end, in one place, what was left out and what
-# failed, with the reasons. Fails if a test failed, or, with WASMJOBD_STRICT=1, if
-# one was left out.
+# Reads the list of guests that were left out and the output of `go test -v`, and prints
+# what a person needs of it: a line for each package, everything of a failed package, and
+# at the end what was left out and what failed, with the reasons. It fails if a test
+# failed, or, with WASMJOBD_STRICT=1, if one was left out.
 
-# Names of tests are those of one package.
+# Names of tests are unique within a package.
 function forget(  name) { lines = 0; test = ""; why = ""; building = 0; for (name in said) delete said[name]; for (name in bad) delete bad[name] }
 
-# Of a package that failed everything is shown but the names of what passed.
+# Shows everything of a failed package, except for the names of tests that passed.
 function tell(  i) {
 	for (i = 1; i <= lines; i++)
 		if (held[i] !~ /^ *(=== (RUN|PAUSE|CONT|NAME)|--- (PASS|SKIP))/) print held[i]
 }
 
-# What failed in a package: its tests, not those that failed for one within them.
+# Collects the failed tests of a package, without those that failed only because of a
+# subtest.
 function blame(package,  name, other, within, some) {
 	for (name in bad) {
 		within = 0
@@ -25,7 +25,7 @@ function blame(package,  name, other, within, some) {
 
 /^guests: left out: / { sub(/^guests: left out: /, "guests of "); sub(/: (skipped|left out): /, ": "); out[++skips] = $0; guests++; next }
 /^=== (RUN|CONT|NAME)/ { test = $3 }
-/^# / { building = 1 } # what the compiler says comes when it says it
+/^# / { building = 1 } # errors of the compiler, shown as they come
 /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { said[test] = $0; sub(/^ +[A-Za-z0-9_]+\.go:[0-9]+: /, "", said[test]) }
 /^panic: / && why == "" { why = $0 }
 /^ *--- SKIP: / { reason = said[$3]; sub(/^left out: /, "", reason); out[++skips] = $3 ": " (reason == "" ? "no reason given" : reason) }
@@ -43,7 +43,7 @@ building && !/^(===|---) / { print; next }
 { held[++lines] = $0 }
 
 END {
-	# What belongs to no package: an error of the go command itself.
+	# Lines that belong to no package: an error of the go command itself.
 	if (lines) tell()
 	for (i = 1; i <= lines; i++) if (held[i] ~ /^(go: |make|FAIL|.*cannot find)/) broken = 1
 	printf "\n%d packages passed, %d failed; tests: %d passed, %d failed, %d left out\n", packages, failed, count["PASS:"], count["FAIL:"], skips - guests

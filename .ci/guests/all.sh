@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the guests of every language that this machine has the toolchain of:
+# Builds the guests of every language whose toolchain this machine has:
 #   .ci/guests/all.sh OUT LANGUAGE...
-# and ends with what was left out, which OUT/guests-left-out.log has, too. With
+# It ends with a list of what was left out, also in OUT/guests-left-out.log. With
+# WASMJOBD_STRICT=1 leaving out a language is a failure.
 # WASMJOBD_STRICT=1 leaving out is failing.
 set -euo pipefail
 

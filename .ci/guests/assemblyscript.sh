@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds and tests everything written in AssemblyScript:
 #   .ci/guests/assemblyscript.sh OUT
-# leaves OUT/<example>.wasm and OUT/conformance/assemblyscript{,-script}.wasm.
-# Where an example's folder has its .wasm, the two must be the same byte by byte;
-# UPDATE=1 replaces it. Exit 77: the toolchain is missing.
+# It writes OUT/<example>.wasm and OUT/conformance/assemblyscript{,-script}.wasm. If the
+# folder of an example has a .wasm, the two must be identical; UPDATE=1 replaces it. Exit
+# 77: the toolchain is missing.
 set -euo pipefail
 
 skip() { echo "assemblyscript: skipped: $1"; exit 77; }
@@ -18,7 +18,7 @@ work=$root/build/assemblyscript
 command -v node >/dev/null && command -v npm >/dev/null || skip "Node 20 and npm are missing (apt-get install nodejs npm, or nodejs.org)"
 node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' || skip "Node $(node --version) is older than 20 (nodejs.org)"
 
-# The compiler lives under build/, so that no source folder has a node_modules.
+# The compiler is installed below build/, so that no source folder has a node_modules.
 mkdir -p "$work"
 if ! cmp -s "$sdk/package-lock.json" "$work/installed.json"; then
   cp "$sdk/package.json" "$sdk/package-lock.json" "$work/"
@@ -29,9 +29,10 @@ fi
 ln -sfn "$sdk" "$work/node_modules/wasmjob"
 asc=$work/node_modules/.bin/asc
 
-# fresh NAME FROM: a copy of a folder beside node_modules, where compiler and node find the SDK.
+# fresh NAME FROM: copies a folder beside node_modules, where compiler and node find the
+# SDK.
 fresh() { rm -rf "${work:?}/$1"; mkdir "$work/$1"; (cd "$2" && tar --exclude=node_modules --exclude=build -cf - .) | tar -xf - -C "$work/$1"; }
-tests() { # tests NAME: node's runner here, shown only when it fails
+tests() { # tests NAME: runs node's test runner here; shows its output only if it fails
   node --test test/ >"$work/test.log" 2>&1 || { cat "$work/test.log"; echo "assemblyscript: $1: tests failed"; exit 1; }
   awk -v name="$1" '/^# (tests|pass) / { n[$2] = $3 } END { printf "assemblyscript: %s: %d of %d tests passed\n", name, n["pass"], n["tests"]; exit n["tests"] == 0 }' "$work/test.log"
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds the guests that `make bench` measures, those whose toolchain is there:
 #   .ci/guests/bench.sh OUT
-# leaves OUT/{go,tinygo,rust,assemblyscript,c}.wasm, the same work in five
-# languages, OUT/call/{wasmjob,extism}.wasm, the same source for two hosts, and
-# OUT/call/hello-go.wasm, the smallest job in Go.
-# Each is built as the examples of its language are.
-# What is left out is said; with WASMJOBD_STRICT=1 that is failing.
+# It writes OUT/{go,tinygo,rust,assemblyscript,c}.wasm, the same work in five languages,
+# OUT/call/{wasmjob,extism}.wasm, the same source for two hosts, and
+# OUT/call/hello-go.wasm, the smallest job in Go. Each is built like the examples of its
+# language.
+# It prints what was left out; with WASMJOBD_STRICT=1 that is a failure.
 set -euo pipefail
 
 [ $# -eq 1 ] || { echo "usage: $0 OUT" >&2; exit 64; }
@@ -14,7 +14,7 @@ out=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 guests=$root/host/internal/meter/testdata
 call=$root/host/internal/sandbox/extism/testdata/call
-rm -f "$out"/*.wasm "$out"/call/*.wasm # a guest of before is none of now
+rm -f "$out"/*.wasm "$out"/call/*.wasm # an old guest must not be measured
 left=0
 
 skip() { echo "bench: $1: left out: $2"; left=$((left + 1)); }
@@ -30,7 +30,7 @@ make_go() {
   reactor "$root/plugins/examples/hello-go" call/hello-go.wasm
 }
 
-# As .ci/guests/tinygo.sh finds it, or has built it.
+# Uses the TinyGo that .ci/guests/tinygo.sh has found or built.
 make_tinygo() {
   local target=wasip1 command=${TINYGO:-$(command -v tinygo || true)}
   if [ -z "$command" ]; then
@@ -55,7 +55,7 @@ make_rust() {
   done
 }
 
-# The compiler is that of .ci/guests/assemblyscript.sh, and so are its settings.
+# Uses the compiler and the settings of .ci/guests/assemblyscript.sh.
 make_assemblyscript() {
   local asc=$root/build/assemblyscript/node_modules/.bin/asc
   command -v node >/dev/null && [ -x "$asc" ] || { skip assemblyscript "there is no asc (make guests GUESTS=assemblyscript fetches it)"; return; }

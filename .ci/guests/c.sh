@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Builds and tests everything written in C:
 #   .ci/guests/c.sh OUT
-# leaves OUT/<example>.wasm and OUT/conformance/c{,-script}.wasm. CC is the
-# compiler of modules (clang-19, or else clang), HOSTCC that of native tests (cc,
-# or else CC). Exit 77: the toolchain is missing; with WASMJOBD_STRICT=1 root
-# gets it from Debian first.
+# It writes OUT/<example>.wasm and OUT/conformance/c{,-script}.wasm. CC is the compiler of
+# modules (clang-19, or else clang), HOSTCC the one of native tests (cc, or else CC). Exit
+# 77: the toolchain is missing; with WASMJOBD_STRICT=1 root installs it from Debian first.
 set -euo pipefail
 
 [ $# -eq 1 ] || { echo "usage: $0 OUT" >&2; exit 64; }
@@ -49,7 +48,7 @@ program "$out/conformance/c-script.wasm" conformance/script.c
 # shellcheck disable=SC2086
 native "$work/conformance" $guest test/conformance_test.c
 tests conformance "$work/conformance"
-bare "$work/bare.wasm" test/bare.c # without a C library: that it links is the test
+bare "$work/bare.wasm" test/bare.c # without a C library: the test is that it links
 
 for folder in "$root"/plugins/examples/*-c; do
   name=$(basename "$folder")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds everything written in Go:
 #   .ci/guests/go.sh OUT
-# leaves OUT/<example>.wasm and OUT/conformance/go{,-script}.wasm. Their native
-# tests are part of make test. GO is the command of Go.
+# It writes OUT/<example>.wasm and OUT/conformance/go{,-script}.wasm. Their native tests
+# are part of make test. GO is the go command.
 set -euo pipefail
 
 [ $# -eq 1 ] || { echo "usage: $0 OUT" >&2; exit 64; }
@@ -10,7 +10,8 @@ mkdir -p "$1/conformance"
 out=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# build FOLDER TARGET FLAGS...: without what would make the bytes depend on where and by whom it is built.
+# build FOLDER TARGET FLAGS...: builds without data about the place and the user of the
+# build.
 build() {
   local folder=$1 target=$2
   shift 2

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds and tests everything written in Rust:
 #   .ci/guests/rust.sh OUT
-# leaves OUT/<example>.wasm and OUT/conformance/rust{,-script}.wasm. Another folder or
-# compiler gives other bytes, so the built files that an example's folder has are not
-# compared; UPDATE=1 replaces them. WASMJOBD_STRICT=1 fetches missing targets with
-# rustup. Exit 77: the toolchain is missing.
+# It writes OUT/<example>.wasm and OUT/conformance/rust{,-script}.wasm. Other folders and
+# compilers give other bytes, so the built files in the folders of examples are not
+# compared; UPDATE=1 replaces them. WASMJOBD_STRICT=1 fetches missing targets with rustup.
+# Exit 77: the toolchain is missing.
 set -euo pipefail
 
 skip() { echo "rust: skipped: $1"; exit 77; }
@@ -28,14 +28,14 @@ for target in $job $script; do
   has_std $target || skip "the target $target is missing (rustup target add $target)"
 done
 
-# Panics tell where they come from: by a path that does not depend on the machine.
+# Panics report their position with a path that does not depend on the machine.
 remap="\"--remap-path-prefix=$root/=/\", \"--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo\""
-build() { # build PACKAGE TARGET FILE NAME: in the current folder
+build() { # build PACKAGE TARGET FILE NAME: builds in the current folder
   cargo build --quiet --locked --release --target "$2" -p "$1" --config "target.$2.rustflags=[$remap]"
   cp "$CARGO_TARGET_DIR/$2/release/$3.wasm" "$out/$4.wasm"
 }
 
-tests() { # tests NAME: in the current folder, shown only when something is wrong
+tests() { # tests NAME: tests the current folder; shows the output only on failure
   local log=$CARGO_TARGET_DIR/test.log
   { { ! cargo fmt --version >/dev/null || cargo fmt --all --check; } &&
     { ! cargo clippy --version >/dev/null || cargo clippy --quiet --locked --workspace --all-targets -- -D warnings; } &&
@@ -46,7 +46,7 @@ tests() { # tests NAME: in the current folder, shown only when something is wron
 mkdir -p "$out/conformance" "$CARGO_TARGET_DIR"
 cd "$sdk"
 tests sdk
-cd "$sdk/anyhow" # the one crate that is fetched
+cd "$sdk/anyhow" # the only crate with fetched dependencies
 if cargo fetch --quiet --locked 2>"$CARGO_TARGET_DIR/fetch.log"; then tests anyhow; else
   echo "rust: anyhow: left out: crates.io is not reachable, and the crate is not in cargo's cache"
   [ "${WASMJOBD_STRICT:-}" != 1 ] || { cat "$CARGO_TARGET_DIR/fetch.log"; exit 1; }

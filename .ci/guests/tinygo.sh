@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds everything written for TinyGo:
 #   .ci/guests/tinygo.sh OUT
-# leaves OUT/<example>.wasm and OUT/conformance/tinygo{,-script}.wasm. The tinygo
-# on PATH is taken, or TINYGO; without one it is built once, into
-# build/tools/tinygo/source/build, from the Go module and Debian's LLVM; on PATH it
-# also builds what "wasmjobd new --lang tinygo" makes. Exit 77: the toolchain is
-# missing; with WASMJOBD_STRICT=1 root gets it from Debian first.
+# It writes OUT/<example>.wasm and OUT/conformance/tinygo{,-script}.wasm. It uses TINYGO,
+# or the tinygo on PATH. Without one it builds TinyGo once, into
+# build/tools/tinygo/source/build, from the Go module and Debian's LLVM; put that on PATH
+# to build the projects of "wasmjobd new --lang tinygo". Exit 77: the toolchain is
+# missing; with WASMJOBD_STRICT=1 root installs it from Debian first.
 set -euo pipefail
 
-version=v0.41.1 # by name: not every proxy lists the versions of this module
+version=v0.41.1 # given by name, because not every proxy lists the versions of this module
 packages="g++ llvm-19-dev libclang-19-dev clang-19 lld-19 binaryen wasi-libc libclang-rt-19-dev-wasm32"
 
 skip() { echo "tinygo: skipped: $1"; exit 77; }
@@ -19,7 +19,7 @@ out=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tools=$root/build/tools/tinygo
 
-# What building TinyGo takes, and running it: compiler, linker, wasm-opt, C library.
+# The packages to build and run TinyGo: compiler, linker, wasm-opt, C library.
 missing() {
   local name
   for name in g++ clang-19 wasm-ld-19 wasm-opt; do command -v $name >/dev/null || { echo $name; return; }; done
@@ -29,9 +29,9 @@ missing() {
   done
 }
 
-# The module's zip has no submodules, so TinyGo's own target wasip1 lacks its C library and runtime; tinygo-wasip1.json
-# takes its place and links Debian's, so that the commands for any TinyGo work with this one. An empty src/net serves
-# guests that do not import net.
+# The module's zip has no submodules, so TinyGo's own target wasip1 lacks its C library
+# and runtime. tinygo-wasip1.json replaces it and links Debian's, so that commands for any
+# TinyGo work with this one. An empty src/net suffices for guests that do not import net.
 make_tinygo() {
   local from lack
   lack=$(missing)

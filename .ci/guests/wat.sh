@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Assembles every module that is written in WAT:
+# Assembles every module written in WAT:
 #   .ci/guests/wat.sh OUT
-# leaves OUT/<name>.wasm of the examples and OUT/wat/<name>.wasm of the conformance
-# kit and of the hostile modules, and compares each with the .wasm beside its source, byte by byte; UPDATE=1
-# replaces that. Exit 77: the toolchain is missing.
+# It writes OUT/<name>.wasm for the examples, and OUT/wat/<name>.wasm for the conformance
+# kit and the hostile modules. It compares each with the .wasm beside its source, byte by
+# byte; UPDATE=1 replaces that. Exit 77: the toolchain is missing.
 set -euo pipefail
 
 version=1.0.39 # of wabt; another may give other bytes

@@ -17,7 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// BenchmarkRewrite is the time for a guest of the Go toolchain.
+// BenchmarkRewrite measures the time to rewrite a guest of the Go toolchain.
 func BenchmarkRewrite(b *testing.B) {
 	wasm := built(b, goGuest)
 	b.SetBytes(int64(len(wasm)))
@@ -32,7 +32,7 @@ func BenchmarkRewrite(b *testing.B) {
 	b.ReportMetric(float64(len(res.Wasm))/float64(len(wasm)), "growth")
 }
 
-// BenchmarkCompile compares how long the engine compiles.
+// BenchmarkCompile compares how long the engine compiles plain and metered code.
 func BenchmarkCompile(b *testing.B) {
 	wasm := built(b, goGuest)
 	res, err := rewritten(wasm, Options{})
@@ -63,13 +63,13 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// BenchmarkCost compares metered code with code that nothing stops and with
-// the engine's own way to stop it, in turns: what is reported are medians of
-// the turns, and at the end the mean of all languages.
+// BenchmarkCost compares metered code with code that cannot be stopped and with the
+// engine's own way to stop code, in turns. It reports the medians of the turns, and at
+// the end the mean of all languages.
 //
-// -guests is a folder of modules, one for each language, which goes before what
-// the tests build. What is called are the exports whose names stand in work,
-// each with a number: of rounds, or of what to calculate.
+// -guests is a folder with a module for each language, used instead of the modules that
+// the tests build. The benchmark calls the exports named in work, each with a number: of
+// rounds, or of the value to compute.
 func BenchmarkCost(b *testing.B) {
 	tight := (&build{funcs: []fn{{"loop", "i>i", "i", cat(0x03, 0x40, lget(1), lget(0), 0x6a, lset(1), lget(0), i32c(1), 0x6b, ltee(0), 0x0d, 0, 0x0b, lget(1))}}}).bytes()
 	all := map[string]func() ([]byte, error){"wat": func() ([]byte, error) { return tight, nil }, "rust": rustGuest, "go": goGuest}
@@ -89,11 +89,11 @@ var (
 	work   = []string{"loop", "json", "encoding", "fib", "bytes"} // read only
 )
 
-// report gathers what languages have in common.
+// report gathers figures that languages have in common.
 type report struct {
-	costs map[string]float64 // of metering, by language and work
-	gains map[string]float64 // over closing, by language and work
-	gave  map[string]uint64  // a result, by work
+	costs map[string]float64 // cost of metering, by language and work
+	gains map[string]float64 // gain over closing, by language and work
+	gave  map[string]uint64  // result, by work
 }
 
 func (r *report) guest(b *testing.B, language string, wasm []byte) {
@@ -111,7 +111,7 @@ func (r *report) guest(b *testing.B, language string, wasm []byte) {
 		if all.plain.ExportedFunction(name) == nil {
 			continue
 		}
-		if language != "wat" { // which has a loop of its own
+		if language != "wat" { // the loop of wat differs
 			_, got := took(b, all.metered, name, 12)
 			if before, ok := r.gave[name]; ok && got != before {
 				b.Errorf("%s gives %d, in another language %d", name, got, before)
@@ -122,8 +122,8 @@ func (r *report) guest(b *testing.B, language string, wasm []byte) {
 	}
 }
 
-// mean reports what metering costs all of them together, and the gain over
-// closing of all languages.
+// mean reports the mean cost of metering, and the mean gain over closing, of all
+// languages.
 func (r *report) mean(b *testing.B) {
 	for b.Loop() { // nothing is left to measure
 		continue
@@ -147,13 +147,13 @@ func (r *report) mean(b *testing.B) {
 	b.ReportMetric(math.Exp(logs), "x_faster_than_closing>=8")
 }
 
-// rivals are one guest three times: nothing stops it, the meter may, or the
-// engine by WithCloseOnContextDone.
+// rivals are three builds of one guest: one that cannot be stopped, one stopped by the
+// meter, and one stopped by the engine's WithCloseOnContextDone.
 type rivals struct{ plain, metered, closing api.Module }
 
-// took measures one call. The engine makes a stack for it, and where that comes
-// to lie changes the time of an exit to the host by a half; so some are thrown
-// away, that it is not the same place in all turns.
+// took measures one call. The engine allocates a stack for it, whose position changes the
+// time of a host call by half. Some stacks are therefore discarded, so that the position
+// varies between turns.
 func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, uint64) {
 	f := m.ExportedFunction(name)
 	for range rand.IntN(8) {
@@ -168,7 +168,7 @@ func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, u
 }
 
 func (r rivals) compare(b *testing.B, name string) (cost, gain float64) {
-	arg := uint64(22) // calls of a recursion by it grow fast enough
+	arg := uint64(22) // a recursion on it has enough calls
 	for name != "fib" {
 		quick := time.Hour
 		for range 3 { // one of them may have been disturbed
@@ -185,7 +185,7 @@ func (r rivals) compare(b *testing.B, name string) (cost, gain float64) {
 		plain, want := took(b, r.plain, name, arg)
 		metered, got := took(b, r.metered, name, arg)
 		closing, _ := took(b, r.closing, name, arg)
-		if name != "bytes" && got != want { // which keeps what it copied
+		if name != "bytes" && got != want { // bytes keeps what it copied
 			b.Errorf("metered it gives %d, not %d", got, want)
 		}
 		spent = append(spent, plain.Seconds()*1000)
@@ -193,12 +193,12 @@ func (r rivals) compare(b *testing.B, name string) (cost, gain float64) {
 		overMetered = append(overMetered, float64(closing)/float64(metered))
 		closingOverPlain = append(closingOverPlain, float64(closing)/float64(plain))
 	}
-	b.ReportMetric(0, "ns/op") // of all three
+	b.ReportMetric(0, "ns/op") // of all three builds
 	b.ReportMetric(median(spent), "plain-ms")
 	b.ReportMetric(median(overPlain), "x_unprotected<=1.4")
 	b.ReportMetric(median(closingOverPlain), "closing/unprotected")
-	// Closing costs nothing where it does not stop anything: in calls and in
-	// bulk operations.
+	// Closing costs nothing where it cannot stop a guest: in calls and in bulk
+	// operations.
 	unit := "x_faster_than_closing"
 	if name != "fib" && name != "bytes" {
 		unit += ">=3"

@@ -8,23 +8,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// build is a module in parts, for tests that write instructions by hand.
-// Function i of funcs has index len(imports)+i.
+// build is a module in parts, for tests with hand-written instructions. Function i of
+// funcs has the index len(imports)+i.
 type build struct {
 	types   []string // "params>results" in letters i l f d v r e
 	imports [][]byte
 	funcs   []fn
 	tables  [][]byte
-	memory  []byte // limits; nil: none
+	memory  []byte // limits; nil if none
 	globals [][]byte
 	exports [][]byte
 	start   int // index; 0: none
 	elems   [][]byte
 	datas   [][]byte
-	customs [][]byte // in front of the code
+	customs [][]byte // before the code
 }
 
-// rewritten takes a binary apart and rewrites it.
+// rewritten decodes a binary and rewrites it.
 func rewritten(binary []byte, o Options) (Result, error) {
 	m, err := wasm.Decode(binary)
 	if err != nil {
@@ -33,7 +33,7 @@ func rewritten(binary []byte, o Options) (Result, error) {
 	return Rewrite(m, o)
 }
 
-// fn is a function; its export has its name, if it has one.
+// fn is a function. If it has a name, it is exported under it.
 type fn struct {
 	name   string
 	typ    string
@@ -44,7 +44,7 @@ type fn struct {
 func u(n int) []byte    { return binary.AppendUvarint(nil, uint64(n)) }
 func sl(n int64) []byte { return appendSigned(nil, n) }
 
-// cat puts together bytes, numbers (as one byte each) and texts.
+// cat concatenates bytes, numbers (as one byte each) and texts.
 func cat(parts ...any) (out []byte) {
 	for _, p := range parts {
 		switch p := p.(type) {

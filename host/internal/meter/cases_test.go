@@ -14,7 +14,7 @@ func calls(name string, args ...uint64) []call {
 	return out
 }
 
-// countDown is a loop around some code: local 0 times.
+// countDown runs code in a loop, as many times as local 0 says.
 func countDown(inside ...any) []byte {
 	return cat(0x02, 0x40, 0x03, 0x40, lget(0), 0x45, 0x0d, 1, cat(inside...), lget(0), i32c(1), 0x6b, lset(0), 0x0c, 0, 0x0b, 0x0b)
 }
@@ -32,8 +32,7 @@ func controlCases() map[string]struct {
 		return &build{memory: []byte{0, 1}, funcs: []fn{{"f", typ, locals, cat(code...)}}}
 	}
 	multi := one("i>i", "")
-	// A block of (i32 i32) -> (i32 i32), left early or not, and a loop with a
-	// parameter that it takes around.
+	// A block of (i32 i32) -> (i32 i32), left early or not, and a loop with a parameter.
 	pair, step := multi.typ("ii>ii"), multi.typ("i>i")
 	multi.funcs[0].code = cat(lget(0), i32c(5), 0x02, u(pair), lget(0), i32c(3), 0x46, 0x0d, 0, 0x6a, i32c(9), 0x0b, 0x6c,
 		0x03, u(step), i32c(1), 0x6b, ltee(0), lget(0), i32c(0), 0x4a, 0x0d, 0, 0x0b)
@@ -142,8 +141,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// bulkModule has a memory of four pages and tables of 30000 entries, each
-// filled with a pattern, and one export for each instruction on a range.
+// bulkModule has a memory of four pages and tables of 30000 entries, each filled with a
+// pattern, and one export per instruction that operates on a range.
 func bulkModule() *build {
 	b := &build{memory: []byte{1, 4, 8}, tables: [][]byte{cat(0x70, 1, u(25_000), u(50_000)), cat(0x70, 0, u(17_000)), cat(0x6f, 0, u(9_000))}}
 	b.exports = [][]byte{cat(text("memory"), 2, 0)}
@@ -166,7 +165,7 @@ func bulkModule() *build {
 	add("tinit", "iii>", args, 0xfc, 12, 1, 0)
 	add("tgrow", "iii>i", 0xd2, 0, lget(0), 0xfc, 15, 0)
 	add("tsize", "iii>i", 0xfc, 16, 0)
-	// A number that tells what all entries of both tables are.
+	// A number that identifies all entries of both tables.
 	b.funcs = append(b.funcs, fn{"look", "iii>l", "l", cat(
 		countDown(lget(3), i64c(31), 0x7e, lget(0), i32c(1), 0x6b, 0x25, 0, 0xd1, 0xad, 0x7c, lset(3)),
 		lget(1), lset(0),

@@ -14,19 +14,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// call is one call of an export in a fresh instance or the one before.
+// call is a call of an export, in a new instance or the one before.
 type call struct {
 	name string
 	args []uint64
 }
 
-// outcome is all of a run that a guest could tell, and its fuel.
+// outcome is everything that a guest could observe of a run, and its fuel.
 type outcome struct {
 	seen []string
 	fuel int64
 }
 
-// lab runs modules as they are and rewritten, in the same runtime.
+// lab runs original and rewritten modules in the same runtime.
 type lab struct {
 	t      testing.TB
 	rt     wazero.Runtime
@@ -79,7 +79,7 @@ func (l *lab) run(c wazero.CompiledModule, slice int64, calls []call) outcome {
 	return o
 }
 
-// trap is the first line of an error, without where it happened.
+// trap returns the first line of an error, without its position.
 func trap(err error) string {
 	if err == nil {
 		return ""
@@ -113,7 +113,8 @@ func (l *lab) rewritten(b []byte, o Options, how mode) wazero.CompiledModule {
 	return l.compile(res.Wasm)
 }
 
-// same runs a module in every way and gives what it saw, and its fuel.
+// same runs a module in every way, checks that the outcomes agree, and returns the
+// outcome with its fuel.
 func (l *lab) same(wasm []byte, calls ...call) outcome {
 	l.t.Helper()
 	ctx := l.t.Context()

@@ -19,8 +19,8 @@ import (
 
 var errNoToolchain = errors.New("the toolchain is not there")
 
-// builder gives a function that builds a guest once, with env beside the
-// environment; the last argument of the command is the output.
+// builder returns a function that builds a guest once, with env added to the environment.
+// The last argument of the command is the output.
 func builder(dir string, env []string, command ...string) func() ([]byte, error) {
 	return sync.OnceValues(func() ([]byte, error) {
 		if _, err := exec.LookPath(command[0]); err != nil {
@@ -48,8 +48,8 @@ var (
 	rustGuest = builder("guest-rust", nil, "rustc", "--target=wasm32-unknown-unknown", "--crate-type=cdylib", "-Copt-level=s", "-Clto", "-Cpanic=abort", "-Cstrip=symbols", "guest.rs", "-o")
 )
 
-// host is a runtime for guests built by toolchains: WASI, the meter, and a
-// stub for everything else a guest imports.
+// host is a runtime for guests built by toolchains: WASI, the meter, and a stub for every
+// other import.
 type host struct {
 	rt     wazero.Runtime
 	meters *meters
@@ -83,7 +83,7 @@ func (h *host) start(t testing.TB, wasm []byte, stdout *bytes.Buffer) api.Module
 	return m
 }
 
-// stub answers 0 to whatever is imported from elsewhere.
+// stub makes all other imports return 0.
 func (h *host) stub(t testing.TB, c wazero.CompiledModule) {
 	t.Helper()
 	others := map[string]wazero.HostModuleBuilder{}
@@ -99,7 +99,7 @@ func (h *host) stub(t testing.TB, c wazero.CompiledModule) {
 			call := name
 			for i, typ := range f.ParamTypes() {
 				if typ == api.ValueTypeI32 {
-					stack[i] = uint64(uint32(stack[i])) // the rest may be anything
+					stack[i] = uint64(uint32(stack[i])) // the upper half may be anything
 				}
 				call += fmt.Sprintf(" %#x", stack[i])
 			}
@@ -116,8 +116,8 @@ func (h *host) stub(t testing.TB, c wazero.CompiledModule) {
 	}
 }
 
-// TestGoGuest runs a guest of the Go toolchain, with goroutines, a panic and
-// the garbage collector: its output is that of the guest as it was built.
+// TestGoGuest runs a guest of the Go toolchain, with goroutines, a panic and the garbage
+// collector. Its output must equal that of the original guest.
 func TestGoGuest(t *testing.T) {
 	t.Parallel()
 	wasm := built(t, goGuest)
@@ -142,9 +142,9 @@ func TestGoGuest(t *testing.T) {
 	t.Logf("%d bytes became %d, dropped %q", len(wasm), len(res.Wasm), res.Dropped)
 }
 
-// TestExamples calls every export of the examples that were built, if they
-// were: the guests ask the host for the same. The engine
-// interprets them, which takes less time than compiling them.
+// TestExamples calls every export of those examples that were built. Original and
+// rewritten guests must make the same host calls. The engine interprets them, which is
+// faster than compiling them.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "build", "*.wasm"))

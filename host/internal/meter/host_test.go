@@ -9,13 +9,13 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// meters is the host's part: it keeps a tally for each instance of a runtime.
+// meters is the host's part of metering: a tally for each instance of a runtime.
 type meters struct {
 	mu         sync.Mutex
 	slice      int64
-	limit      int64 // of fuel; 0: none
+	limit      int64 // of fuel; 0 means none
 	yields     int   // calls of yield
-	maxBetween int64 // most fuel from one to the next
+	maxBetween int64 // most fuel between two yields
 	tally      map[api.Module]*Tally
 	last       *Tally
 }
@@ -53,12 +53,12 @@ func (m *meters) yield(_ context.Context, mod api.Module, stack []uint64) {
 	stack[0] = uint64(y.GrantSlice(m.slice))
 }
 
-// used is the fuel of an instance so far.
+// used returns the fuel that an instance has used.
 func (m *meters) used(mod api.Module) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	y := m.tally[mod]
-	if y == nil { // it never asked
+	if y == nil { // it has not yielded
 		y = &Tally{}
 	}
 	return y.SettleBalance(int64(mod.ExportedGlobal(ExportLeft).Get()))

@@ -6,18 +6,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// TestHeadsOfLoopsArePaidBefore: those who come there pay.
-// That the sums are right is for TestControl and for the generated modules.
+// TestHeadsOfLoopsArePaidBefore checks which heads of loops are paid by the segments
+// before them. TestControl and the generated modules check that the sums are right.
 func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
 	t.Parallel()
-	leave := cat(lget(0), 0x45, 0x0d, 1)         // the block around
-	less := cat(lget(0), i32c(1), 0x6b, ltee(0)) // one, and leaves it
-	back, perhaps := cat(0x0c, 0), cat(0x0d, 0)  // to the loop
+	leave := cat(lget(0), 0x45, 0x0d, 1)         // the surrounding block
+	less := cat(lget(0), i32c(1), 0x6b, ltee(0)) // subtract one
+	back, perhaps := cat(0x0c, 0), cat(0x0d, 0)  // jumps to the loop
 	loop := func(code ...any) []byte { return cat(0x02, 0x40, 0x03, 0x40, cat(code...), 0x0b, 0x0b) }
 	for _, c := range []struct {
 		name string
 		code []byte
-		paid int // heads that are
+		paid int // number of heads paid before
 	}{
 		{"a condition at the begin", loop(leave, less, 0x1a, back), 1},
 		{"a condition at the end", loop(less, perhaps), 0},
@@ -26,7 +26,7 @@ func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
 		{"an arm goes back", loop(less, 0x04, 0x40, i32c(1), 0x1a, 0x0c, 1, 0x0b), 1},
 		{"two arms go back", loop(leave, less, 0x04, 0x40, i32c(1), 0x1a, 0x0c, 1, 0x05, i32c(2), 0x1a, 0x0c, 1, 0x0b), 1},
 		{"straight back", loop(i32c(1), 0x1a, back), 0},
-		{"no way back", loop(less, 0x1a), 0}, // no loop
+		{"no way back", loop(less, 0x1a), 0}, // not a loop
 		{"nested", loop(leave, loop(leave, less, 0x1a, back), back), 2},
 	} {
 		b := &build{memory: []byte{0, 1}, exports: [][]byte{cat(text("memory"), 2, 0)}, funcs: []fn{{"f", "i>", "", c.code}}}
@@ -46,7 +46,7 @@ func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
 	}
 }
 
-// walkedThrough is what the meter found out about a module.
+// walkedThrough returns the meter's analysis of a module.
 func walkedThrough(t *testing.T, b *build) *module {
 	t.Helper()
 	in, err := wasm.Decode(b.bytes())

@@ -7,11 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// operation is an instruction that takes values and gives one.
+// operation is an instruction that takes values and produces one.
 type operation struct {
 	code        []byte
 	takes       string
-	lanes, lane int // bytes of lanes that follow, and below what
+	lanes, lane int // bytes of lanes that follow, and their upper bound
 	nan         byte
 }
 
@@ -80,8 +80,8 @@ func vectorOperations(all map[byte][]operation) {
 	}
 }
 
-// TestOperations holds the table of package wasm against the list of these
-// tests, which the engine has validated.
+// TestOperations compares the table of package wasm with the list of these tests, which
+// the engine has validated.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for _, list := range operations {

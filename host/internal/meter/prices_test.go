@@ -6,12 +6,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// TestPricesHaveABound: the price of a piece of code follows from its length.
+// TestPricesHaveABound checks that the length of code bounds its price.
 func TestPricesHaveABound(t *testing.T) {
 	t.Parallel()
 	for op, price := range prices {
 		bytes := 1
-		if wasm.Op(op) == wasm.OpMemoryGrow || op >= 0x100 { // a memory follows; a prefix stands before
+		if wasm.Op(op) == wasm.OpMemoryGrow || op >= 0x100 { // one more byte: the memory, or the prefix
 			bytes = 2
 		}
 		if int(price) > mostPrice*bytes {

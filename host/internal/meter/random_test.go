@@ -11,11 +11,11 @@ import (
 
 var modules = flag.Int("modules", 800, "how many modules to generate")
 
-// TestRandom runs generated modules as they are and rewritten. The full proof
-// is `go test -run Random -modules 20000`.
+// TestRandom compares generated modules with their rewritten forms. For a thorough run
+// use `go test -run Random -modules 20000`.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	const batch = 250 // a runtime keeps something of every module
+	const batch = 250 // a runtime keeps some memory for every module
 	for first := 0; first < *modules; first += batch {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +40,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// generate makes a valid module and calls of its exports. Whatever it does
-// ends, as loops and functions count down a global.
+// generate makes a valid module and calls of its exports. It always terminates, because
+// loops and functions count down a global.
 func generate(seed uint64) ([]byte, []call) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), b: &build{}}
 	g.module()
@@ -61,12 +61,12 @@ func generate(seed uint64) ([]byte, []call) {
 type generator struct {
 	*rand.Rand
 	b      *build
-	locals string   // of the function at hand, parameters first
-	labels []string // what a jump takes along, innermost last
-	room   int      // instructions that may still be made, roughly
+	locals string   // of the current function, parameters first
+	labels []string // operands of a jump, innermost last
+	room   int      // approximate number of instructions that may still be generated
 }
 
-// Locals that keep a value while it is looked at, and the globals.
+// Locals that keep a value while it is inspected, and the globals.
 const (
 	spare   = "fdv"
 	globals = "ildv"
@@ -176,7 +176,7 @@ func (g *generator) constant(t byte) []byte {
 	return cat(0xfd, 12, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, g.Uint64()), uint64(g.number())))
 }
 
-// local gives a local of a type, not one of those for looking at values.
+// local returns a local of a type other than the ones above.
 func (g *generator) local(t byte) int {
 	var fit []int
 	for i := range len(g.locals) - len(spare) {
@@ -197,7 +197,7 @@ func (g *generator) values(types string, depth int) (out []byte) {
 	return out
 }
 
-// value makes code that gives one value.
+// value generates code that produces one value.
 func (g *generator) value(t byte, depth int) []byte {
 	g.room--
 	if depth <= 0 || g.room < 0 || g.one(5) {
@@ -219,7 +219,7 @@ func (g *generator) value(t byte, depth int) []byte {
 		if i := g.local(t); i >= 0 {
 			return cat(g.value(t, depth-1), ltee(i))
 		}
-	case 4: // an if or block that gives a value, perhaps by a jump
+	case 4: // an if or block that produces a value, perhaps by a jump
 		condition := g.value('i', depth-1)
 		g.labels = append(g.labels, string(t))
 		defer func() { g.labels = g.labels[:len(g.labels)-1] }()
@@ -244,7 +244,7 @@ func (g *generator) value(t byte, depth int) []byte {
 
 func (g *generator) pickBytes(all ...[]byte) []byte { return all[g.IntN(len(all))] }
 
-// clean replaces what is not a number, as its bits may be any.
+// clean replaces NaN, whose bits may vary.
 func (g *generator) clean(nan byte) []byte {
 	at := len(g.locals) - len(spare)
 	switch nan {
@@ -260,7 +260,7 @@ func (g *generator) clean(nan byte) []byte {
 	return nil
 }
 
-// address is mostly inside the memory.
+// address generates an address, usually inside the memory.
 func (g *generator) address() []byte {
 	if g.one(12) {
 		return g.value('i', 1)

@@ -7,8 +7,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// The engine makes a reference each time it comes to ref.func, and keeps them
-// all: a loop of these would fill the memory of the host.
+// The engine allocates a reference for each ref.func that runs, and keeps all of them: a
+// loop would fill the memory of the host.
 func TestReferencesAreMadeOnce(t *testing.T) { //nolint:paralleltest // counts allocations
 	b := &build{funcs: []fn{
 		{"f", "i>", "", countDown(0xd2, 0, 0x1a, 0xd2, 1, 0x1a)},

@@ -57,8 +57,7 @@ func TestTwiceIsRefused(t *testing.T) {
 	}
 }
 
-// TestTableBound is a table that may grow by its own declaration but not by
-// the option.
+// TestTableBound has a table that may grow by its own declaration but not by the option.
 func TestTableBound(t *testing.T) {
 	t.Parallel()
 	b := &build{tables: [][]byte{cat(0x70, 0, u(10))}, funcs: []fn{{"f", "i>i", "", cat(0xd0, 0x70, lget(0), 0xfc, 15, 0)}, {"size", ">i", "", cat(0xfc, 16, 0)}}}
@@ -74,7 +73,7 @@ func TestTableBound(t *testing.T) {
 	}
 }
 
-// stackOf is the names of functions in a trap's stack, innermost first.
+// stackOf returns the names of the functions in a trap's stack, innermost first.
 func stackOf(err error) (names []string) {
 	_, stack, _ := strings.Cut(err.Error(), "wasm stack trace:")
 	for line := range strings.SplitSeq(stack, "\n") {
@@ -140,7 +139,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSame has equal output for equal input, and no change of the input.
+// TestSame checks that equal inputs give equal outputs, and that the input does not
+// change.
 func TestSame(t *testing.T) {
 	t.Parallel()
 	wasm := bulkModule().bytes()
@@ -152,7 +152,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestNumbers reads back what is written.
+// TestNumbers decodes what was encoded.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for shift := range 63 {
@@ -166,13 +166,13 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A block names its type by a signed number, everything else by an unsigned one:
-// from the 64th type on they are spelled differently.
+// A block refers to its type by a signed number, everything else by an unsigned one.
+// Their encodings differ from the 64th type on.
 func TestBlocksOfTypesThatWereAdded(t *testing.T) {
 	t.Parallel()
 	for _, types := range []int{1, 62, 63, 64, 65, 127, 128, 8191, 8192} {
 		b := &build{memory: []byte{0, 1}, funcs: []fn{{"f", "iii>", "", cat(lget(0), lget(1), lget(2), 0xfc, 11, 0)}}}
-		for i := range types - 1 { // the function has one, too
+		for i := range types - 1 { // the function has a type, too
 			b.types = append(b.types, strings.Repeat("l", i%90)+strings.Repeat("d", i/90)+">")
 		}
 		out, err := rewritten(b.bytes(), Options{})
@@ -194,8 +194,8 @@ func TestBlocksOfTypesThatWereAdded(t *testing.T) {
 	}
 }
 
-// FuzzRewrite: nothing panics, the output is bounded, and the engine takes
-// the output exactly if it takes the input.
+// FuzzRewrite checks that nothing panics, that the output is bounded, and that the engine
+// accepts the output exactly if it accepts the input.
 func FuzzRewrite(f *testing.F) {
 	for _, c := range controlCases() {
 		f.Add(c.b.bytes())
@@ -222,9 +222,9 @@ func FuzzRewrite(f *testing.F) {
 		defer rt.Close(ctx)
 		_, after := rt.CompileModule(ctx, res.Wasm)
 		if len(res.Dropped) > 0 {
-			return // the engine makes room for whatever a list of names claims
+			return // the engine allocates whatever a list of names declares
 		}
-		// The engine does not take an empty custom section at the very end.
+		// The engine refuses an empty custom section at the very end.
 		wasm = slices.Concat(wasm, []byte{0, 3, 1, 'x', 'y'})
 		if _, before := rt.CompileModule(ctx, wasm); (before == nil) != (after == nil) {
 			t.Fatalf("the engine says %v before, %v after", before, after)

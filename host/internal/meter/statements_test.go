@@ -60,7 +60,7 @@ func (g *generator) statement(depth int) []byte {
 	return []byte{0x01}
 }
 
-// leave goes away for good; what follows is dead.
+// leave generates an unconditional exit; the code after it is dead.
 func (g *generator) leave() []byte {
 	var out []byte
 	d := g.IntN(len(g.labels))
@@ -77,7 +77,7 @@ func (g *generator) leave() []byte {
 	default:
 		return nil
 	}
-	if g.one(2) { // operands out of nothing
+	if g.one(2) { // operands from unreachable code
 		out = cat(out, 0x6a, 0x1a, 0x1b, 0x1a, 0x02, 0x40, 0x0b, g.statements(1))
 	}
 	return out
@@ -103,7 +103,7 @@ func (g *generator) call() []byte {
 	return cat(g.values(params, 2), 0x10, 1+i, g.consume(results))
 }
 
-// nested makes a block, loop or if, perhaps with parameters and results.
+// nested generates a block, loop or if, perhaps with parameters and results.
 func (g *generator) nested(depth int) []byte {
 	takes, gives := "", ""
 	if g.one(3) {
@@ -129,7 +129,7 @@ func (g *generator) nested(depth int) []byte {
 	switch kind {
 	case 0:
 		out = cat(before, 0x02, typ, body(), 0x0b)
-	case 1: // round while there is gas
+	case 1: // repeat while gas is left
 		again := cat(g.values(takes, 1), 0x23, 0, i32c(0), 0x4a, g.value('i', 2), 0x71, 0x0d, 0, g.consume(takes))
 		out = cat(before, 0x03, typ, g.gas(), 0x23, 0, i32c(0), 0x48, 0x04, 0x40, 0x00, 0x0b, g.consume(takes), g.statements(depth-1), again, g.values(gives, 2), 0x0b)
 	default:
@@ -139,7 +139,7 @@ func (g *generator) nested(depth int) []byte {
 	return cat(out, g.consume(gives))
 }
 
-// switched is a br_table over nested blocks.
+// switched generates a br_table over nested blocks.
 func (g *generator) switched(depth int) []byte {
 	n := 1 + g.IntN(5)
 	var out []byte

@@ -10,8 +10,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// TestStop has guests that would never end, or take for ever: each is stopped
-// by a yield that panics, soon after the fuel it may have.
+// TestStop runs guests that never end, or take very long. A yield that panics must stop
+// each soon after its fuel is used up.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	mem := []byte{1, 1, 0x80, 0x08} // up to 1024 pages
@@ -26,7 +26,7 @@ func TestStop(t *testing.T) {
 	far.elems = [][]byte{cat(0, i32c(0), 0x0b, 1, 0)}
 	tables := f(0x03, 0x40, i32c(0), 0xd0, 0x70, i32c(90_000), 0xfc, 17, 0, 0x0c, 0, 0x0b)
 	tables.tables = [][]byte{cat(0x70, 0, u(90_000))}
-	small := f(lget(0), 0x10, 1, lget(0), 0x10, 1) // without loops or cycles, and as good as endless
+	small := f(lget(0), 0x10, 1, lget(0), 0x10, 1) // without loops or cycles, but practically endless
 	for i := range 60 {
 		small.funcs = append(small.funcs, fn{"", "i>", "", cat(lget(0), 0x10, u(i+2), lget(0), 0x10, u(i+2))})
 	}
@@ -38,7 +38,7 @@ func TestStop(t *testing.T) {
 	const limit = 3_000_000
 	for name, c := range map[string]struct {
 		b    *build
-		over int64 // fuel beyond the limit: one piece, or one growth
+		over int64 // allowed excess of fuel: one piece, or one growth
 	}{
 		"loop":         {f(0x03, 0x40, 0x0c, 0, 0x0b), 100},
 		"loop, br_if":  {f(0x03, 0x40, i32c(1), 0x0d, 0, 0x0b), 100},
@@ -57,7 +57,7 @@ func TestStop(t *testing.T) {
 		"grow too far": {f(0x03, 0x40, i32c(-1), 0x40, 0, 0x1a, 0x0c, 0, 0x0b), 100},
 		"table fill":   {tables, 8300},
 		"start":        {started, 100},
-		"no end":       {tree, 0},   // overflows the stack if it is let
+		"no end":       {tree, 0},   // overflows the stack if not stopped
 		"to and fro":   {mutual, 0}, // the same
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestStop(t *testing.T) {
 			l.meters = newMeters(t, l.rt, 100)
 			l.meters.limit = limit
 			if strings.Contains(name, "copy") || name == "fill" {
-				l.meters.limit += 1023 << pageShift // growing has its price, too
+				l.meters.limit += 1023 << pageShift // growing has a price, too
 			}
 			if c.over == 0 {
 				l.meters.limit = 10_000
@@ -89,7 +89,7 @@ func TestStop(t *testing.T) {
 			if most := l.meters.limit + 200 + c.over; used > most {
 				t.Errorf("stopped after %d of fuel; want at most %d", used, most)
 			}
-			// Between any two yields lie some pieces, or one growth.
+			// Between any two yields there are only a few pieces, or one growth.
 			if asked := int64(l.meters.yields); (used-1023<<pageShift)/asked > 8300+200 {
 				t.Errorf("%d yields for %d of fuel", asked, used)
 			}
@@ -97,8 +97,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestChecksBeforeCallsOfTheHost is straight code of many calls: each function
-// of the host may take long, so the balance is looked at before each.
+// TestChecksBeforeCallsOfTheHost has straight code of many host calls. Each may take
+// long, so the balance must be checked before each.
 func TestChecksBeforeCallsOfTheHost(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -129,7 +129,7 @@ func TestChecksBeforeCallsOfTheHost(t *testing.T) {
 	}
 }
 
-// TestNeverAsked is a host that sets a balance that is large enough.
+// TestNeverAsked has a host that sets a large enough balance.
 func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -152,8 +152,8 @@ func TestNeverAsked(t *testing.T) {
 	}
 }
 
-// TestReportsOnTheWayBack is a recursion that does most of its work behind the
-// calls: it reports then, too.
+// TestReportsOnTheWayBack has a recursion that does most of its work after its calls: it
+// must yield then, too.
 func TestReportsOnTheWayBack(t *testing.T) {
 	t.Parallel()
 	const depth, times, slice = 500, 2000, 100
@@ -194,8 +194,8 @@ func TestReportsOnTheWayBack(t *testing.T) {
 	}
 }
 
-// TestReportsAmongSmallFunctions is straight code of many calls of a function
-// that does not look at the balance.
+// TestReportsAmongSmallFunctions has straight code of many calls of a function that does
+// not check the balance.
 func TestReportsAmongSmallFunctions(t *testing.T) {
 	t.Parallel()
 	const n, slice = 5000, 100

@@ -18,8 +18,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// coreSuite is where the engine's release, as the module cache has it, keeps
-// the WebAssembly core test suite in compiled form.
+// coreSuite finds the compiled WebAssembly core test suite in the engine's release in the
+// module cache.
 var coreSuite = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
 	dir := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
@@ -41,8 +41,8 @@ func suiteDir(t testing.TB) string {
 	return dir
 }
 
-// TestCoreSuite runs the core test suite, version 2, rewritten: every
-// assertion holds, and the fuel is the same for slices of any size.
+// TestCoreSuite runs the core test suite, version 2, rewritten. Every assertion must
+// hold, and the fuel must be the same for slices of any size.
 func TestCoreSuite(t *testing.T) {
 	t.Parallel()
 	dir := suiteDir(t)
@@ -60,7 +60,7 @@ func TestCoreSuite(t *testing.T) {
 			large := newScript(t, dir, math.MaxInt32)
 			large.run(file)
 			if strings.HasPrefix(name, "simd_") {
-				return // hardly a branch in them
+				return // they contain hardly any branches
 			}
 			small := newScript(t, dir, 7)
 			small.run(file)
@@ -78,7 +78,7 @@ type script struct {
 	meters  *meters
 	modules map[string]api.Module
 	current api.Module
-	counted []api.Module // those whose fuel is compared
+	counted []api.Module // the modules whose fuel is compared
 }
 
 func newScript(t *testing.T, dir string, slice int64) *script {
@@ -137,7 +137,7 @@ func (s *script) run(file string) {
 	for i, c := range base.Commands {
 		as := ""
 		if next := i + 1; c.Type == "module" && next < len(base.Commands) && base.Commands[next].Type == "register" {
-			as = base.Commands[next].As // the engine names a module as it instantiates it
+			as = base.Commands[next].As // the engine sets a module's name on instantiation
 		}
 		if err := s.command(c, filepath.Dir(file), as); err != nil {
 			s.t.Errorf("line %d, %s: %v", c.Line, c.Type, err)
@@ -170,8 +170,8 @@ func (s *script) command(c scriptCommand, dir, as string) error {
 			return fmt.Errorf("got %w, want a trap with %q", err, want)
 		}
 	case "assert_exhaustion":
-		// How deep a stack goes depends on when the engine last had to make
-		// it larger, and so on the calls of yield.
+		// The depth of a stack depends on when the engine last enlarged it, and so on the
+		// calls of yield.
 		s.counted = slices.DeleteFunc(s.counted, func(m api.Module) bool { return m == s.current })
 		if _, _, err := s.act(c); err == nil || !strings.Contains(err.Error(), "stack overflow") {
 			return fmt.Errorf("got %w, want a stack overflow", err)
@@ -182,7 +182,7 @@ func (s *script) command(c scriptCommand, dir, as string) error {
 		}
 		_, err := s.instantiate(filepath.Join(dir, c.Filename), "")
 		if c.Type == "assert_uninstantiable" && c.Text == "out of bounds table access" {
-			return err // the engine lets these pass, and says so in its own tests
+			return err // the engine accepts these, as its own tests say
 		}
 		if err == nil {
 			return errors.New("a bad module was taken")
@@ -198,7 +198,7 @@ func (s *script) instantiate(file, as string) (api.Module, error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// Tables of these tests may grow as their declarations allow.
+	// Tables of these tests may grow to their declared limits.
 	res, err := rewritten(wasm, Options{MaxTable: 1 << 27})
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func trapText(text string) string {
 	return text
 }
 
-// lanes gives the parts of a value, each with its width.
+// lanes returns the parts of a value, each with its width.
 func (v scriptValue) lanes() (parts []string, width int, err error) {
 	if v.Type == "v128" {
 		width, err = strconv.Atoi(v.LaneType[1:])
@@ -259,7 +259,7 @@ func (v scriptValue) lanes() (parts []string, width int, err error) {
 	return []string{one}, width, err
 }
 
-// bits gives a value as the engine passes it.
+// bits returns a value as the engine passes it.
 func (v scriptValue) bits() ([]uint64, error) {
 	parts, width, err := v.lanes()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const (
 	away  = `/bin/sh -c 'setsid sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
 	wiped = `/bin/sh -c 'setsid env -i sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
-	// left: the command ends as soon as the number was read.
+	// left: the command ends as soon as it has printed the number.
 	left = `/bin/sh -c '(setsid sh -c "echo \$\$; exec sleep 1000 2>/dev/null >&2" &) | head -n 1 >&2; exit 0'`
 )
 
@@ -236,7 +236,7 @@ func TestNothingBeginsAfterEnd(t *testing.T) {
 	}
 }
 
-// A supervisor that was started by hand says so and runs nothing.
+// A supervisor that was started by hand reports that and runs nothing.
 func TestSuperviseWithoutAServer(t *testing.T) {
 	t.Parallel()
 	var say strings.Builder

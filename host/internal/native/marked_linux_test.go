@@ -65,7 +65,7 @@ func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 	}
 }
 
-// A process that shows no environment for too long is not waited for at the next pass.
+// A process that shows no environment for too long is not awaited in the next pass.
 func TestWhoStaysUnclearIsAwaitedOnce(t *testing.T) {
 	t.Parallel()
 	s := search{unclear: map[int]unclear{}}
@@ -84,8 +84,8 @@ func TestWhoStaysUnclearIsAwaitedOnce(t *testing.T) {
 	}
 }
 
-// A process that ends has no environment any more, and still holds its locks, longer the
-// more memory it has.
+// A process that is ending has no environment any more but still holds its locks, for
+// longer the more memory it has.
 func TestWhatEndsCountsUntilItHoldsNothing(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")

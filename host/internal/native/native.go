@@ -30,9 +30,8 @@ import (
 
 const (
 	defaultGrace = 2 * time.Second
-	// maxContext is the longest argument that Linux takes, without the zero byte
-	// behind it. It holds on every system, so that a job does not depend on where
-	// it runs.
+	// maxContext is the longest argument that Linux takes, without the final zero byte.
+	// It applies on every system, so that a job does not depend on where it runs.
 	maxContext = 128<<10 - 1
 	// checkEvery is the interval at which a run checks whether it should stop.
 	checkEvery = 100 * time.Millisecond

@@ -63,10 +63,10 @@ func TestMayDial(t *testing.T) {
 		{"a.inside", 80, "9.9.9.9", true},
 		{"a.inside", 80, "169.254.169.254", false}, // credentials of a cloud
 		{"a.inside", 80, "0.0.0.0", false},
-		{"a.inside", 443, "10.0.0.1", false}, // only as one of the public hosts
+		{"a.inside", 443, "10.0.0.1", false}, // not as one of the public hosts
 		{"a.b.inside", 80, "10.0.0.1", false},
-		{"db.example", 80, "10.0.0.1", false},      // granted and not listed
-		{"listed.example", 443, "10.0.0.1", false}, // listed and not granted by name
+		{"db.example", 80, "10.0.0.1", false},      // granted, but not listed
+		{"listed.example", 443, "10.0.0.1", false}, // listed, but not granted by name
 		{"169.254.169.254", 80, "169.254.169.254", true},
 	} {
 		h, why := parseHost(tt.host)

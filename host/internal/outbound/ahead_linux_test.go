@@ -70,8 +70,8 @@ func TestLittleIsReceivedAhead(t *testing.T) {
 	}
 }
 
-// initialWindow is what a client of HTTP/2 says that a stream may have; 0: it
-// did not say.
+// initialWindow returns the HTTP/2 window that a client announces for a stream; 0 if it
+// announces none.
 func initialWindow(conn net.Conn) uint32 {
 	const preface, settings, window = 24, 4, 4
 	head := make([]byte, preface+9)

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names is a resolver that knows a few names and counts how often it is asked.
+// names returns a resolver that knows a few names.
 func names(t *testing.T, known map[string]string) *net.Resolver {
 	t.Helper()
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -32,7 +32,7 @@ func names(t *testing.T, known map[string]string) *net.Resolver {
 	}}
 }
 
-// answerNames speaks as much of DNS over a stream as one question needs.
+// answerNames answers one DNS question over a stream.
 func answerNames(conn net.Conn, known map[string]string) {
 	defer conn.Close()
 	for {
@@ -86,7 +86,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// echo says what came.
+// echo returns the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	w.Header().Set("X-Echo", r.Header.Get("X-Test"))
@@ -172,7 +172,8 @@ func TestDoRefusesHeaders(t *testing.T) {
 	}
 }
 
-// A name that leads to the loopback is not reached, whoever says so and when.
+// A name that resolves to a loopback address is not reached, whichever resolver says so,
+// and whenever.
 func TestDoLooksAtAddresses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, echo)
@@ -270,7 +271,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// No environment variable leads requests elsewhere, and nothing unpacks them.
+// No environment variable redirects requests, and nothing decompresses responses.
 func TestDoIsPlain(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "a=b")
@@ -286,8 +287,7 @@ func TestDoIsPlain(t *testing.T) {
 	}
 }
 
-// What follows is no answer of HTTP any more, and reading it would outlast the
-// run.
+// The data after the response is not HTTP any more, and reading it would outlast the run.
 func TestProtocolIsNotChanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

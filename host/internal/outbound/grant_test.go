@@ -91,7 +91,7 @@ func TestParseReportsWhereTheFaultIs(t *testing.T) {
 		"https://-a.b":                {8, "hyphen"},
 		"https://a!b":                 {8, "a character"},
 		"https://bücher.example":      {8, "not ASCII"},
-		"https://\u212aelvin.example": {8, "not ASCII"}, // its small form is an ASCII k
+		"https://\u212aelvin.example": {8, "not ASCII"}, // its lower case is an ASCII k
 		"https://a%2eb":               {8, "a character"},
 		"https://*x.org":              {8, "whole first label"},
 		"https://x*.org":              {9, "whole first label"},
@@ -145,7 +145,7 @@ func grantsOf(t *testing.T, texts ...string) []Grant {
 	return out
 }
 
-// allowed says whether one of the grants has the request in it.
+// allowed reports whether one of the grants includes the request.
 func allowed(grants []Grant, method string, u *url.URL) bool {
 	t, err := targetOf(method, u)
 	return err == nil && slices.ContainsFunc(grants, func(g Grant) bool { return g.allows(t) })
@@ -289,8 +289,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is allowed is so by a plain reading of the URL, too, and whatever a
-// smaller grant allows is allowed by the larger.
+// An allowed request is also allowed by a plain reading of the URL, and a larger grant
+// allows everything that a smaller one does.
 func FuzzAllows(f *testing.F) {
 	for _, s := range []string{
 		"https://a.org/v1/x", "https://a.org/v1/%2e%2e/x", "https://x.a.org/", "https://127.0.0.1/", "http://127.0.0.1:80/v1/..;/",

@@ -71,7 +71,7 @@ func TestDoFollowsWhatIsGranted(t *testing.T) {
 	}
 }
 
-// Which fields reach another host is told by name, and nothing else does.
+// Only the listed fields reach another host.
 func TestStripHeaders(t *testing.T) {
 	t.Parallel()
 	full := http.Header{"Authorization": {"a"}, "Cookie": {"c"}, "X-Api-Key": {"k"}, "Accept": {"s"}, "Content-Type": {"t"}, "User-Agent": {"u"}}

@@ -25,18 +25,18 @@ var (
 	oneType = section(SectionType, []byte{1, 0x60, 0, 0})
 )
 
-// code is a module with a table, a memory, and two functions; the second has
-// the given body, its locals included.
+// code is a module with a table, a memory, and two functions; the second has the given
+// body, including its locals.
 func code(parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return moduleOf(oneType, section(SectionFunction, []byte{2, 0, 0}), section(SectionTable, []byte{1, 0x70, 0, 1}), section(SectionMemory, []byte{1, 0, 1}),
 		section(SectionCode, []byte{2, 2, 0, 0x0b}, uleb(len(body)), body))
 }
 
-// plain is the same without locals, and with the last end.
+// plain is code without locals, and with the final end.
 func plain(b ...byte) []byte { return code([]byte{0}, b, []byte{0x0b}) }
 
-// whole reads everything there is to a module.
+// whole decodes all of a module, including its code.
 func whole(wasm []byte) (*Module, error) {
 	m, err := Decode(wasm)
 	if err != nil {
@@ -54,7 +54,7 @@ func whole(wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-// What was made of a module that is within the bounds may be beyond them.
+// A rewritten module may exceed the limits of the original.
 func TestMadeIsBeyondBounds(t *testing.T) {
 	t.Parallel()
 	locals := slices.Concat([]byte{1}, uleb(maxLocals+1), []byte{0x7f})
@@ -129,7 +129,7 @@ func TestRefused(t *testing.T) {
 		{"start", moduleOf(section(SectionStart, []byte{0})), Damaged, "function 0, but there are 0"},
 		{"elements", moduleOf(section(SectionElement, []byte{1, 0, 0x41, 0, 0x0b}, huge)), Damaged, "elements"},
 		{"kind of elements", moduleOf(section(SectionElement, []byte{1, 8, 0})), Unsupported, "kind 8"},
-		// The engine reads on where these begin a reference to a type.
+		// For these bytes the engine would read a reference to a type.
 		{"null of a type", constant(0xd0, 0xc1, 0x0b), Unsupported, "a reference to 0xc1"},
 		{"elements of a type", moduleOf(section(SectionElement, []byte{1, 5, 0x63, 0x70}, make([]byte, 0x70*3))), Unsupported, "elements of kind 0x63"},
 		{"elements of no kind", moduleOf(section(SectionElement, []byte{1, 1, 0x70, 0})), Unsupported, "elements of kind 0x70"},
@@ -265,7 +265,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzDecode: nothing panics, and what is read does not go beyond what is there.
+// FuzzDecode checks that nothing panics, and that decoding does not read beyond the end.
 func FuzzDecode(f *testing.F) {
 	f.Add(plain(0x02, 0x40, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x04, 0x40, 0x05, 0x0b, 0xfd, 12))
 	f.Add(plain(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0, 0xd2, 1, 0x25, 0, 0x11, 0, 0, 0x28, 2, 0, 0x1c, 1, 0x7f))

@@ -1,4 +1,4 @@
-// Work of several kinds for the benchmarks of the meter.
+// Several kinds of work for the benchmarks of the meter.
 
 export function loop(n: u32): u32 {
   let h: u32 = 2166136261;

@@ -1,5 +1,4 @@
-// Command guest is work of several kinds for the tests and benchmarks of the
-// meter.
+// Command guest has several kinds of work for the tests and benchmarks of the meter.
 package main
 
 import (
