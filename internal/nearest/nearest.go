@@ -11,9 +11,9 @@ import (
 // longest bounds the work: longer names, in bytes, are not compared.
 const longest = 100
 
-// To returns the candidate that name was probably meant to be, or "": the one that
-// takes the fewest edits, if they are at most a third of the name, or else the only
-// one of which the name is the first half or more.
+// To returns the candidate that name was probably meant to be, or "" if none is close
+// enough: the one with the fewest edits, if these are at most a third of the name, or
+// else the only candidate of which name is the first half or more.
 func To(name string, candidates []string) string {
 	name = plain(name)
 	if name == "" || len(name) > longest {
@@ -47,8 +47,8 @@ func Question(name string, candidates []string) string {
 	return ""
 }
 
-// plain drops what people mix up: ElasticJob writes camel case, and many write
-// hyphens.
+// plain removes differences that people mix up: ElasticJob uses camel case, and many
+// write hyphens.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
 
 // edits counts insertions, deletions, replacements and swaps of neighbours that

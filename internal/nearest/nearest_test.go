@@ -16,10 +16,10 @@ func TestTo(t *testing.T) {
 		{"monitorPort", "monitor_port"},
 		{"my_jop", "my-job"},
 		{"nihgtly", "Nightly"},
-		{"monitor_exe", "monitor_execution"}, // the only one that begins so
-		{"report", ""},                       // two do
-		{"nig", ""},                          // too little
-		{"n", "m"},                           // one edit is always forgiven
+		{"monitor_exe", "monitor_execution"}, // the only one that begins like this
+		{"report", ""},                       // two candidates do
+		{"nig", ""},                          // too short
+		{"n", "m"},                           // a single edit always counts as close
 		{"night", "Nightly"},
 		{"cron", ""},
 		{"", ""},

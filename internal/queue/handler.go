@@ -15,17 +15,17 @@ type Handler struct {
 	inner slog.Handler
 }
 
-// NewHandler makes a Handler with a queue of its own. Dropped records leave one
+// NewHandler returns a Handler with its own queue. Dropped records are replaced by one
 // that counts them.
 func NewHandler(inner slog.Handler) Handler {
 	return Handler{New(nil, func(dropped int64) {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "the log took no lines for a while, and some are lost", 0)
 		r.AddAttrs(slog.Int64("lines", dropped))
-		_ = inner.Handle(context.Background(), r) //nolint:forbidigo // no caller is left, and as with a Logger errors are dropped
+		_ = inner.Handle(context.Background(), r) //nolint:forbidigo // no caller is left, and a Logger drops errors, too
 	}), inner}
 }
 
-// Enabled is part of slog.Handler.
+// Enabled implements slog.Handler.
 func (h Handler) Enabled(ctx context.Context, l slog.Level) bool { return h.inner.Enabled(ctx, l) }
 
 // Handle implements slog.Handler. It does not block. It keeps the values as they
@@ -41,7 +41,7 @@ func (h Handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs is part of slog.Handler.
+// WithAttrs implements slog.Handler.
 func (h Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	kept := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -50,7 +50,7 @@ func (h Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return Handler{h.Queue, h.inner.WithAttrs(kept)}
 }
 
-// WithGroup is part of slog.Handler.
+// WithGroup implements slog.Handler.
 func (h Handler) WithGroup(name string) slog.Handler {
 	return Handler{h.Queue, h.inner.WithGroup(name)}
 }
@@ -58,7 +58,7 @@ func (h Handler) WithGroup(name string) slog.Handler {
 // attrSize is the approximate size of an attribute without its texts.
 const attrSize = 64
 
-// sizeOf is about what a record occupies.
+// sizeOf returns the approximate memory of a record.
 func sizeOf(r slog.Record) int {
 	size := len(r.Message)
 	r.Attrs(func(a slog.Attr) bool {
@@ -85,8 +85,7 @@ func sizeOfAttr(a slog.Attr) int {
 	return size
 }
 
-// Writer writes through the queue, each Write by itself and in its place among
-// all else that is put.
+// Writer returns a writer that queues each Write as an entry, in order with all others.
 func (q *Queue) Writer(to io.Writer) io.Writer { return writer{q, to} }
 
 type writer struct {

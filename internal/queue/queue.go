@@ -1,12 +1,11 @@
-// Package queue keeps what may block away from what must not wait: the log,
-// events, and an embedder's callbacks. An unread pipe, a full disk or a
-// callback that does not return blocks the queue's goroutine only. Do not use
-// it for what must arrive: if the queue is full, new entries are dropped and
-// counted.
+// Package queue decouples code that may block from code that must not wait: the log,
+// events, and an embedder's callbacks. An unread pipe, a full disk or a callback that
+// does not return blocks only the queue's goroutine. Do not use it for entries that must
+// arrive: if the queue is full, new entries are dropped and counted.
 //
-// Flow: Put → a goroutine, which lives while there is work, calls one function
-// after the other → where some were dropped, their number is reported → Flush
-// waits for the end, up to a bound.
+// Flow: Put → a goroutine, which lives while there is work, calls one function after the
+// other → after dropped entries, their number is reported → Flush waits for the end, up
+// to a bound.
 package queue
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 const (
-	// room is how many bytes may wait: some seconds of a busy server's log.
+	// room is how many bytes may wait: the log of a busy server for some seconds.
 	room = 4 << 20
 	// overhead is the approximate size of an entry without its own bytes.
 	overhead = 128
@@ -29,10 +28,10 @@ type Queue struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting []entry
-	size    int           // of what waits and of what is being done
-	idle    chan struct{} // closed when all is done; nil: nothing is under way
-	since   time.Time     // when the function was called that is being done
-	dropped int64         // and not reported yet
+	size    int           // of the waiting entries and the current one
+	idle    chan struct{} // closed when all is done; nil if nothing is under way
+	since   time.Time     // when the current function was called
+	dropped int64         // dropped and not reported yet
 	closed  bool
 }
 
@@ -41,14 +40,12 @@ type entry struct {
 	do   func()
 }
 
-// New makes a queue. full is called by Put when it begins to drop, and must not
-// block. lost is called like what was put, in the place of what was dropped.
-// Both may be nil.
+// New returns a queue. Put calls full when it begins to drop; full must not block. lost
+// is called in the place of dropped entries. Both may be nil.
 func New(full func(), lost func(dropped int64)) *Queue { return &Queue{full: full, lost: lost} }
 
-// Put queues a call of do, unless too much waits already. size is about how many
-// bytes do holds. An entry larger than all the room is accepted when the queue is
-// empty.
+// Put queues a call of do, unless too much waits already. size is the approximate memory
+// of do in bytes. An entry larger than the whole queue is accepted if the queue is empty.
 func (q *Queue) Put(size int, do func()) {
 	if q.put(entry{size + overhead, do}) && q.full != nil {
 		q.full()
@@ -88,7 +85,7 @@ func (q *Queue) report() {
 	}
 }
 
-// run does what waits. Flush waits for its end.
+// run executes the waiting entries. Flush waits for its end.
 func (q *Queue) run() {
 	for do := q.next(0); do.do != nil; do = q.next(do.size) {
 		do.do()

@@ -32,8 +32,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whoever puts never waits. What found no room is counted where it is missing,
-// and the queue takes more as soon as there is room.
+// Put never waits. Dropped entries are counted at the place where they are missing, and
+// the queue accepts more as soon as it has space.
 func TestNobodyWaitsForWhatBlocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestNobodyWaitsForWhatBlocks(t *testing.T) {
 	})
 }
 
-// gated is a writer that stands still until it is opened.
+// gated is a writer that blocks until it is opened.
 type gated struct {
 	bytes.Buffer
 	open chan struct{}
@@ -105,8 +105,8 @@ func TestHandler(t *testing.T) {
 
 var errLong = fmt.Errorf("long")
 
-// What is logged may be changed by whoever logged it, or fail to describe itself:
-// the line shows what it was, and nobody's goroutine ends.
+// A caller may change logged values later, and they may panic when formatted. The line
+// shows the values as they were logged, and no goroutine ends.
 func TestValuesAreKeptAsTheyAre(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestValuesAreKeptAsTheyAre(t *testing.T) {
 	})
 }
 
-// A queue that is closed calls nothing any more.
+// A closed queue calls nothing.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

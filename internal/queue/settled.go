@@ -31,7 +31,7 @@ func settledAny(x any) slog.Value {
 	case nil:
 		return slog.AnyValue(nil)
 	case error, fmt.Stringer:
-		return slog.StringValue(fmt.Sprint(x)) // which survives a nil pointer
+		return slog.StringValue(fmt.Sprint(x)) // Sprint handles a nil pointer
 	}
 	switch reflect.TypeOf(x).Kind() { //nolint:exhaustive // plain values do not change
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -41,7 +41,7 @@ func settledAny(x any) slog.Value {
 	return asText(x)
 }
 
-// asText calls what the value's type brings along, which may panic.
+// asText formats a value with its type's own method, which may panic.
 func asText(x any) (v slog.Value) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,5 +1,5 @@
-// Package signaturetest signs modules for tests as the program minisign does, with the
-// standard library alone. It verifies nothing, and is for tests only.
+// Package signaturetest signs modules for tests as minisign does, using only the standard
+// library. It verifies nothing, and is only for tests.
 package signaturetest
 
 import (
@@ -12,12 +12,12 @@ import (
 
 // Signer is somebody with a private key.
 type Signer struct {
-	Public string // the key as a configuration names it
+	Public string // the key as written in a configuration
 	id     []byte
 	secret ed25519.PrivateKey
 }
 
-// New returns the Signer with a name, who has the same key in every test.
+// New returns the Signer with a name. It has the same key in every test.
 func New(name string) Signer {
 	seed := sha256.Sum256([]byte(name))
 	secret := ed25519.NewKeyFromSeed(seed[:])

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// RootOnly leaves a test out that may not mount a disk.
+// RootOnly skips a test if it may not mount a disk.
 func RootOnly(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -15,7 +15,7 @@ func RootOnly(t testing.TB) {
 	}
 }
 
-// Mount mounts a disk on a directory; size is written as for a tmpfs ("1m"). The
+// Mount mounts a disk on a directory. size has the form of a tmpfs size ("1m"). The
 // caller unmounts it.
 func Mount(dir, size string) (unmount func() error, err error) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
@@ -24,7 +24,7 @@ func Mount(dir, size string) (unmount func() error, err error) {
 	return func() error { return syscall.Unmount(dir, syscall.MNT_DETACH) }, nil
 }
 
-// Dir is a directory on a disk of its own, which goes with the test.
+// Dir returns a directory on its own disk, which is removed with the test.
 func Dir(t testing.TB, size string) string {
 	t.Helper()
 	RootOnly(t)

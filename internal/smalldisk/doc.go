@@ -1,3 +1,3 @@
-// Package smalldisk gives tests a small disk of their own, to fill it up. It
-// mounts file systems, which takes root, and is for tests only.
+// Package smalldisk gives tests a small disk to fill up. It mounts file systems, which
+// requires root, and is only for tests.
 package smalldisk

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// openingWord is a word in lower case, as names are that are not exported, at the
-// beginning of a comment.
+// openingWord matches a word in lower case at the beginning of a comment, as unexported
+// names are.
 var openingWord = regexp.MustCompile(`^[a-z_][A-Za-z0-9_]*`)
 
-// TestCommentsNameTheirFunction: a rename that leaves the comment behind makes it false.
+// TestCommentsNameTheirFunction finds comments that a rename has left behind.
 func TestCommentsNameTheirFunction(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -26,8 +26,7 @@ func TestCommentsNameTheirFunction(t *testing.T) {
 	}
 }
 
-// namedOtherwise returns the functions whose comments begin with a name that is not
-// theirs.
+// namedOtherwise returns the functions whose comments begin with another name.
 func namedOtherwise(f *ast.File) (all []*ast.FuncDecl) {
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// A message that .ci/commits has nothing to say about.
+// A message that .ci/commits accepts.
 const (
 	goodSubject = "zk: keep a path followed when another call for it fails"
 	goodBody    = "The second call took the first one's place, and its end ended both.\n\nTestTwoCallsFollowOnePath fails without it."
 )
 
-// TestCommitMessages shows what .ci/commits refuses, and that it says so where
-// it cannot look.
+// TestCommitMessages checks what .ci/commits refuses, and that it reports if it cannot
+// check.
 func TestCommitMessages(t *testing.T) {
 	t.Parallel()
 	long := "zk: " + strings.Repeat("x", 76)
@@ -85,7 +85,7 @@ func TestCommitHistories(t *testing.T) {
 	})
 }
 
-// repository is one of git in a directory of its own.
+// repository is a git repository in its own directory.
 type repository struct {
 	t   *testing.T
 	dir string
@@ -98,7 +98,7 @@ func newRepository(t *testing.T) repository {
 	return r
 }
 
-// commit makes an empty commit, has HEAD name it, and returns its id.
+// commit creates an empty commit, makes it HEAD, and returns its id.
 func (r repository) commit(message string, parents ...string) string {
 	r.t.Helper()
 	args := []string{"commit-tree", r.git("mktree"), "-m", message}
@@ -119,7 +119,8 @@ func (r repository) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// command is independent of who runs the test, and of the repository around it.
+// command returns a command that is independent of the user and the surrounding
+// repository.
 func (r repository) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(r.t.Context(), name, args...)
 	cmd.Dir = r.dir
@@ -128,8 +129,8 @@ func (r repository) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// check looks at what came after first; refused is what is said of it, empty if
-// nothing is.
+// check checks the commits after first. refused is the expected complaint; empty if there
+// is none.
 func (r repository) check(first, refused string) {
 	r.t.Helper()
 	out, err := r.run(first)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// counts are numbers of a document that say how many there are of something:
-// files (of is a pattern of their names), or lines of a file that begin a row.
+// counts are numbers in documents that count something: files, with a pattern for their
+// names, or lines of a file, with the beginning of such a line.
 var counts = []struct{ doc, text, of, row string }{
 	{"docs/STATUS.md", "); %s runs that broke a promise, ", "host/internal/sim/testdata/schedules/*.gz", ""},
 	{"docs/STATUS.md", "a promise, and %s that kill rare mutants", "host/internal/sim/testdata/schedules/mutants/*.gz", ""},
@@ -20,7 +20,8 @@ var counts = []struct{ doc, text, of, row string }{
 
 var numberWords = strings.Fields("no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen")
 
-// TestCountsOfDocuments: who adds one, or takes one away, counts again.
+// TestCountsOfDocuments fails if something was added or removed but the number was not
+// updated.
 func TestCountsOfDocuments(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -44,7 +45,7 @@ func TestCountsOfDocuments(t *testing.T) {
 	}
 }
 
-// countIsSaid takes the number as digits or as a word.
+// countIsSaid reports whether a text has the number, as digits or as a word.
 func countIsSaid(text, form string, n int) bool {
 	said := []string{fmt.Sprint(n)}
 	if n < len(numberWords) {

@@ -30,8 +30,8 @@ const (
 	takesCurl     = "\nsed -n \"/^curl /{ "
 )
 
-// readmeCommands is every command that the README tells people to type, and
-// where it is run with its result checked: a file, and a text in that file.
+// readmeCommands is every command that the README gives, with the place where a test runs
+// it and checks its result: a file, and a text in that file.
 var readmeCommands = map[string]struct{ file, text string }{
 	"make run":  {".ci/run", "make run"},
 	"make test": {".ci/run", "make test"},
@@ -120,7 +120,7 @@ func linkFault(t *testing.T, p *project, doc, to string) string {
 	return "no such heading"
 }
 
-// slug is the anchor that viewers of Markdown derive from a heading.
+// slug returns the anchor that Markdown viewers derive from a heading.
 func slug(h string) string {
 	h = notInSlug.ReplaceAllString(strings.ToLower(strings.ReplaceAll(h, "`", "")), "")
 	return strings.ReplaceAll(h, " ", "-")
@@ -152,7 +152,7 @@ func TestMakeTargets(t *testing.T) {
 	}
 }
 
-// TestReadmeCommands: nobody is told to type what no test has typed.
+// TestReadmeCommands checks that a test runs every command of the README.
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -177,8 +177,8 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// TestReadmeVerbs: a verb or flag that the README mentions in passing exists,
-// and the verb is run by a test of cmd.
+// TestReadmeVerbs checks that a verb or flag that the README mentions exists, and that a
+// test of cmd runs the verb.
 func TestReadmeVerbs(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -218,8 +218,8 @@ func TestReadmeVerbs(t *testing.T) {
 	}
 }
 
-// TestDocsNamePaths: a path in a document is there. Packages that have a row
-// in the table of layers may still be to come.
+// TestDocsNamePaths checks that a path in a document exists. Packages in the table of
+// layers may not exist yet.
 func TestDocsNamePaths(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -238,7 +238,7 @@ func TestDocsNamePaths(t *testing.T) {
 	}
 }
 
-// TestDocsNameFiles: a file that a document names without its folder is there,
+// TestDocsNameFiles checks that a file that a document names without a folder exists
 // somewhere.
 func TestDocsNameFiles(t *testing.T) {
 	t.Parallel()
@@ -267,8 +267,8 @@ func TestDocsNameFiles(t *testing.T) {
 	}
 }
 
-// commands returns the commands of a shell block: lines that are continued are
-// joined, comments and blank lines dropped.
+// commands returns the commands of a shell block, with continued lines joined, and
+// without comments and blank lines.
 func commands(block string) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(block, "\\\n", " "), "\n") {
@@ -281,8 +281,8 @@ func commands(block string) []string {
 	return out
 }
 
-// TestReadmeCode: code in the documents is taken from files that compile and
-// run in a test; the comment above the block names the file.
+// TestReadmeCode checks that code in the documents comes from files that compile and run
+// in a test; the comment above the block names the file.
 func TestReadmeCode(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -298,7 +298,7 @@ func TestReadmeCode(t *testing.T) {
 	}
 }
 
-// flat removes what may differ when code is quoted: indentation.
+// flat removes indentation, which may differ in quoted code.
 func flat(code string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(code, "\n") {
@@ -316,7 +316,7 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// TestDeps: what the daemon links is reviewed in the change that adds it.
+// TestDeps makes a new dependency of the daemon visible in the change that adds it.
 func TestDeps(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -340,9 +340,9 @@ func TestDeps(t *testing.T) {
 	}
 }
 
-// TestNoBinaries: guests are built, not kept, but for what `make run` and
-// `make test` need without any toolchain: modules beside their text, and
-// small examples named like their folder.
+// TestNoBinaries allows only those built guests in the repository that `make run` and
+// `make test` need without any toolchain: modules beside their text, and small examples
+// named like their folder.
 func TestNoBinaries(t *testing.T) {
 	t.Parallel()
 	p := tree(t)

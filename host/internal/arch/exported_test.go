@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestExported: a program that embeds a public package can name each type that it
-// meets, and read what it consists of.
+// TestExported checks that a program that embeds a public package can name each type that
+// it meets, and read its fields.
 func TestExported(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -25,8 +25,8 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// TestExportedRefuses runs the same walk over a sample whose comments say what must
-// be found, and nothing else may be.
+// TestExportedRefuses runs the same check on a sample. Its comments list the expected
+// findings, and there must be no others.
 func TestExportedRefuses(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -51,21 +51,21 @@ func TestExportedRefuses(t *testing.T) {
 	}
 }
 
-// public tells whether other programs may import a folder of the main module. What
-// serves this project alone, as its commands and tests do, they have no use for.
+// public reports whether other programs may import a folder of the main module. Commands
+// and tests are of no use to them.
 func public(rel string) bool {
 	dirs := strings.Split(rel, "/")
 	return !slices.Contains(dirs, "internal") && dirs[0] != "cmd" && dirs[0] != "test"
 }
 
-// leak is an exported name whose declaration shows something internal.
+// leak is an exported name whose declaration refers to an internal type.
 type leak struct {
 	name string // of the function, method, type, variable or constant
 	what string // "runner.Start"
 	node ast.Node
 }
 
-// leaksOf looks at all that a package exports.
+// leaksOf checks everything that a package exports.
 func leaksOf(f folder) (found []leak) {
 	types := map[string]typeAt{}
 	for _, s := range f.files {
@@ -103,7 +103,7 @@ func leaksOf(f folder) (found []leak) {
 				case !name.IsExported():
 				case spec.Type != nil:
 					see(name.Name, spec.Type)
-				case i < len(spec.Values): // which has the type
+				case i < len(spec.Values): // it has the type
 					see(name.Name, spec.Values[i])
 				}
 			}
@@ -112,7 +112,7 @@ func leaksOf(f folder) (found []leak) {
 	return found
 }
 
-// specs are the declarations of one kind in a file, outside of functions.
+// specs returns the declarations of one kind in a file, outside of functions.
 func specs[T ast.Spec](s source, kind token.Token) (all []T) {
 	for _, d := range s.ast.Decls {
 		if d, ok := d.(*ast.GenDecl); ok && d.Tok == kind {
@@ -126,7 +126,7 @@ func specs[T ast.Spec](s source, kind token.Token) (all []T) {
 	return all
 }
 
-// receiver is the name of the type that a method is of.
+// receiver returns the name of a method's receiver type.
 func receiver(fn *ast.FuncDecl) (name string) {
 	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && name == "" {
@@ -137,13 +137,13 @@ func receiver(fn *ast.FuncDecl) (name string) {
 	return name
 }
 
-// typeAt is the declaration of a type, with the file by whose imports it is read.
+// typeAt is the declaration of a type, with its file, whose imports apply.
 type typeAt struct {
 	spec *ast.TypeSpec
 	in   source
 }
 
-// walker looks at types as who imports their package sees them.
+// walker examines types as an importer of their package sees them.
 type walker struct {
 	types map[string]typeAt
 	seen  map[string]bool
@@ -155,14 +155,14 @@ func (w *walker) walk(s source, node ast.Node) {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
 			return false
-		case *ast.Field: // unexported ones are seen by nobody, but embedded ones are
+		case *ast.Field: // unexported fields are invisible, except embedded ones
 			return len(n.Names) == 0 || n.Names[0].IsExported() || !inStruct(node, n)
 		case *ast.SelectorExpr:
 			if id, ok := n.X.(*ast.Ident); ok && internalImport(s, id.Name) {
 				w.found = append(w.found, leak{what: id.Name + "." + n.Sel.Name, node: n})
 			}
 			return false
-		case *ast.Ident: // what an unexported type has is seen by way of what has it
+		case *ast.Ident: // the contents of an unexported type are visible through its exported user
 			if t, ok := w.types[n.Name]; ok && !n.IsExported() && !w.seen[n.Name] {
 				w.seen[n.Name] = true
 				w.walk(t.in, t.spec.Type)
@@ -172,7 +172,7 @@ func (w *walker) walk(s source, node ast.Node) {
 	})
 }
 
-// inStruct tells a field from a parameter, whose name does not matter.
+// inStruct distinguishes a field from a parameter, whose name does not matter.
 func inStruct(within ast.Node, field *ast.Field) (yes bool) {
 	ast.Inspect(within, func(n ast.Node) bool {
 		if st, ok := n.(*ast.StructType); ok {
@@ -183,7 +183,7 @@ func inStruct(within ast.Node, field *ast.Field) (yes bool) {
 	return yes
 }
 
-// internalImport tells whether a file means an internal package by a name.
+// internalImport reports whether a name stands for an internal package in a file.
 func internalImport(s source, name string) bool {
 	return slices.ContainsFunc(s.imports(), func(spec *ast.ImportSpec) bool {
 		rel, of := ours(importPath(spec))

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// divided are the types that would collect whatever belongs to nothing else: each,
-// and each struct of the same package that is a part of it, has at most 20 fields.
+// divided are types that might collect unrelated fields. Each, and each struct of the
+// same package that is part of it, has at most 20 fields.
 var divided = map[string]string{"host/internal/runner": "member"}
 
 const mostFields = 20
 
-// TestMemberIsDivided: what a member of a job has stays in parts that can be read
-// alone. TestStateIsDivided of package protocol holds the core to that.
+// TestMemberIsDivided keeps the fields of a member in parts that can be read on their
+// own. TestStateIsDivided of package protocol does so for the core.
 func TestMemberIsDivided(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -61,8 +61,8 @@ type other struct { a int
 	}
 }
 
-// crowded returns what is wrong with a struct and its parts: the structs that it
-// embeds, or has as values.
+// crowded returns faults in a struct and its parts: the structs that it embeds or has as
+// values.
 func crowded(files []*ast.File, name string) (faults []string) {
 	structs := map[string]*ast.StructType{}
 	for _, f := range files {

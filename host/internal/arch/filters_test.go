@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBenchmarkOutput: .ci/bench.awk fails for what failed, and for nothing
-// else that a benchmark prints.
+// TestBenchmarkOutput checks that .ci/bench.awk fails if a benchmark failed, and for no
+// other output.
 func TestBenchmarkOutput(t *testing.T) {
 	t.Parallel()
 	const figure = "pkg: example.org/a\nBenchmarkIt-2 \t 10\t 7.5 ns/op\n"
@@ -34,8 +34,8 @@ func TestBenchmarkOutput(t *testing.T) {
 	}
 }
 
-// TestTestOutput: .ci/testlog.awk ends with what failed and what was left out,
-// of the guests as well.
+// TestTestOutput checks that .ci/testlog.awk ends with a list of what failed and what was
+// left out, including guests.
 func TestTestOutput(t *testing.T) {
 	t.Parallel()
 	const (
@@ -73,7 +73,7 @@ func TestTestOutput(t *testing.T) {
 	}
 }
 
-// filtered is what awk makes of the output of a test run.
+// filtered returns the output of an awk program for the output of a test run.
 func filtered(t *testing.T, program, strict, output string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "awk", "-f", filepath.Join(tree(t).root, program))

@@ -7,25 +7,25 @@ import (
 	"testing"
 )
 
-// layer is one row of the table: what a package may import. Whatever a row
-// does not name is forbidden, to tests as well unless tests names it.
+// layer is one row of the table: what a package may import. Anything else is forbidden,
+// also to its tests unless tests names it.
 type layer struct {
 	pkg   string
-	may   []string // packages of ours
-	libs  []string // modules of others; a prefix of the import path
-	tests []string // what only its tests may import, of ours or of others
+	may   []string // our packages
+	libs  []string // third-party modules, as prefixes of import paths
+	tests []string // additional imports of its tests
 	why   string
 }
 
-// testLibs are open to the tests of every package.
+// testLibs may be used by the tests of every package.
 var testLibs = []string{"github.com/google/go-cmp", "go.uber.org/goleak"}
 
-// testPackages of ours are open to the tests of every package.
+// testPackages are our packages that the tests of every package may use.
 var testPackages = []string{"host/job/recorded", "host/internal/layout/spelling", "host/internal/layout/v21"}
 
 var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time"}
 
-// layers is read from the bottom up.
+// layers is ordered from the bottom up.
 var layers = []layer{
 	{pkg: "internal/smalldisk", why: "a disk that is soon full, for tests alone"},
 	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
@@ -186,11 +186,11 @@ var layers = []layer{
 		why: "it runs the built program and Java members, and knows nothing of what is in them"},
 }
 
-// adapters turn a technology into a port; they never meet.
+// adapters connect a technology to a port; they must not depend on each other.
 var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox", "host/admin"}
 
-// above are the packages below the folder host that stand above the package: what
-// it is used for, and what starts it for tests.
+// above are the packages in the folder host that depend on package host: its users, and
+// the packages that start it for tests.
 var above = []string{"host/admin", "host/alert", "host/config", "host/guest", "host/internal/cluster", "host/metrics", "host/operator", "host/shadow", "host/telemetry"}
 
 func TestLayers(t *testing.T) {
@@ -219,7 +219,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// refuse says why a package may not import imp; empty means that it may.
+// refuse returns the reason why a package may not import imp, or "" if it may.
 func refuse(l layer, imp string, test bool) string {
 	name, own := ours(imp)
 	if own {
@@ -275,8 +275,7 @@ func TestLayersRefuse(t *testing.T) {
 	}
 }
 
-// TestTable keeps the table itself honest: a row cannot grant what the shape
-// of the whole forbids.
+// TestTable checks the table itself: no row may allow what the overall structure forbids.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	for _, why := range tableFaults(layers) {
@@ -320,9 +319,9 @@ func tableFaults(rows []layer) []string {
 	return faults
 }
 
-// TestGuests: SDKs and examples are modules of their own and must not lean on
-// the host. Modules elsewhere are benchmarks against what the main one shall
-// not need: they have tests alone.
+// TestGuests checks that SDKs and examples are modules of their own that do not depend on
+// the host. Other nested modules are benchmarks against rivals that the main module must
+// not depend on: they contain only tests.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	p := tree(t)

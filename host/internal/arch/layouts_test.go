@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// ofALayout matches the name of something that one layout has of its own.
+// ofALayout matches names that belong to a single layout.
 var ofALayout = regexp.MustCompile(`(21|20|V3|V1)$`)
 
-// settingsOfLayouts are the words by which a job's configuration names a layout.
+// settingsOfLayouts are the names of layouts in a job's configuration.
 var settingsOfLayouts = []string{"Layout1", "Layout20", "Layout21"}
 
-// layoutFolders may know one: the layouts, and the simulator, whose members of
-// ElasticJob are of a release.
+// layoutFolders may name a layout: the layouts themselves, and the simulator, whose
+// members of ElasticJob belong to a release.
 var layoutFolders = []string{"host/internal/layout", "host/internal/sim", "host/internal/javatest"}
 
-// TestLayoutsAreNamedByLayoutAlone: what is built on a layout must not know which
-// it is, or the next one is built all over the tree.
+// TestLayoutsAreNamedByLayoutAlone keeps code outside of layouts independent of a
+// particular layout, so that another one can be added in one place.
 func TestLayoutsAreNamedByLayoutAlone(t *testing.T) {
 	t.Parallel()
 	p := tree(t)

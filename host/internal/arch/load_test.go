@@ -19,15 +19,15 @@ const modulePath = "github.com/wasmjob/wasmjob"
 
 // source is one Go file of the project, whatever its build constraints.
 type source struct {
-	rel  string // from the root, with slashes
+	rel  string // path from the root, with slashes
 	test bool
 	ast  *ast.File
 }
 
 // folder is one directory with Go files: a package and its tests.
 type folder struct {
-	rel   string // from the root: "host/job"
-	guest string // folder of the nested module it belongs to; empty for the main module
+	rel   string // path from the root: "host/job"
+	guest string // folder of its nested module; empty for the main module
 	files []source
 }
 
@@ -38,9 +38,8 @@ type project struct {
 	folders []folder
 }
 
-// load parses every Go file below the root once. Reading the files here, and
-// not in a child process, is also what tells the test cache to run the rules
-// again after an edit anywhere.
+// load parses every Go file below the root once. Because this process reads the files
+// itself, the test cache runs the rules again after every edit.
 var load = sync.OnceValues(func() (*project, error) {
 	root, err := findRoot()
 	if err != nil {
@@ -117,7 +116,7 @@ func findRoot() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The nearest go.mod is the main module's: this package is part of it.
+	// The nearest go.mod belongs to the main module, because this package is part of it.
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir, nil
@@ -160,7 +159,7 @@ func (p *project) has(rel string) bool {
 	return slices.ContainsFunc(p.folders, func(f folder) bool { return f.rel == rel })
 }
 
-// at says where a node stands, as an editor understands it.
+// at returns the position of a node in a form that editors understand.
 func (p *project) at(n ast.Node) string {
 	pos := p.fset.Position(n.Pos())
 	rel, err := filepath.Rel(p.root, pos.Filename)
@@ -189,8 +188,8 @@ func ours(imp string) (string, bool) {
 	return strings.CutPrefix(imp, modulePath+"/")
 }
 
-// std reports whether imp is of the standard library: those paths have no dot
-// in their first element.
+// std reports whether imp belongs to the standard library: those paths have no dot in
+// their first element.
 func std(imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	return !strings.Contains(first, ".")

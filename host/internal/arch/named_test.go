@@ -9,14 +9,14 @@ import (
 )
 
 var (
-	// A rule of the conformance kit names its heading, or the word at the head of a
-	// paragraph or of a number.
+	// A rule of the conformance kit refers to a heading of ABI.md, or to the first word
+	// of a paragraph or numbered item there.
 	ruleSpan = regexp.MustCompile(`"ABI\.md: ([^",]+)(?:, ([^"]+))?"`)
-	// An exported name of a package, and perhaps a field or method of it.
+	// An exported name of a package, perhaps with a field or method.
 	nameSpan = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?(?:\\(\\w*\\))?`")
 )
 
-// TestConformanceNamesRules: who fails a case of the kit finds its rule in ABI.md.
+// TestConformanceNamesRules checks that the rule of each case exists in ABI.md.
 func TestConformanceNamesRules(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -43,8 +43,8 @@ func hasRule(page, name string) bool {
 	return regexp.MustCompile(`(?m)^(#+ ` + regexp.QuoteMeta(name) + `$|\*\*` + regexp.QuoteMeta(name) + `\.\*\*|` + regexp.QuoteMeta(name) + `\. )`).MatchString(page)
 }
 
-// TestDocsNameIdentifiers: a name of Go that a document says is declared in a package
-// of that name, and a field or method of it anywhere there.
+// TestDocsNameIdentifiers checks that a Go name in a document is declared in a package of
+// that name, and that its field or method is declared anywhere there.
 func TestDocsNameIdentifiers(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -63,7 +63,7 @@ func TestDocsNameIdentifiers(t *testing.T) {
 	for _, doc := range documents {
 		for _, m := range nameSpan.FindAllStringSubmatch(p.read(t, doc), -1) {
 			if declared[m[1]] == nil {
-				continue // no package of ours
+				continue // not one of our packages
 			}
 			found++
 			for _, name := range m[2:] {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// emptyNames say nothing about what is inside.
+// emptyNames say nothing about a package's content.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "shared", "types", "models", "impl", "core", "manager", "service"}
 
 func TestNames(t *testing.T) {
@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// denial: a package's comment also says what the package is not for.
+// denial matches the part of a package comment that says what the package does not do.
 var denial = regexp.MustCompile(`(?i)\b(not|no|never|nothing|neither|none|without|only)\b`)
 
 func TestPackageDocs(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPackageDocs(t *testing.T) {
 			}
 		}
 		if name == "" {
-			continue // tests only
+			continue // only tests
 		}
 		why := docFault(name, docs)
 		if f.guest != "" && why == noDenial {
@@ -84,8 +84,8 @@ func docFault(name string, docs []string) string {
 	return ""
 }
 
-// TestNoInit spares guests: a module that the host calls has no other moment
-// to say what it is.
+// TestNoInit does not apply to guests: a module that the host calls has no other moment
+// to register its job.
 func TestNoInit(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -131,8 +131,8 @@ func b(t *testing.T) { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }
 	}
 }
 
-// sleeps returns the calls of time.Sleep that wait for the real clock: inside
-// synctest.Test the clock is virtual.
+// sleeps returns the calls of time.Sleep that use the real clock: inside synctest.Test
+// the clock is virtual.
 func sleeps(f *ast.File) []ast.Node {
 	var found []ast.Node
 	ast.Inspect(f, func(n ast.Node) bool {

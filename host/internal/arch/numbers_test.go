@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// held is a number of a document with the place that decides it.
+// held is a number in a document with the code that determines it.
 type held struct{ doc, text, file, code string }
 
-// heldNumbers: when the code changes, its text here fails, and the document is
-// mended with it.
+// heldNumbers fail if the code changes but the document does not.
 var heldNumbers = []held{
 	{"README.md", "with Go 1.26 and git", "go.mod", "\ngo 1.26."},
 	{"jobs.toml", "Of one value of the state; all of an item have 256 KiB.", "host/job/validate.go", "MaxState = 256 << 10\n"},
@@ -101,8 +100,8 @@ var heldNumbers = []held{
 	{"abi/conformance/README.md", "one line of JSON, at most 32 MiB", "abi/conformance/lines.go", "maxLine = 32 << 20\n"},
 }
 
-// quantity is a number with a unit. What stands in RATIONALE and STATUS was
-// measured, and says with what; it is not looked at.
+// quantity matches a number with a unit. RATIONALE and STATUS are exempt: their numbers
+// are measurements, given with their conditions.
 var quantity = regexp.MustCompile(`(?:^|[^\w.,:=@-])([1-9][\d,.]*)(?: ?(?:[KMG]i?B|ms|µs|s|min)\b| (?:seconds|minutes|milliseconds|items|ranges|entries|lines|characters|a second|times that)\b)`)
 
 func TestNumbersOfDocuments(t *testing.T) {
@@ -135,8 +134,8 @@ func TestNumbersOfDocuments(t *testing.T) {
 	}
 }
 
-// looseNumbers are the quantities of a document that stand in no text that is
-// held. Code is held by where it was quoted from.
+// looseNumbers returns the quantities of a document that are not part of a held text.
+// Quoted code is checked against its source instead.
 func looseNumbers(doc, text string, rows []held) []string {
 	text = oneLine(fence.ReplaceAllString(text, ""))
 	var spans [][2]int
@@ -159,5 +158,5 @@ func looseNumbers(doc, text string, rows []held) []string {
 	return loose
 }
 
-// oneLine makes it the same where the lines of a paragraph end.
+// oneLine makes texts comparable whatever their line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

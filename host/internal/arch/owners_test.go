@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// owners: each library has one importer, so that it can be replaced there.
+// owners gives each library a single importer, so that the library can be replaced there.
 var owners = map[string]string{
 	"github.com/tetratelabs/wazero":   "host/internal/sandbox",
 	"github.com/robfig/cron/v3":       "host/internal/schedule",
 	"github.com/BurntSushi/toml":      "host/config",
 	"database/sql":                    "host/trace/sqltrace",
-	"net/http":                        "host/internal/outbound", // what guests ask for; see also furtherImporters
+	"net/http":                        "host/internal/outbound", // requests of guests; see also furtherImporters
 	"github.com/go-zookeeper/zk":      "host/registry/zk",
 	"modernc.org/sqlite":              "cmd/wasmjobd",
 	"github.com/jackc/pgx/v5":         "cmd/wasmjobd",
@@ -27,11 +27,12 @@ var owners = map[string]string{
 	"oras.land/oras-go":                   "internal/oci",
 }
 
-// furtherImporters are further importers, each of which has nothing to do with the first.
+// furtherImporters lists further importers, whose use is independent of the owner's.
 var furtherImporters = map[string][]string{
-	// modules from server to server, which no grant of a guest allows or forbids, what operators ask, what is measured, alerts, and registries of artifacts
+	// modules between servers, which no grant of a guest concerns; requests of operators;
+	// metrics; alerts; registries of artifacts
 	"net/http": {"host/internal/peer", "host/admin", "host/metrics", "host/alert", "internal/oci", "internal/connections"},
-	// servers that tests start are asked whether they serve
+	// tests check that the servers that they start are ready
 	"database/sql": {"host/trace/sqltrace/sqltest"},
 }
 
@@ -52,15 +53,15 @@ func TestOneImporterPerDependency(t *testing.T) {
 	}
 }
 
-// owned returns the owner of imp if it is somebody else.
+// owned returns the owner of imp if that is another package.
 func owned(rel, imp string, test bool) string {
 	for lib, owner := range owners {
 		if !within(imp, lib) || owner == rel || slices.Contains(furtherImporters[lib], rel) {
 			continue
 		}
-		// A test may bring the driver or the server that its subject needs.
+		// A test may import the driver or the server that its subject needs.
 		if test && (lib == "modernc.org/sqlite" || lib == "github.com/jackc/pgx/v5" || lib == "github.com/go-sql-driver/mysql" || lib == "github.com/tetratelabs/wazero" && rel == "host/internal/meter" ||
-			lib == "github.com/go-zookeeper/zk" && rel == "host/internal/cluster" || // the rival of a benchmark
+			lib == "github.com/go-zookeeper/zk" && rel == "host/internal/cluster" || // a benchmark's rival
 			strings.HasPrefix(lib, "net/") || lib == "database/sql") {
 			continue
 		}

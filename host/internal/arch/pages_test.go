@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages of docs anew")
 
-// TestPages: pages that repeat what the code says are made from it.
+// TestPages checks the pages that are generated from the code.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -41,8 +41,8 @@ func TestPages(t *testing.T) {
 
 const generatedNote = "Generated from %s by `make generate`; do not edit.\n"
 
-// packagesPage has the first sentence of each package's comment, and the second
-// where that is very short.
+// packagesPage lists the first sentence of each package's comment, and the second one if
+// the first is very short.
 func packagesPage(p *project) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Packages\n\n")
@@ -117,7 +117,7 @@ func (p *project) folder(t *testing.T, rel string) folder {
 	return p.folders[i]
 }
 
-// decls are the declarations of a package without its tests.
+// decls returns the declarations of a package without its tests.
 func (f folder) decls() []ast.Decl {
 	var all []ast.Decl
 	for _, s := range f.files {
@@ -128,7 +128,7 @@ func (f folder) decls() []ast.Decl {
 	return all
 }
 
-// comments are those of a package's types and functions, by name.
+// comments returns the comments of a package's types and functions, by name.
 func comments(f folder) (types, functions map[string]string) {
 	types, functions = map[string]string{}, map[string]string{}
 	for _, d := range f.decls() {
@@ -148,8 +148,8 @@ func comments(f folder) (types, functions map[string]string) {
 	return types, functions
 }
 
-// headsOf are the files of a package that begin with a comment of their own, and
-// that comment: it stands before the first declaration and belongs to none.
+// headsOf returns the files of a package that begin with a comment of their own, and that
+// comment: it precedes the first declaration without belonging to it.
 func headsOf(f folder) (heads [][2]string) {
 	for _, s := range f.files {
 		if s.test || len(s.ast.Decls) == 0 {
@@ -186,7 +186,7 @@ func docOf(d ast.Decl) *ast.CommentGroup {
 	return nil
 }
 
-// rulesOf are the names of the rules and of the functions behind them.
+// rulesOf returns the names of rules, and of the functions that implement them.
 func rulesOf(f folder) (rules [][2]string) {
 	for _, d := range f.decls() {
 		g, ok := d.(*ast.GenDecl)
@@ -216,7 +216,7 @@ func rulesOf(f folder) (rules [][2]string) {
 	return rules
 }
 
-// mutationsOf are the types of the vocabulary with their names, in its order.
+// mutationsOf returns the types of the vocabulary with their names, in order.
 func mutationsOf(f folder) (muts [][2]string) {
 	for _, d := range f.decls() {
 		fn, ok := d.(*ast.FuncDecl)
@@ -238,8 +238,8 @@ func mutationsOf(f folder) (muts [][2]string) {
 
 var fenceName = regexp.MustCompile(`^"([a-z-]+)/([a-z-]+)"$`)
 
-// fencesOf are the names that are given to fences, by what stands before the
-// slash. They are the texts of that form that are passed to a function.
+// fencesOf returns the names of fences, grouped by their part before the slash. It finds
+// them as texts of that form that are passed to a function.
 func fencesOf(p *project) map[string][]string {
 	fences := map[string][]string{}
 	for _, f := range p.folders {
@@ -267,7 +267,7 @@ func fencesOf(p *project) map[string][]string {
 	return fences
 }
 
-// cell is a comment on one line of a table, without the name that it begins with.
+// cell formats a comment for one line of a table, without the name that it begins with.
 func cell(name, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	for _, lead := range []string{name + " ", name + ": "} {
@@ -276,8 +276,8 @@ func cell(name, comment string) string {
 	return strings.ReplaceAll(text, "|", "\\|")
 }
 
-// themes are the parts of the page of scripts: a heading, and how the names of
-// its scripts begin. A script that fits none stands under the last one.
+// themes are the sections of the page of scripts: a heading, and the beginnings of its
+// scripts' names. Other scripts go into the last section.
 var themes = [][2]string{
 	{"Membership", "join setup barred leave lost server servers removed"},
 	{"Leading", "election abdicate latch"},
@@ -331,7 +331,7 @@ func scriptsPage(t *testing.T, p *project) []byte {
 	return b.Bytes()
 }
 
-// themeOf goes by the longest beginning of the name that a theme lists.
+// themeOf returns the theme with the longest matching beginning of a script's name.
 func themeOf(script string) string {
 	for begins := script; begins != ""; begins = begins[:max(0, strings.LastIndexByte(begins, '_'))] {
 		for _, theme := range themes {
@@ -343,7 +343,7 @@ func themeOf(script string) string {
 	return themes[len(themes)-1][0]
 }
 
-// summary is the first sentence of the comment with which a script begins.
+// summary returns the first sentence of a script's opening comment.
 func summary(script string) string {
 	var text strings.Builder
 	for line := range strings.Lines(script) {

@@ -9,20 +9,19 @@ import (
 	"testing"
 )
 
-// treePath matches text that spells a node of the registry. A plain word such
-// as "servers" is left alone: it may be a key of jobs.toml.
+// treePath matches text that spells a node of the registry. A plain word such as
+// "servers" does not match: it may be a key of jobs.toml.
 var treePath = regexp.MustCompile(`(^|/)(leader/(election|sharding|failover)|sharding/|instances/|servers/|guarantee/|systemTime/|execution/|failover/(items|latch)|election/(instance|latch)|wasm/(module|members|assignment|runs|items|paused))`)
 
-// nodeWords are names of nodes; standing alone they give a path away only in
-// code that handles the tree.
+// nodeWords are names of nodes. On their own they indicate a path only in code that
+// handles the tree.
 var nodeWords = []string{"instances", "servers", "sharding", "leader", "guarantee", "systemTime", "necessary", "processing", "assignment", "runs", "misfire", "failover"}
 
-// treeFolders handle the tree without being allowed to know its names.
+// treeFolders handle the tree but must not know its names.
 var treeFolders = []string{"host/registry", "host/internal/mirror", "host/internal/runner"}
 
-// spellers may write paths: layout owns them, and the tests beside members of
-// ElasticJob look at what those write, also in ZooKeeper's log, and do what their
-// tools do.
+// spellers may write paths: layout owns them, and interop tests read what members of
+// ElasticJob write, also in ZooKeeper's log, and imitate ElasticJob's tools.
 var spellers = []string{"host/internal/layout", "host/internal/layout/jobtree", "host/internal/layout/migration", "host/internal/layout/v21", "host/internal/layout/v3", "host/internal/layout/servertree", "test/interop", "test/interop/check", "test/record"}
 
 func TestPathsOnlyInLayout(t *testing.T) {
@@ -35,7 +34,7 @@ func TestPathsOnlyInLayout(t *testing.T) {
 		strict := slices.ContainsFunc(treeFolders, func(dir string) bool { return within(f.rel, dir) })
 		for _, s := range f.files {
 			if s.test && within(f.rel, "host/registry") {
-				continue // a registry takes any path, and its tests need some
+				continue // a registry takes any path, and its tests need a few
 			}
 			for _, lit := range pathLiterals(s.ast, strict && !s.test) {
 				t.Errorf("%s: %s spells a node of the registry: only layout does", p.at(lit), lit.Value)
@@ -75,8 +74,8 @@ func spellsNode(text string, strict bool) bool {
 	return treePath.MatchString(text) || strict && slices.Contains(nodeWords, text)
 }
 
-// pathLiterals returns the string literals that spell nodes; import paths and
-// struct tags are not text of the program.
+// pathLiterals returns the string literals that spell nodes, except for import paths and
+// struct tags.
 func pathLiterals(f *ast.File, strict bool) []*ast.BasicLit {
 	var found []*ast.BasicLit
 	ast.Inspect(f, func(n ast.Node) bool {

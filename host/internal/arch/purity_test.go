@@ -20,11 +20,11 @@ import (
 	"testing"
 )
 
-// pureFolders hold the code that the simulator replays: the same inputs must
-// give the same outputs, to the byte and in the same order.
+// pureFolders hold the code that the simulator replays: equal inputs must give equal
+// outputs, byte by byte and in the same order.
 var pureFolders = []string{"host/internal/admission", "host/internal/definition", "host/internal/discovery", "host/internal/protocol", "host/internal/mirror", "host/internal/follow", "host/registry/tree"}
 
-// pureExtra is what a pure package may import of the standard library beyond
+// pureExtra lists what a pure package may import of the standard library in addition to
 // the common list.
 var pureExtra = map[string][]string{
 	"host/internal/admission":  {"reflect"}, // it compares grants
@@ -32,12 +32,12 @@ var pureExtra = map[string][]string{
 	"host/registry/tree":       {"encoding/binary", "hash/crc32", "path", "unicode/utf8"},
 }
 
-// impureCalls are functions of allowed packages that look outside.
+// impureCalls are functions of allowed packages that depend on the environment.
 var impureCalls = map[string][]string{
 	"time": {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker", "LoadLocation", "Local"},
 	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 
-	modulePath + "/host/internal/backoff": {"Backoff", "Spread"}, // by chance
+	modulePath + "/host/internal/backoff": {"Backoff", "Spread"}, // uses random numbers
 }
 
 func TestPure(t *testing.T) {
@@ -57,8 +57,8 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestPureRefuses runs the same walk over a sample whose comments say what
-// must be found, and nothing else may be.
+// TestPureRefuses runs the same check on a sample. Its comments list the expected
+// findings, and there must be no others.
 func TestPureRefuses(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -106,7 +106,7 @@ type finding struct {
 	what string
 }
 
-// impurities type-checks the package in rel, without its tests, and lists what
+// impurities type-checks the package in rel, without its tests, and lists everything that
 // could make two runs differ.
 func impurities(t *testing.T, root, rel string) []finding {
 	t.Helper()
@@ -119,7 +119,7 @@ func impurities(t *testing.T, root, rel string) []finding {
 	return w.found
 }
 
-// walk is a type-checked package and what was found in it.
+// walk is a type-checked package with its findings.
 type walk struct {
 	fset  *token.FileSet
 	files []*ast.File
@@ -161,7 +161,7 @@ func check(t *testing.T, root, rel string) *walk {
 	return w
 }
 
-// exportData asks the go command for the compiled interfaces of what rel
+// exportData asks the go command for the compiled interfaces of the packages that rel
 // imports; they come from the build cache.
 func exportData(t *testing.T, root, rel string) importer.Lookup {
 	t.Helper()
@@ -186,7 +186,7 @@ func exportData(t *testing.T, root, rel string) importer.Lookup {
 	return func(imp string) (io.ReadCloser, error) { return os.Open(files[imp]) }
 }
 
-// visit looks at one node for concurrency, clocks and written variables.
+// visit checks one node for concurrency, clocks and written variables.
 func (w *walk) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -232,7 +232,7 @@ func (w *walk) visit(n ast.Node) bool {
 	return true
 }
 
-// write reports n if it is, or is part of, a variable of the package.
+// write reports n if it is a variable of the package, or part of one.
 func (w *walk) write(n ast.Expr) {
 	for n != nil {
 		switch e := n.(type) {
@@ -257,8 +257,8 @@ func (w *walk) write(n ast.Expr) {
 	}
 }
 
-// call looks for writes by built-ins and by methods with pointer receivers,
-// and for map iterators that are not sorted at once.
+// call checks for writes by built-ins and by methods with pointer receivers, and for map
+// iterators that are not sorted at once.
 func (w *walk) call(c *ast.CallExpr) {
 	if id, ok := c.Fun.(*ast.Ident); ok && len(c.Args) > 0 {
 		if b, ok := w.info.Uses[id].(*types.Builtin); ok && slices.Contains([]string{"delete", "clear", "copy"}, b.Name()) {
@@ -312,8 +312,8 @@ func (w *walk) sortedAtOnce(c *ast.CallExpr) bool {
 	return found
 }
 
-// mapRanges reports loops over maps, except those that only append to a slice
-// which the same function sorts afterwards.
+// mapRanges reports loops over maps, except for loops that only append to a slice that
+// the same function sorts afterwards.
 func (w *walk) mapRanges(f *ast.File) {
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)

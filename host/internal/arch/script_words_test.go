@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// scriptsFolder has the scripts of the core. It counts as a package in retiredWords.
+// scriptsFolder contains the scripts of the core. It counts as a package in retiredWords.
 const scriptsFolder = "host/internal/protocol/testdata"
 
-// plainInTexts are retired as names, but ordinary words of a sentence.
+// plainInTexts are words that are retired as names but common in sentences.
 var plainInTexts = []string{"beside", "apart"}
 
-// TestRetiredWordsInScripts: scripts, rules, fences and mutants go by the words of the
-// glossary, too. Of a script these are its name, its comments and its commands.
+// TestRetiredWordsInScripts applies the glossary to scripts, rules, fences and mutants.
+// Of a script it checks the name, the comments and the commands.
 func TestRetiredWordsInScripts(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -37,7 +37,7 @@ func TestRetiredWordsInScripts(t *testing.T) {
 	}
 }
 
-// TestScriptsBeginShort: the list of all scripts can be read through.
+// TestScriptsBeginShort keeps the list of all scripts readable.
 func TestScriptsBeginShort(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -86,7 +86,7 @@ func retiredInScript(name, script string) []string {
 	return faults
 }
 
-// commandOf is the first word of a line, behind the member that it is for.
+// commandOf returns the first word of a line, after the member that it is for.
 func commandOf(line string) string {
 	words := strings.Fields(line)
 	if len(words) > 1 && strings.HasSuffix(words[0], ":") {
@@ -106,10 +106,10 @@ func retiredInText(pkg, text string, stays []string) (faults []string) {
 	return faults
 }
 
-// mutantName is the first field of a mutant in a list of them.
+// mutantName matches the first field of a mutant in a list.
 var mutantName = regexp.MustCompile(`(?m)^\s*\{"([a-z][^":]*: [^"]*)", "`)
 
-// ruleNames are the names of rules and mutations, fences and simulated mutants.
+// ruleNames returns the names of rules, mutations, fences and simulated mutants.
 func ruleNames(t *testing.T, p *project) (names []string) {
 	t.Helper()
 	f := p.folder(t, "host/internal/protocol")

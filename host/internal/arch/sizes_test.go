@@ -11,9 +11,8 @@ const (
 	functionLines = 60
 )
 
-// tooLong are the files and functions that are longer than that, each with what
-// it may not exceed. The table only becomes shorter: what is divided loses its
-// line.
+// tooLong lists files and functions that exceed the limits, each with its own maximum.
+// Nothing may be added: a file that is divided is removed from the table.
 var tooLong = map[string]int{
 	"host/discover_test.go":                   600,
 	"host/internal/protocol/vocabulary.go":    600,
@@ -36,8 +35,8 @@ var tooLong = map[string]int{
 	"host/internal/meter/bulk.go bulkInPieces":      70,
 }
 
-// TestSizes: what grows past the limits holds a second idea. The functions of
-// tests are not counted, since each of their tables is one.
+// TestSizes limits files and functions, since a large one usually holds two ideas.
+// Functions of tests are exempt, because their tables are long.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -76,8 +75,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// sizeFault says what is wrong with so many lines; allowed is 0 for what must
-// keep to the limit.
+// sizeFault returns a fault if there are too many lines. allowed is 0 if the general
+// limit applies.
 func sizeFault(lines, limit, allowed int) string {
 	switch {
 	case allowed == 0 && lines > limit:

@@ -12,16 +12,16 @@ import (
 var (
 	commandSpan = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z][^`]*)`")
 	codeSpan    = regexp.MustCompile("`([^`]+)`")
-	// A variable, or a word in brackets that stands for another: of no block that
-	// is typed or copied as it stands.
+	// A variable or a placeholder in angle brackets, which a block to be typed or copied
+	// must not contain.
 	leftover = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]*)|<([a-z][a-z -]*)>`)
 )
 
-// groups are the commands with commands below them.
+// groups are the commands that have subcommands.
 var groups = []string{"alert", "audit", "history", "job", "module", "run", "server", "shard", "token"}
 
-// TestDocumentsCommands: each command that a document names is run by a file of
-// tests of cmd, which also has all the flags that the document gives it.
+// TestDocumentsCommands checks that a test file of cmd runs each command that a document
+// names, with all the flags that the document gives it.
 func TestDocumentsCommands(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -42,7 +42,7 @@ func TestDocumentsCommands(t *testing.T) {
 	}
 }
 
-// isTyped looks for a test that runs the command with its flags.
+// isTyped reports whether a test runs the command with its flags.
 func isTyped(tests []string, command string) bool {
 	words := strings.Fields(command)
 	verbs, rest := words[:1], words[1:]
@@ -62,7 +62,7 @@ func isTyped(tests []string, command string) bool {
 	})
 }
 
-// commandTests are the scripts and tests of cmd.
+// commandTests returns the scripts and tests of cmd.
 func commandTests(t *testing.T, p *project) []string {
 	t.Helper()
 	var tests []string
@@ -82,8 +82,8 @@ func commandTests(t *testing.T, p *project) []string {
 	return tests
 }
 
-// TestTroubleIsNamedAsItIsSaid: who searches OPERATIONS for what a server or a verb says
-// finds it there in these words; … stands for what differs.
+// TestTroubleIsNamedAsItIsSaid checks that OPERATIONS contains the exact words of a
+// server's or a verb's message, so that a search finds them; … stands for variable parts.
 func TestTroubleIsNamedAsItIsSaid(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -107,7 +107,7 @@ func TestTroubleIsNamedAsItIsSaid(t *testing.T) {
 	}
 }
 
-// troublesOf are the texts in the first column of a table.
+// troublesOf returns the texts in the first column of a table.
 func troublesOf(table string) []string {
 	var all []string
 	for line := range strings.SplitSeq(table, "\n") {
@@ -129,8 +129,8 @@ func isSaid(source, text string) bool {
 	return true
 }
 
-// TestNothingIsLeftToFillIn: a block that is typed or copied has no variable
-// that it does not set itself, and no placeholder.
+// TestNothingIsLeftToFillIn checks that a block to be typed or copied uses only variables
+// that it sets itself, and no placeholders.
 func TestNothingIsLeftToFillIn(t *testing.T) {
 	t.Parallel()
 	p := tree(t)

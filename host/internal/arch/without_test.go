@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOnlyTheSimulatorLeavesOut: a server asks every rule and encodes every
+// TestOnlyTheSimulatorLeavesOut checks that a server applies every rule and encodes every
 // fence.
 func TestOnlyTheSimulatorLeavesOut(t *testing.T) {
 	t.Parallel()

@@ -13,9 +13,9 @@ import (
 
 // retiredWord is a word that identifiers no longer use.
 type retiredWord struct {
-	forms   string   // the word as identifiers spell it, forms separated by spaces
-	meaning string   // what it stood for, and the word for that now
-	only    []string // packages in which it is retired; nil: all of them
+	forms   string   // the forms of the word in identifiers, separated by spaces
+	meaning string   // its former meaning, and the present word for that
+	only    []string // packages in which it is retired; nil for all
 	stays   []string // identifiers in which it means something else
 }
 
@@ -63,8 +63,8 @@ var retiredWords = []retiredWord{
 	{forms: "round rounds", meaning: "iteration of a loop", only: []string{"host/internal/meter", "host/internal/sandbox"}},
 }
 
-// TestRetiredWords: the code uses the words of the glossary and no second ones.
-// Every package of the main module is held to that. Guests have modules of their own.
+// TestRetiredWords checks that code uses the words of the glossary and no synonyms. It
+// covers every package of the main module. Guests are modules of their own.
 func TestRetiredWords(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -84,7 +84,8 @@ func TestRetiredWords(t *testing.T) {
 	}
 }
 
-// TestGlossaryIsShort: a reader can learn all the words, which are in order, once each.
+// TestGlossaryIsShort keeps the glossary learnable: its words are few, sorted, and
+// unique.
 func TestGlossaryIsShort(t *testing.T) {
 	t.Parallel()
 	const most = 80
@@ -142,8 +143,8 @@ type wordFault struct {
 	name, why string
 }
 
-// retiredIn finds the names that a file declares, its own among them, which
-// have a retired word in them.
+// retiredIn returns the names that a file declares, including its own, that contain a
+// retired word.
 func retiredIn(pkg, file string, f *ast.File) []wordFault {
 	var faults []wordFault
 	check := func(n ast.Node, name string) {
@@ -170,8 +171,8 @@ func (r retiredWord) has(pkg, name string) bool {
 
 var wordPattern = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
 
-// wordsOf divides an identifier, or the name of a file. Capitals that follow each
-// other are one word, with one letter less if small ones follow: HTTPTail.
+// wordsOf splits an identifier or a file name into words. Consecutive capitals are one
+// word, without the last one if lower case follows: HTTPTail.
 func wordsOf(name string) []string {
 	var words []string
 	for _, w := range wordPattern.FindAllString(name, -1) {
@@ -185,8 +186,8 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// declared are the names that a file declares. The names of other packages that
-// it uses are theirs.
+// declared returns the names that a file declares. Names of other packages belong to
+// those.
 func declared(f *ast.File) []*ast.Ident {
 	var ids []*ast.Ident
 	add := func(list ...ast.Expr) {

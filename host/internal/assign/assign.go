@@ -1,6 +1,6 @@
-// Package assign asks the strategy of a job which instance gets which items.
-// The strategy is built in, given by the caller, or a module. The package
-// bounds how long that takes; it does not decide when items are assigned anew.
+// Package assign applies the strategy of a job to assign items to instances. The strategy
+// is built in, given by the caller, or a module. The package bounds the time of a
+// strategy; it does not decide when items are assigned anew.
 package assign
 
 import (
@@ -17,22 +17,21 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// Assigner asks a job's strategy, and uses the average one when that fails: items
-// without an owner are worse than items with the wrong one. A job can choose
-// otherwise with strategy_error.
+// Assigner applies a job's strategy, and the average one if that fails: items without an
+// owner are worse than items with the wrong one. A job can choose otherwise with
+// strategy_error.
 type Assigner struct {
 	Strategies map[string]strategy.Strategy // the caller's own, by name
-	Module     Module                       // calls the module of a job's strategy; nil: there are no modules
-	Namespace  string                       // the namespace that such a module sees
-	Log        *slog.Logger                 // the log of such a module
-	Work       *sync.WaitGroup              // one for each question to a strategy
+	Module     Module                       // calls the strategy module of a job; nil if there are no modules
+	Namespace  string                       // the namespace that a module sees
+	Log        *slog.Logger                 // receives the log of a module
+	Work       *sync.WaitGroup              // counts running strategies
 }
 
-// Module calls the module of a strategy; it returns the index of the instance for
-// each item.
+// Module calls a strategy module; it returns the index of an instance for each item.
 type Module func(ctx context.Context, c job.ShardCall) ([]int, error)
 
-// Find finds a strategy by name; the caller's own go first.
+// Find finds a strategy by name. The caller's own have precedence.
 func Find(own map[string]strategy.Strategy, name string) (strategy.Strategy, error) {
 	if s := own[name]; s != nil {
 		return s, nil
@@ -51,8 +50,8 @@ func Known(own map[string]strategy.Strategy) func(name string) bool {
 // timeout is how long a strategy may take.
 const timeout = 10 * time.Second
 
-// Assign returns the items of each instance; with an error, too, if they are not
-// those that the strategy wants.
+// Assign returns the items of each instance. With an error it may also return items,
+// which are then not the strategy's.
 func (a *Assigner) Assign(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
 	for _, id := range r.Instances {
@@ -86,14 +85,14 @@ func (a *Assigner) Assign(ctx context.Context, c job.Config, r protocol.AssignRe
 	return even, err
 }
 
-// moduleStrategy puts one question to a module.
+// moduleStrategy is one call of a module.
 type moduleStrategy struct {
 	a *Assigner
 	c job.Config
 	r protocol.AssignRequest
 }
 
-// Assign is part of strategy.Strategy.
+// Assign implements strategy.Strategy.
 func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]int, error) {
 	c := job.ShardCall{Config: s.c, Namespace: s.a.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.a.Log.With("job", s.c.Name, "source", "strategy")}
 	for i := range c.Previous {
@@ -132,7 +131,7 @@ func (a *Assigner) ask(ctx context.Context, s strategy.Strategy, req strategy.Re
 		items [][]int
 		err   error
 	}
-	answers := make(chan answer, 1) // capacity 1, because a late answer is not read
+	answers := make(chan answer, 1) // buffered, because a late answer is not read
 	a.Work.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {

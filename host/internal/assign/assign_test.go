@@ -24,7 +24,7 @@ func question() protocol.AssignRequest {
 	return protocol.AssignRequest{
 		Strategy: "odevity", Total: 4, Instances: []job.InstanceID{"b@-@1", "a@-@1"},
 		Labels:   []map[string]string{nil, {"zone": "eu"}},
-		Previous: [][]int{{1}, {0, 3, 7}}, // there were more
+		Previous: [][]int{{1}, {0, 3, 7}}, // of a larger total
 	}
 }
 
@@ -64,7 +64,7 @@ func TestAStrategysModuleThatFails(t *testing.T) {
 			var work sync.WaitGroup
 			a := &Assigner{Log: slog.New(slog.DiscardHandler), Work: &work, Module: answer}
 			c := job.Config{Name: "j", StrategyModule: "m"}
-			// The strategy that the registry names is for those who know no modules.
+			// The strategy in the registry is for members that do not know modules.
 			if items, err := a.Assign(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
 				t.Errorf("%v, %v", items, err)
 			}

@@ -1,8 +1,8 @@
-// Package backoff says how long to wait before something that failed is tried
-// again: a little first, then twice as long with each failure in a row, up to a
-// bound. After is a plain function of the failures, for code that is replayed. A
-// Backoff counts them itself, and lets chance shorten its pauses, so that servers
-// that failed together do not come back together. Nothing here waits.
+// Package backoff computes how long to wait before a retry: the first pause doubles with
+// each failure in a row, up to a bound. After is a pure function of the number of
+// failures, for code that is replayed. A Backoff counts the failures itself, and shortens
+// its pauses at random, so that servers that failed together do not retry together.
+// Nothing here waits.
 package backoff
 
 import (
@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The bounds of a Backoff that names none.
+// The bounds of a Backoff that sets none.
 const (
 	First = 100 * time.Millisecond
 	Last  = 10 * time.Second
 )
 
-// After is the pause after so many failures in a row: first after one of them, and
-// never more than last. After none there is no pause.
+// After returns the pause after the given number of failures in a row: first after one,
+// and never more than last. After 0 failures there is no pause.
 func After[T ~int64](first, last T, failures int) T {
 	if failures < 1 {
 		return 0
@@ -33,17 +33,17 @@ func After[T ~int64](first, last T, failures int) T {
 	return d
 }
 
-// Spread takes up to half of a pause away.
+// Spread shortens a pause at random, by at most half.
 func Spread(d time.Duration) time.Duration { return d/2 + rand.N(d-d/2+1) }
 
-// Backoff are the pauses between attempts at one thing. The zero value begins with
-// First and grows up to Last; begin with a new one after a success.
+// Backoff computes the pauses between attempts at one operation. The zero value begins
+// with First and grows up to Last; use a new one after a success.
 type Backoff struct {
-	First, Last time.Duration // 0: those of the package
+	First, Last time.Duration // 0 means the bounds of the package
 	failures    int
 }
 
-// Next is how long to wait after one more failure.
+// Next returns the pause after one more failure.
 func (b *Backoff) Next() time.Duration {
 	b.failures++
 	return Spread(After(cmp.Or(b.First, First), cmp.Or(b.Last, Last), b.failures))

@@ -39,7 +39,7 @@ func TestSpread(t *testing.T) {
 		}
 	}
 	seen := map[time.Duration]bool{}
-	for len(seen) < 2 { // both ends come, or this never returns
+	for len(seen) < 2 { // never returns unless both ends occur
 		if got := Spread(1); got <= 1 {
 			seen[got] = true
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Clock is one job's share of a ticker. It adds what makes instants of a cron: dialect,
-// time zone, excepted days and jitter. The zero Clock counts instants, and delivers no ticks.
+// Clock is one job's share of a ticker. It adds everything besides the cron that
+// determines instants: dialect, time zone, excepted days and jitter. The zero Clock
+// counts instants, but delivers no ticks.
 type Clock struct {
 	ticker *schedule.Ticker
 	job    string
@@ -22,13 +23,13 @@ type Clock struct {
 	mu   sync.Mutex // guards the fields below: the loop sets it, the history counts by it
 	of   job.Config
 	text string
-	last schedule.Schedule // what text means
+	last schedule.Schedule // the compiled text
 }
 
-// New makes the clock of a job.
+// New returns the clock of a job.
 func New(t *schedule.Ticker, job string) *Clock { return &Clock{ticker: t, job: job} }
 
-// Compile says what a cron expression means here.
+// Compile compiles a cron expression with the job's settings.
 func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,14 +46,14 @@ func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
 	return s, nil
 }
 
-// Use takes from a job what makes instants of a cron.
+// Use sets the settings of a job that determine instants.
 func (c *Clock) Use(j job.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of, c.last = job.Config{Name: j.Name, Dialect: j.Dialect, TimeZone: j.TimeZone, Except: j.Except, Jitter: j.Jitter}, nil
 }
 
-// Set lets ticks come, from the first instant after from.
+// Set starts ticks, from the first instant after from.
 func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) error {
 	s, err := c.Compile(cron)
 	if err != nil {
@@ -74,14 +75,14 @@ func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 	return nil
 }
 
-// Next returns the instant that is awaited; zero if there is none.
+// Next returns the next instant, or zero if there is none.
 func (c *Clock) Next() time.Time { return c.ticker.Next(c.job) }
 
 // Remove ends the ticks.
 func (c *Clock) Remove() { c.ticker.Remove(c.job) }
 
-// maxCount bounds how long counting takes: so many instants of the densest
-// schedule are more than a year.
+// maxCount bounds the time of counting. Even in the densest schedule this number of
+// instants covers more than a year.
 const maxCount = 50_000_000
 
 // Between counts the instants strictly between after and until.
@@ -97,7 +98,7 @@ func (c *Clock) Between(cron string, after, until int64) (first, last, count int
 	return from.UnixMilli(), to.UnixMilli(), int64(n), nil
 }
 
-// After is the first instant after a moment; 0 if there is none.
+// After returns the first instant after a moment, or 0 if there is none.
 func (c *Clock) After(cron string, at int64) int64 {
 	s, err := c.Compile(cron)
 	if err != nil {
@@ -110,8 +111,8 @@ func (c *Clock) After(cron string, at int64) int64 {
 	return next.UnixMilli()
 }
 
-// Newest lists the newest instants between after and until, ascending, and most
-// of them at most.
+// Newest returns the newest instants between after and until, ascending, at most as many
+// as most.
 func (c *Clock) Newest(cron string, after, until int64, most int) ([]int64, error) {
 	s, err := c.Compile(cron)
 	if err != nil {

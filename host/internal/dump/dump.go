@@ -1,6 +1,5 @@
-// Package dump writes the nodes of a job as text that can be shown to others:
-// secrets and addresses are masked, and its size is bounded. It does not
-// explain the nodes.
+// Package dump writes the nodes of a job as text that can be shown to others: secrets and
+// addresses are masked, and its size is bounded. It does not explain the nodes.
 package dump
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxDump bounds a dump, in bytes. A job of many thousand items has more nodes than
-// are of use.
+// maxDump bounds a dump, in bytes. A job with many thousand items has more nodes than are
+// useful.
 const maxDump = 16 << 20
 
 // ErrNoJob is the error of Write for a job that is not in the registry.
@@ -31,11 +30,10 @@ type Reader interface {
 	Read(ctx context.Context, path string) (registry.Node, error)
 }
 
-// Write writes the nodes of a job, one a line: its path below the namespace, " | "
-// and its value. So that it can be shown to others, addresses are replaced by ip1,
-// ip2 and so on, and values that may be secrets or tell of a machine's files by
-// ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
-// with a line that says so.
+// Write writes the nodes of a job, one per line: the path below the namespace, " | " and
+// the value. To make the dump safe to show, addresses are replaced by ip1, ip2 and so on,
+// and values that may be secrets or reveal files of a machine by ***; the state of guests
+// is left out. A dump larger than 16 MiB is cut, and its last line says so.
 func Write(ctx context.Context, r Reader, job layout.Layout, to io.Writer) error {
 	n, err := r.Read(ctx, job.Root())
 	switch {
@@ -54,7 +52,7 @@ func Write(ctx context.Context, r Reader, job layout.Layout, to io.Writer) error
 	return nil
 }
 
-// dump is one on its way.
+// dump is a dump in progress.
 type dump struct {
 	from    Reader
 	job     layout.Layout
@@ -64,8 +62,8 @@ type dump struct {
 	written int
 }
 
-// below writes what is below a node, depth first, as ElasticJob does: names
-// descending.
+// below writes the nodes below a node, depth first and with names descending, as
+// ElasticJob does.
 func (d *dump) below(ctx context.Context, path string, children []string) error {
 	for _, name := range slices.Backward(children) {
 		if d.written >= maxDump {
@@ -77,7 +75,7 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 			return fmt.Errorf("read %s: %w", child, err)
 		}
 		if !n.Exists {
-			continue // it went meanwhile
+			continue // it was deleted meanwhile
 		}
 		d.line(child[d.above:] + " | " + d.job.Masked(child, n.Data))
 		if err := d.below(ctx, child, n.Children); err != nil {
@@ -90,7 +88,7 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 func (d *dump) line(text string) {
 	text = d.masks.hide(strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
-			return ' ' // one node, one line, and nothing that steers a terminal
+			return ' ' // one line per node, without control characters
 		}
 		return r
 	}, text))
@@ -100,11 +98,11 @@ func (d *dump) line(text string) {
 	}
 }
 
-// masks are the stand-ins of addresses.
+// masks maps addresses to their replacements.
 type masks map[string]string
 
-// address finds what may be an address: four numbers with dots, or groups of
-// hexadecimal digits with colons.
+// address matches possible addresses: four numbers with dots, or groups of hexadecimal
+// digits with colons.
 var address = regexp.MustCompile(`(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?i)(?:\b[0-9a-f]{1,4})?(?::[0-9a-f]{0,4}){2,7}`)
 
 func (m masks) hide(text string) string {

@@ -24,7 +24,7 @@ func open(t *testing.T, r registry.Registry) registry.Session {
 	return s
 }
 
-// put makes a node.
+// put creates a node.
 func put(t *testing.T, s registry.Session, path, data string) {
 	t.Helper()
 	if _, err := s.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: path, Data: []byte(data)}); err != nil {
@@ -76,7 +76,7 @@ var errTorn = errors.New("nobody reads")
 
 func (torn) Write([]byte) (int, error) { return 0, errTorn }
 
-// A job with too many nodes has an end all the same.
+// The dump of a job with too many nodes ends nevertheless.
 func TestDumpIsBounded(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

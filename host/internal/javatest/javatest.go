@@ -1,6 +1,5 @@
-// Package javatest writes a job into a registry in the form that members of
-// ElasticJob 2.1.5 give it, for tests of servers that meet one. It runs no such
-// member.
+// Package javatest writes a job into a registry as members of ElasticJob 2.1.5 do, for
+// tests of servers that share a job with them. It runs no such member.
 package javatest
 
 import (
@@ -20,12 +19,12 @@ const (
 	Member    = "10.0.0.1@-@812"
 )
 
-// Node is the path of a node of the job.
+// Node returns the path of a node of the job.
 func Node(names ...string) string {
 	return strings.Join(append([]string{"/" + Namespace, Name}, names...), "/")
 }
 
-// Config is what a member writes of the job's configuration.
+// Config returns the job's configuration as a member writes it.
 func Config(change func(*v21.Config)) string {
 	c := v21.Default()
 	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = Name, Class, v21.Simple, "0 * * * * ?", 2
@@ -34,12 +33,12 @@ func Config(change func(*v21.Config)) string {
 	}
 	text, err := v21.EncodeConfig(c)
 	if err != nil {
-		panic(err) // the tests' own words
+		panic(err) // the text comes from the tests
 	}
 	return string(text)
 }
 
-// File is the job as a server's own file has it that fits.
+// File returns the job as a matching server's own file has it.
 func File(change func(*job.Config)) []job.Config {
 	j := job.Config{
 		Name: Name, Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",
@@ -51,7 +50,7 @@ func File(change func(*job.Config)) []job.Config {
 	return []job.Config{j}
 }
 
-// Put writes a node without asking anybody.
+// Put writes a node unconditionally.
 func Put(t *testing.T, s registry.Session, kind registry.OpKind, path, data string) {
 	t.Helper()
 	if _, err := s.Commit(t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
@@ -59,7 +58,7 @@ func Put(t *testing.T, s registry.Session, kind registry.OpKind, path, data stri
 	}
 }
 
-// Write writes the job with its member, which owns both items.
+// Write writes the job with its only member, which owns both items.
 func Write(t *testing.T, s registry.Session, config string) {
 	t.Helper()
 	Put(t, s, registry.Create, "/"+Namespace, "")

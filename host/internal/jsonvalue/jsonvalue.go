@@ -1,5 +1,5 @@
-// Package jsonvalue writes and reads values of ours that are JSON in a node. What they
-// mean, and which version of a form is known, is not its business.
+// Package jsonvalue encodes and decodes our nodes' JSON values. It does not know their
+// meaning or the versions of their forms.
 package jsonvalue
 
 import (
@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Decode reads a value into v. What cannot be read was written by something else than
-// this release, and the error says so.
+// Decode decodes a value into v. If it cannot, another program has written the value, and
+// the error says so.
 func Decode(data []byte, v any) error {
 	if len(data) == 0 {
 		return errors.New("it is empty")
@@ -20,10 +20,10 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
-// Encode writes a value made of numbers, texts, and lists and objects of them.
+// Encode encodes a value made of numbers, strings, lists and objects.
 func Encode(v any) []byte {
 	b, err := json.Marshal(v)
-	if err != nil { // never for those
+	if err != nil { // impossible for such values
 		panic(err)
 	}
 	return b

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// hidden stands where a value stood.
+// hidden replaces a value.
 const hidden = `"***"`
 
-// Mask puts "***" in the place of each value for whose keys, the outermost first, hide
-// says so. All else stays as it is, to the byte. If it is no JSON, it is not changed.
+// Mask replaces each value by "***" for whose keys, the outermost first, hide returns
+// true. Everything else stays the same, byte by byte. Data that is not JSON is not
+// changed.
 func Mask(data []byte, hide func(keys []string) bool) ([]byte, error) {
 	h := &hider{data: data, hide: hide, from: json.NewDecoder(bytes.NewReader(data))}
 	if err := h.value(nil); err != nil {
@@ -22,12 +23,12 @@ func Mask(data []byte, hide func(keys []string) bool) ([]byte, error) {
 
 type hider struct {
 	data, out []byte
-	done      int // so much of data is in out
+	done      int // number of bytes of data that are in out
 	hide      func([]string) bool
 	from      *json.Decoder
 }
 
-// value passes over one value, with all that is in it.
+// value skips one value with everything in it.
 func (h *hider) value(keys []string) error {
 	begin := int(h.from.InputOffset())
 	t, err := h.from.Token()
@@ -45,7 +46,7 @@ func (h *hider) value(keys []string) error {
 	return nil
 }
 
-// inside passes over an object or a list, of which the first token was read.
+// inside skips an object or a list whose first token was read.
 func (h *hider) inside(open json.Delim, keys []string) error {
 	for h.from.More() {
 		below := keys

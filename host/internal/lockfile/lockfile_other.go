@@ -4,8 +4,8 @@ package lockfile
 
 import "os"
 
-// Supported tells whether files can be locked on this system.
+// Supported reports whether files can be locked on this system.
 const Supported = false
 
-// Take knows no lock here: it always gives ErrTaken.
+// Take always returns ErrTaken, because there is no lock on this system.
 func Take(string) (*os.File, error) { return nil, ErrTaken }

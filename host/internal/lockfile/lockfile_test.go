@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The lock of a file is for one at a time, and is free again when the file is
-// closed.
+// Only one process can hold a lock. Closing the file releases it.
 func TestOneHasTheLock(t *testing.T) {
 	t.Parallel()
 	if !Supported {

@@ -8,12 +8,11 @@ import (
 	"syscall"
 )
 
-// Supported tells whether files can be locked on this system.
+// Supported reports whether files can be locked on this system.
 const Supported = true
 
-// Take opens the file, which it makes if need be, and takes its lock. The lock
-// lives as long as the file is open. If another process has it, the error is
-// ErrTaken.
+// Take opens the file, which it creates if necessary, and takes its lock. The lock is
+// held as long as the file is open. If another process holds it, the error is ErrTaken.
 func Take(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Job is a job that possibly no server runs.
+// Job is a job that may have no running server.
 type Job struct {
 	Name     string
 	Layout   layout.Layout
 	Registry Registry
-	View     func(context.Context) (*protocol.View, error) // reads all of the job as of one moment
+	View     func(context.Context) (*protocol.View, error) // reads the whole job as of one moment
 	Removed  bool                                          // the job is about to be removed
 	Refused  func(trace.Row, error)                        // receives each row that no history takes
 }
@@ -88,7 +88,7 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	if err := j.Registry.Persist(ctx); err != nil { // the history must not know more than the registry
+	if err := j.Registry.Persist(ctx); err != nil { // the history must not be ahead of the registry
 		return nil, fmt.Errorf("write the registry to its disk: %w", err)
 	}
 	rows, err := j.write(ctx, to, rows)

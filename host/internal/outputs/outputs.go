@@ -12,20 +12,20 @@ import (
 	"github.com/wasmjob/wasmjob/internal/queue"
 )
 
-// Outputs are the queues before a log and an observer.
+// Outputs are the queues in front of a log and an observer.
 type Outputs struct {
 	log, events *queue.Queue
-	ours        bool // the log's queue is: it ends with the program
+	ours        bool // the log's queue was made here, so it ends with the program
 	warn        *slog.Logger
 }
 
-// Patience is how long Flush waits for each of the two.
+// Patience is how long Flush waits for each queue.
 const Patience = 2 * time.Second
 
-// Detach puts queues before a log and an observer, and returns what takes their
-// place. size is about what an event occupies, in bytes. The observer may be nil.
+// Detach puts queues in front of a log and an observer, and returns their replacements.
+// size returns the approximate size of an event in bytes. The observer may be nil.
 func Detach[E any](log *slog.Logger, observe func(E), size func(*E) int) (out Outputs, queuedLog *slog.Logger, queued func(E)) {
-	h, ready := log.Handler().(queue.Handler) // as serve's is
+	h, ready := log.Handler().(queue.Handler) // the log of serve has a queue already
 	if !ready {
 		h = queue.NewHandler(log.Handler())
 		log = slog.New(h)
@@ -53,7 +53,7 @@ func (out Outputs) Flush() {
 	}
 }
 
-// Troubles says what is lost at present.
+// Troubles returns what is being lost at present.
 func (out Outputs) Troubles() (all []reason.Reason) {
 	for _, of := range []struct {
 		code reason.Code

@@ -1,7 +1,7 @@
 package overlay
 
-// discoveryMutants leave out what candidates depend on. Each is noticed by stories that
-// chance has made.
+// discoveryMutants leave out pieces that candidates depend on. The random tests notice
+// each.
 func discoveryMutants() []mutant {
 	undefined := notice{"../discovery", "^TestUndefined$"}
 	by := notice{"../discovery", "^TestWhateverHappens$"}
@@ -23,7 +23,7 @@ func discoveryMutants() []mutant {
 	}
 }
 
-// finderMutants leave out what carries out the decisions about candidates.
+// finderMutants leave out pieces of the code that carries out decisions about candidates.
 func finderMutants() []mutant {
 	next := notice{"../finder", "^TestJobsAreFollowedInTheNextSession$"}
 	return []mutant{

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// Edit replaces one piece of a function by another.
+// Edit replaces one piece of a function.
 //
-// Old and New are Go: an expression, or statements. In Old, _ stands for any
-// expression, and an empty block, or case, for any such, which stays if it is empty
-// in New as well. What is replaced by false or true is evaluated no more, but stays in
-// the text, so that nothing becomes unused; so does what an empty New removes.
-// Exactly one place of the function must look like Old, however it is spaced and
-// commented.
+// Old and New are Go: an expression, or statements. In Old, _ matches any expression, and
+// an empty block or case matches any block or case; the original stays if it is empty in
+// New, too. Code that is replaced by false or true, or removed by an empty New, stays in
+// the text without being evaluated, so that nothing becomes unused. Exactly one place of
+// the function must match Old, apart from spacing and comments.
 type Edit struct {
 	Func     string // package.function or package.Type.method
 	Old, New string
 }
 
-// piece is a parsed side of an edit.
+// piece is a parsed Old or New.
 type piece struct {
 	expr  ast.Expr
 	stmts []ast.Stmt
@@ -84,8 +83,7 @@ var (
 	blockType = reflect.TypeFor[*ast.BlockStmt]()
 )
 
-// eachPlace visits what is below a node, and where an expression or a statement
-// stands, that place.
+// eachPlace visits every expression and statement below a node.
 func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -96,7 +94,7 @@ func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 		if v.Type() == exprType || v.Type() == stmtType {
 			visit(v)
 		}
-		eachPlace(inner, visit) // as it was: what took its place is not visited
+		eachPlace(inner, visit) // unchanged: replacements are not visited
 	case reflect.Pointer:
 		if !v.IsNil() {
 			eachPlace(v.Elem(), visit)
@@ -113,8 +111,8 @@ func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 	}
 }
 
-// matches reports whether a place looks like the piece. A statement without a value
-// matches as a statement, not as the expression in it.
+// matches reports whether a place matches the piece. A statement without a value matches
+// as a statement, not as the expression in it.
 func (p piece) matches(place reflect.Value) bool {
 	if p.expr != nil {
 		return place.Type() == exprType && same(reflect.ValueOf(p.expr), place.Elem())
@@ -122,7 +120,7 @@ func (p piece) matches(place reflect.Value) bool {
 	return place.Type() == stmtType && same(reflect.ValueOf(p.stmts[0]), place.Elem())
 }
 
-// same compares what two nodes say, not where.
+// same compares two nodes, except for their positions.
 func same(p, v reflect.Value) bool {
 	if p.Kind() == reflect.Interface {
 		p = p.Elem()
@@ -178,7 +176,7 @@ func allSame(n int, p, v func(int) reflect.Value) bool {
 	return true
 }
 
-// put sets a place to the piece.
+// put replaces a place by the piece.
 func (p piece) put(place reflect.Value, text string) error {
 	old := place.Interface()
 	switch {
@@ -206,12 +204,12 @@ func (p piece) put(place reflect.Value, text string) error {
 	return nil
 }
 
-// instead is a condition that is not evaluated any more.
+// instead returns a condition that is no longer evaluated.
 func instead(word string, op token.Token, old ast.Expr) ast.Expr {
 	return &ast.ParenExpr{X: &ast.BinaryExpr{X: ast.NewIdent(word), Op: op, Y: &ast.ParenExpr{X: old}}}
 }
 
-// keepBlock puts the old statement's block where the new one has an empty one.
+// keepBlock keeps the old statement's block if the new one has an empty block.
 func keepBlock(by, old ast.Stmt) {
 	if b, ok := by.(*ast.CaseClause); ok && len(b.Body) == 0 {
 		b.Body = old.(*ast.CaseClause).Body

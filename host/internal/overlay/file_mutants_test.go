@@ -1,7 +1,6 @@
 package overlay
 
-// fileMutants leave out pieces of how what the servers' files say of a job comes into
-// the registry.
+// fileMutants leave out pieces of how the servers' files are merged into the registry.
 func fileMutants() []mutant {
 	return []mutant{
 		{"file: read while one is written", "a file that is read while the one before is written goes there, too", without("runner.member.redefine", "m.defining.again = true"), notice{"../runner", "^TestRedefineTwice$"}},

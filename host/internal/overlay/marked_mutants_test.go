@@ -1,6 +1,6 @@
 package overlay
 
-// markedMutants leave out pieces of how the processes of a command are found by their
+// markedMutants leave out pieces of how processes of a command are found by their
 // environment.
 func markedMutants() []mutant {
 	by := func(test string) notice { return notice{"../native", "^" + test + "$"} }

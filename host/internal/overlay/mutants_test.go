@@ -29,8 +29,8 @@ func runnerMutants() []mutant {
 	}
 }
 
-// belowMutants leave out pieces of what the loop stands on, and of the core where
-// its scripts notice.
+// belowMutants leave out pieces of the code below the loop, and of the core if its
+// scripts notice.
 func belowMutants() []mutant {
 	session := func(test string) notice { return notice{"../session", "^" + test + "$"} }
 	zk := func(test string) notice { return notice{"../../registry/zk", "^" + test + "$"} }
@@ -62,8 +62,8 @@ func belowMutants() []mutant {
 	}
 }
 
-// commandMutants leave out pieces of what ends commands of the operating system. A
-// supervisor is a process of its own, which is no mutant.
+// commandMutants leave out pieces of the code that ends commands of the operating system.
+// A supervisor is a process of its own, which runs no mutant.
 func commandMutants() []mutant {
 	by := func(test string) notice { return notice{"../native", test} }
 	return []mutant{

@@ -21,9 +21,9 @@ import (
 // with an overlay.
 const NumberVariable = "WASMJOBD_MUTANT"
 
-// Overlay is what the compiler is given in place of files of other packages:
-// beside each function that mutants edit stand its edited copies, and it calls
-// the one that belongs to the mutant of the process.
+// Overlay holds the files that the compiler uses in place of those of other packages.
+// Each function that mutants edit has edited copies beside it, and calls the copy of the
+// process's mutant.
 type Overlay struct {
 	files map[string]*overlaid // by path
 }
@@ -42,10 +42,10 @@ type dispatch struct {
 	to   []int // numbers of mutants
 }
 
-// New makes one without mutants.
+// New returns an Overlay without mutants.
 func New() *Overlay { return &Overlay{files: map[string]*overlaid{}} }
 
-// Add edits functions for the mutant of that number.
+// Add edits functions for the mutant with the given number.
 func (o *Overlay) Add(number int, edits []Edit) error {
 	byFunction := map[string][]Edit{}
 	for _, e := range edits {
@@ -82,7 +82,7 @@ func (o *Overlay) Add(number int, edits []Edit) error {
 
 func copyName(fn string, number int) string { return fmt.Sprintf("%s_mutant%d", fn, number) }
 
-// formatted prints a function by itself: its positions are of no use any more.
+// formatted prints a function without its positions, which are no longer valid.
 func formatted(fn *ast.FuncDecl) (string, error) {
 	fn.Doc = nil
 	var text bytes.Buffer
@@ -92,8 +92,7 @@ func formatted(fn *ast.FuncDecl) (string, error) {
 	return text.String(), nil
 }
 
-// find parses anew the file that declares package.function or
-// package.Type.method.
+// find parses the file that declares package.function or package.Type.method.
 func (o *Overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, error) {
 	pkg, function, _ := strings.Cut(name, ".")
 	var paths []string
@@ -132,7 +131,7 @@ func (o *Overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, e
 	return nil, nil, nil, fmt.Errorf("there is no function %s", name)
 }
 
-// declared is a function's name, with that of its receiver's type before it.
+// declared returns a function's name, preceded by its receiver's type.
 func declared(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return fn.Name.Name
@@ -144,7 +143,7 @@ func declared(fn *ast.FuncDecl) string {
 	return fmt.Sprintf("%s.%s", t, fn.Name)
 }
 
-// edited is the text of a file with all copies.
+// edited returns the text of a file with all copies.
 func (f *overlaid) edited() []byte {
 	var out bytes.Buffer
 	done := 0
@@ -165,7 +164,8 @@ func (f *overlaid) edited() []byte {
 	return out.Bytes()
 }
 
-// blanks are the parameters without a name, which get one to be passed on.
+// blanks returns the parameters without a name. They get one so that they can be passed
+// on.
 func (d *dispatch) blanks() []*ast.Ident {
 	var all []*ast.Ident
 	for _, p := range d.fn.Type.Params.List {
@@ -178,7 +178,7 @@ func (d *dispatch) blanks() []*ast.Ident {
 	return all
 }
 
-// code begins the function by calling its copy.
+// code returns the beginning of the function, which calls its copy.
 func (d *dispatch) code() string {
 	var args []string
 	for _, p := range d.fn.Type.Params.List {
@@ -208,8 +208,8 @@ func (d *dispatch) code() string {
 	return code.String() + " };"
 }
 
-// Build compiles the tests of the package in a folder with the overlay in place.
-// What it makes is put into dir.
+// Build compiles the tests of the package in a folder with the overlay. It writes the
+// results to dir.
 func (o *Overlay) Build(ctx context.Context, tested, dir string) (string, error) {
 	replace := map[string]string{}
 	put := func(path string, text []byte) error {

@@ -19,25 +19,24 @@ var (
 	only = flag.String("only", "", "play the mutants whose names match this expression")
 )
 
-// mutant is the program without a piece of a function, and the tests of a package
-// that notice.
+// mutant is the program without a piece of a function, together with the tests of a
+// package that must fail.
 type mutant struct {
 	name    string
-	promise string // what the program keeps and the mutant does not
+	promise string // the promise that the mutant breaks
 	edits   []Edit
 	noticed notice
 }
 
-// notice are the tests of the package in a folder whose names match an expression.
+// notice names tests: those of the package in a folder that match an expression.
 type notice struct{ dir, tests string }
 
-// patience is how long tests are played. A mutant can wait for ever.
+// patience is how long tests run at most. A mutant may wait forever.
 const patience = "1m"
 
-// TestMutants plays what stands around the core without a piece of it: the loop,
-// the session and the adapter for ZooKeeper. Tests that pass without a mutant have
-// to fail with it. Without the flag it only sees to it that the edits apply, and that
-// the tests exist.
+// TestMutants runs the code around the core without one of its pieces: the loop, the
+// session and the adapter for ZooKeeper. Tests that pass without a mutant must fail with
+// it. Without the flag it only checks that the edits apply, and that the tests exist.
 func TestMutants(t *testing.T) {
 	all := mutants()
 	o := New()
@@ -77,7 +76,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// builds are the tests of packages, with all mutants in them.
+// builds are the test programs of packages, with all mutants in them.
 type builds struct {
 	o        *Overlay
 	t        *testing.T
@@ -98,7 +97,7 @@ func (b *builds) binary(dir string) string {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// exist reports whether a test of the folder has such a name.
+// exist reports whether the folder has a test with a matching name.
 func (n notice) exist(t *testing.T) bool {
 	name, _, _ := strings.Cut(n.tests, "/")
 	wanted := regexp.MustCompile(name)
@@ -120,7 +119,7 @@ func (n notice) exist(t *testing.T) bool {
 	return false
 }
 
-// run runs tests as the mutant of that number; 0 is none.
+// run runs tests as the mutant with the given number; 0 is none.
 func (b *builds) run(n notice, number int) (out string, passed bool) {
 	cmd := exec.CommandContext(b.t.Context(), b.binary(n.dir), "-test.run", n.tests, "-test.timeout", patience)
 	cmd.Dir, cmd.Env = filepath.Clean(n.dir), append(os.Environ(), fmt.Sprintf("%s=%d", NumberVariable, number))

@@ -1,7 +1,8 @@
 package overlay
 
-// rareMutants leave out rules of the core that a random cluster needs once in
-// thousands: a script notices. Or what is around the core needs as rarely.
+// rareMutants leave out rules of the core that a random cluster needs once in thousands
+// of runs, so that a script must notice. They also leave out equally rare needs of the
+// code around the core.
 func rareMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	return []mutant{

@@ -1,6 +1,6 @@
 package overlay
 
-// rowMutants leave out whose rows a member reports, and when.
+// rowMutants leave out conditions on which rows a member reports, and when.
 func rowMutants() []mutant {
 	by := func(name string) notice {
 		return notice{"../runner", "^TestRowsOfOthersAreReportedOnce$/^" + name + "$"}

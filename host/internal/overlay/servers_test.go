@@ -13,8 +13,8 @@ import (
 var servers = flag.Uint64("servers", 0, "with how many seeds TestFaultyRegistry has to notice mutants; 0: they are not played")
 
 // seenByServers are the mutants that TestFaultyRegistry of package runner notices: it
-// plays loop, session and core over a network of its own. Of the others it sees
-// nothing: those of the adapter for ZooKeeper, and of what servers alone do not do.
+// runs loop, session and core over a simulated network. It cannot notice mutants of the
+// adapter for ZooKeeper, or of what servers by themselves do not do.
 var seenByServers = []string{
 	"outcome: unknown is refused", "outcome: view before the sync", "clock: not looked at", "doubt: core not told",
 	"line: closed before its guests end", "job session: nodes left", "rows: before the disk", "guest: told to stop begins", "health: doubt not reported", "health: half is enough", "loop: stands still",

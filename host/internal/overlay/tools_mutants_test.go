@@ -2,9 +2,9 @@ package overlay
 
 import "slices"
 
-// toolMutants leave out rules that are there for ElasticJob's tools, which write what
-// no server of ours does: a cron that cannot be read, another class, an instance that
-// is gone, and a job that goes node by node.
+// toolMutants leave out rules that exist because of ElasticJob's tools. These write what
+// our servers do not: an unreadable cron, another class, the removal of an instance, and
+// the removal of a job node by node.
 func toolMutants() []mutant {
 	runner := func(test string) notice { return notice{"../runner", "^" + test + "$"} }
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }

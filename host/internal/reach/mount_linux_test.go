@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// What is private may be mounted somewhere else as well, also a part of it.
+// A private directory, or a part of it, may be mounted somewhere else as well.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	top, own := place(t)

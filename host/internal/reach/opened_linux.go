@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opened are a directory and all above it, the nearest first. They are found from
-// the directory itself: its path may lead elsewhere by now.
+// opened returns a directory and all directories above it, the nearest first. It starts
+// from the open directory, because its path may lead elsewhere by now.
 func opened(root *os.Root) ([]fs.FileInfo, error) {
 	at, err := root.Open(".")
 	if err != nil {

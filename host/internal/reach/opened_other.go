@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// opened are a directory and all above it by its path, the nearest first.
+// opened returns a directory and all directories above it by its path, the nearest first.
 func opened(root *os.Root) ([]fs.FileInfo, error) {
 	info, err := root.Stat(".")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package reach checks whether a directory granted to guests overlaps with what
-// is the server's own: its data, its secrets, and the files it starts with. It
-// compares directories by inode, so no link, mount or other spelling of a path
-// leads to private files. It refuses grants and gives none.
+// Package reach checks whether a directory granted to guests overlaps with the server's
+// own files: its data, its secrets, and the files that it starts with. It compares
+// directories by inode, so no link, mount or other spelling of a path leads to private
+// files. It refuses grants and gives none.
 package reach
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// maxEntries bounds how much below a private directory is looked at.
+// maxEntries bounds the search below a private directory.
 const maxEntries = 10_000
 
-// Find returns the first private path that a grant of a directory overlaps: the
-// directory is that path, contains it, or lies in it; nil if there is none.
+// Find returns the first private path that a granted directory overlaps: the directory is
+// that path, contains it, or is below it. It returns nil if there is none.
 func Find(all []job.Private, dir job.Dir) *job.Private {
 	var above []fs.FileInfo
 	for i, p := range all {
@@ -39,19 +39,19 @@ func Find(all []job.Private, dir job.Dir) *job.Private {
 	return nil
 }
 
-// Guard looks at directories that were opened.
+// Guard checks directories after they were opened.
 type Guard struct {
 	all  []job.Private
-	dirs [][]fs.FileInfo // for each, the directories in it as they were at the start: they may be mounted elsewhere, too
+	dirs [][]fs.FileInfo // for each, the directories below it at the start: they may be mounted elsewhere, too
 }
 
-// NewGuard makes a Guard.
+// NewGuard returns a Guard.
 func NewGuard(all []job.Private) *Guard {
 	g := &Guard{}
 	for i, p := range all {
-		inner := func(q job.Private) bool { return !q.Readable && q.Path != p.Path && within(q.Path, p.Path) }
-		if slices.ContainsFunc(all, inner) || slices.ContainsFunc(all[:i], func(q job.Private) bool { return q == p }) {
-			continue // what holds it is private, too
+		encloses := func(q job.Private) bool { return !q.Readable && q.Path != p.Path && within(q.Path, p.Path) }
+		if slices.ContainsFunc(all, encloses) || slices.ContainsFunc(all[:i], func(q job.Private) bool { return q == p }) {
+			continue // the directory that contains it is private, too
 		}
 		g.all = append(g.all, p)
 		g.dirs = append(g.dirs, directories(p.Path))
@@ -59,8 +59,8 @@ func NewGuard(all []job.Private) *Guard {
 	return g
 }
 
-// Check refuses a directory that was opened for a grant if it meets what is
-// private, as things are now. A nil Guard refuses nothing.
+// Check refuses a directory that was opened for a grant if it overlaps with a private
+// path now. A nil Guard refuses nothing.
 func (g *Guard) Check(root *os.Root, write bool) error {
 	if g == nil || len(g.all) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (g *Guard) Check(root *os.Root, write bool) error {
 	return nil
 }
 
-// Verb names what no job may do with a private path.
+// Verb returns what no job may do with a private path.
 func Verb(p job.Private) string {
 	if p.Readable {
 		return "write to"
@@ -113,8 +113,8 @@ func parents(path string) []fs.FileInfo {
 	}
 }
 
-// chain is a file and what is above it by its path; links says whether one of
-// them is a link.
+// chain returns a file and the directories above it by its path. links reports whether
+// one of them is a link.
 func chain(path string) (all []fs.FileInfo, links bool) {
 	for {
 		info, err := os.Lstat(path)
@@ -132,11 +132,11 @@ func chain(path string) (all []fs.FileInfo, links bool) {
 	}
 }
 
-// directories are a directory and those below it; none if it is a file.
+// directories returns a directory and those below it; none if it is a file.
 func directories(path string) []fs.FileInfo {
 	var all []fs.FileInfo
 	seen := 0
-	// What cannot be read is left out: guests are the same user.
+	// Unreadable directories are left out: guests run as the same user.
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxEntries {
 			return fs.SkipAll

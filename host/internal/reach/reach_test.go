@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// place makes directories, a file and links of a server:
+// place creates directories, a file and links of a server:
 //
 //	srv/data/registry   srv/out   srv/key   elsewhere -> srv/data   srv/kept -> other/deep
 func place(t *testing.T) (top string, own []job.Private) {
@@ -35,8 +35,8 @@ func place(t *testing.T) (top string, own []job.Private) {
 	return top, []job.Private{
 		{Path: filepath.Join(top, "srv/data")},
 		{Path: filepath.Join(top, "other/key")},
-		{Path: filepath.Join(top, "srv/kept/er")}, // behind a link
-		{Path: filepath.Join(top, "later/data")},  // not there yet
+		{Path: filepath.Join(top, "srv/kept/er")}, // through a link
+		{Path: filepath.Join(top, "later/data")},  // does not exist yet
 		{Path: filepath.Join(top, "conf/jobs.toml"), Readable: true},
 	}
 }
@@ -88,8 +88,7 @@ func TestGrantsThatReachWhatIsPrivate(t *testing.T) {
 	}
 }
 
-// A directory is judged by what it is when it is opened, and not by what its path
-// meant before.
+// A directory is checked when it is opened, whatever its path led to before.
 func TestDirectoriesThatWereMoved(t *testing.T) {
 	t.Parallel()
 	top, own := place(t)

@@ -1,9 +1,9 @@
-// Package signature says whether a module is signed by somebody who may sign modules. It
-// reads public keys and detached signatures in the format of minisign, both those of the
-// bytes and those of their hash. It knows neither files nor servers.
+// Package signature checks whether a module is signed by an accepted key. It reads public
+// keys and detached signatures in the format of minisign, of the bytes themselves or of
+// their hash. It knows neither files nor servers.
 //
-// Flow: ParseKeys makes Keys of what a configuration names; Keys.Check holds the text of a
-// signature against the bytes. Without Keys nothing is required.
+// Flow: ParseKeys reads the Keys of a configuration; Keys.Check verifies a signature of
+// the bytes. Without Keys nothing is required.
 package signature
 
 import (
@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes the text of a signature may have. It fits into a header.
+	// MaxSize is the maximum number of bytes of a signature's text. It fits into a
+	// header.
 	MaxSize = 2 << 10
-	// MaxKeys is how many keys may be accepted.
+	// MaxKeys is the maximum number of accepted keys.
 	MaxKeys = 64
 	// Suffix ends the name of the file with the signature of a file.
 	Suffix = ".minisig"
@@ -29,19 +30,19 @@ const (
 var (
 	// ErrUnsigned reports bytes without a valid signature by an accepted key.
 	ErrUnsigned = errors.New("the module is not signed as it has to be")
-	// ErrText reports a text that is no signature.
+	// ErrText reports a text that is not a signature.
 	ErrText = errors.New("not a signature of minisign")
 )
 
-// Signed is who signed, and what was signed beside the bytes. Nothing of it is proven
-// unless it is Valid.
+// Signed says who signed, and what was signed besides the bytes. It proves nothing unless
+// it is Valid.
 type Signed struct {
-	Key     string // the id of the key, in hex; empty: there is no signature
+	Key     string // the id of the key, in hex; empty if there is no signature
 	Comment string // the trusted comment
-	Valid   bool   // by an accepted key
+	Valid   bool   // signed by an accepted key
 }
 
-// Parse reads the text of a signature, which has to be exactly as minisign writes it.
+// Parse parses the text of a signature, which must be exactly as minisign writes it.
 func Parse(text []byte) (Signed, error) {
 	s, err := parse(text)
 	if err != nil {
@@ -57,17 +58,17 @@ func parse(text []byte) (s minisign.Signature, err error) {
 	if err := s.UnmarshalText(text); err != nil {
 		return s, fmt.Errorf("%w: %s", ErrText, strings.TrimPrefix(err.Error(), "minisign: "))
 	}
-	// The library passes over line breaks in Base64 and at the ends of lines.
+	// The library ignores line breaks in Base64 and at the ends of lines.
 	if again, err := s.MarshalText(); err != nil || !bytes.Equal(bytes.TrimSuffix(again, []byte("\n")), bytes.TrimSuffix(text, []byte("\n"))) {
 		return s, fmt.Errorf("%w: it has four lines and no other characters", ErrText)
 	}
 	return s, nil
 }
 
-// id is the id of a key as minisign writes it.
+// id returns the id of a key as minisign writes it.
 func id(key uint64) string { return fmt.Sprintf("%016X", key) }
 
-// Keys are the public keys that may sign modules. Without any, none has to be signed.
+// Keys are the public keys that may sign modules. Without any, no signature is required.
 type Keys []minisign.PublicKey
 
 // ParseKeys reads public keys, each as minisign prints it: 56 characters.
@@ -86,7 +87,7 @@ func ParseKeys(texts []string) (Keys, error) {
 	return keys, nil
 }
 
-// Names are the ids of the keys.
+// Names returns the ids of the keys.
 func (k Keys) Names() string {
 	var ids []string
 	for _, one := range k {
@@ -95,8 +96,8 @@ func (k Keys) Names() string {
 	return strings.Join(ids, ", ")
 }
 
-// Admit returns an error if text cannot be a signature by one of the keys of any bytes. It
-// spares reading the bytes.
+// Admit returns an error if text cannot be a signature of any bytes by one of the keys.
+// It saves reading the bytes.
 func (k Keys) Admit(text []byte) error {
 	if len(k) == 0 {
 		return nil
@@ -105,7 +106,7 @@ func (k Keys) Admit(text []byte) error {
 	return err
 }
 
-// byID reads the text of a signature by a key whose id is accepted.
+// byID parses a signature whose key id is accepted.
 func (k Keys) byID(text []byte) (s minisign.Signature, err error) {
 	if len(text) == 0 {
 		return s, k.unsigned("it has no signature")
@@ -119,15 +120,15 @@ func (k Keys) byID(text []byte) (s minisign.Signature, err error) {
 	return s, nil
 }
 
-// Check is CheckFrom of bytes.
+// Check calls CheckFrom for bytes.
 func (k Keys) Check(wasm, text []byte) (Signed, error) {
 	return k.CheckFrom(bytes.NewReader(wasm), text)
 }
 
-// CheckFrom returns who signed the bytes of wasm. The error is ErrUnsigned unless text is a
-// signature of them by one of the keys, and its trusted comment is signed, too. Without keys a
-// text that is empty or can be read is enough, and no byte is read. Only for a signature of the
-// bytes themselves, and not of their hash, are they in memory at once.
+// CheckFrom returns who signed the bytes of wasm. The error is ErrUnsigned unless text is
+// a signature of them by one of the keys, including its trusted comment. Without keys,
+// any empty or readable text is enough, and wasm is not read. All bytes are in memory at
+// once only for a signature of the bytes themselves rather than of their hash.
 func (k Keys) CheckFrom(wasm io.Reader, text []byte) (Signed, error) {
 	switch {
 	case len(k) == 0 && len(text) == 0:
@@ -143,7 +144,7 @@ func (k Keys) CheckFrom(wasm io.Reader, text []byte) (Signed, error) {
 	if err != nil {
 		return Signed{}, fmt.Errorf("read what is signed: %w", err)
 	}
-	for _, one := range k { // ids are no secret, so two keys may have the same
+	for _, one := range k { // ids are not secret, so two keys may have the same one
 		if verify(one, text) {
 			return Signed{id(s.KeyID), s.TrustedComment, true}, nil
 		}
@@ -151,9 +152,10 @@ func (k Keys) CheckFrom(wasm io.Reader, text []byte) (Signed, error) {
 	return Signed{}, k.unsigned("the signature by key " + id(s.KeyID) + " is of other bytes or another comment, or forged")
 }
 
-// verifier reads the bytes, and returns what says whether a text is their signature.
+// verifier reads the bytes, and returns a function that reports whether a text is their
+// signature.
 func verifier(wasm io.Reader, algorithm uint16) (func(minisign.PublicKey, []byte) bool, error) {
-	if algorithm == minisign.HashEdDSA { // the library does not look at that itself
+	if algorithm == minisign.HashEdDSA { // the library does not check that itself
 		hashed := minisign.NewReader(wasm)
 		_, err := io.Copy(io.Discard, hashed)
 		return hashed.Verify, err

@@ -17,7 +17,7 @@ import (
 	"aead.dev/minisign"
 )
 
-// Keys of the files in testdata, which the program minisign 0.11 has made.
+// Keys of the files in testdata, which minisign 0.11 has made.
 const (
 	one = "RWTa9r0txty5R4WgGGpg6n6Oma20JKaCCO3vtSgFqaGRTcbKIA9BwUck"
 	two = "RWQ+7keo/415gOC9yI7pwLYIZYwQtDYsES6o9fxWOE+ZTnpQ7p77IEwg"
@@ -74,7 +74,7 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 		return text
 	}
 	lines := func(name string) [][]byte { return bytes.SplitAfter(file(t, name), []byte("\n")) }
-	joined := func(from, to string) []byte { // the trusted comment of one at the signature of another
+	joined := func(from, to string) []byte { // the trusted comment of one on the signature of another
 		return slices.Concat(lines(to)[0], lines(to)[1], lines(from)[2], lines(from)[3])
 	}
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 		{"other bytes", one, file(t, "forother.minisig"), "is of other bytes"},
 		{"another comment", one, replaced("release 1.4.0", "release 1.5.0"), "is of other bytes or another comment"},
 		{"the comment of another signature", one, joined("legacy.minisig", "hashed.minisig"), "is of other bytes or another comment"},
-		// ED says that the hash is signed, Ed the bytes.
+		// ED signs the hash, Ed the bytes.
 		{"another way to sign", one, replaced("RUTa", "RWTa"), "is of other bytes"},
 		{"no such way to sign", one, replaced("RUTa", "RVTa"), "cannot be read"},
 		{"the id of an accepted key", two, withID(t, hashed, two), "forged"},
@@ -107,7 +107,7 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 	}
 }
 
-// withID is a signature that claims to be of another key.
+// withID returns a signature that claims to be by another key.
 func withID(t *testing.T, text []byte, key string) []byte {
 	t.Helper()
 	s, err := parse(text)
@@ -122,7 +122,8 @@ func withID(t *testing.T, text []byte, key string) []byte {
 	return text
 }
 
-// Ids of keys are no secret: a key with the id of another neither signs for that nor bars it.
+// Key ids are not secret: a key with the id of another one neither signs for that nor
+// blocks it.
 func TestKeysWithTheSameID(t *testing.T) {
 	t.Parallel()
 	raw := func(key string) []byte {
@@ -157,7 +158,7 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-// What is taken for a signature is spelled in one way, and by itself proves nothing.
+// A signature has only one valid spelling, and proves nothing by itself.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"hashed.minisig", "legacy.minisig", "other.minisig"} {
 		f.Add(file(f, name))
@@ -190,7 +191,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Bytes whose hash is signed are not in memory at once. The test counts what is allocated.
+// A signature of the hash is verified without all bytes in memory. The test counts
+// allocations.
 func TestSignatureOfAStream(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	const size, most = 16 << 20, 1 << 20
 	public, private, err := minisign.GenerateKey(rand.Reader)

@@ -15,7 +15,7 @@ type Item struct {
 	Runner   protocol.ID    // the member that runs it; "": none is known
 	Run      protocol.Entry // the open or pending run
 	Retry    int64          // earliest time of the next attempt of a failed run; 0: no retry
-	Waits    []string       // requests of which a run waits to begin, or for its next attempt
+	Waits    []string       // requests for which a run waits before it begins or is retried
 	Last     int64          // the newest instant that began or has a row; 0 in a manual job
 	// LastBegin is when the newest run began, LastEnd when one ended last.
 	LastBegin, LastEnd int64

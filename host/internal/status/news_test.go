@@ -12,7 +12,7 @@ import (
 
 const me, other, java = protocol.ID("10.0.0.1@-@1"), protocol.ID("10.0.0.2@-@1"), protocol.ID("10.0.0.3@-@1")
 
-// whole is a view of a job with two members of ours and a foreign one.
+// whole returns a view of a job with two of our members and a foreign one.
 func whole() *protocol.View {
 	return &protocol.View{
 		Leader: other, Definition: protocol.Definition{Config: text("{}")},
@@ -78,7 +78,7 @@ func TestWhatIsTakenBack(t *testing.T) {
 	}
 }
 
-// Another word about a pause is told, also when the one before has ended by itself.
+// A change of a pause is reported even if the earlier pause has ended by itself.
 func TestPauseSaidAnew(t *testing.T) {
 	t.Parallel()
 	was, is := whole(), whole()

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ job.Worker = (*Worker)(nil)
 
-// acquireNow has a run begin, which must not have to wait.
+// acquireNow acquires a worker for a new run, which must not have to wait.
 func acquireNow(t *testing.T, j *Job) *Worker {
 	t.Helper()
 	w := j.Worker()
@@ -30,7 +30,7 @@ func acquireNow(t *testing.T, j *Job) *Worker {
 	return w
 }
 
-// fill has a job take all workers of a pool, and keep them.
+// fill makes a job take all workers of a pool and keep them.
 func fill(t *testing.T, p *Pool) (endless []*Worker) {
 	t.Helper()
 	j := p.Job()
@@ -40,7 +40,7 @@ func fill(t *testing.T, p *Pool) (endless []*Worker) {
 	return endless
 }
 
-// idle checks that all was given back.
+// idle checks that everything was returned.
 func (p *Pool) idle(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
@@ -88,7 +88,7 @@ func TestTheNextWorkerGoesToTheJobThatHasTheFewest(t *testing.T) {
 		for name := range order {
 			got = append(got, name)
 		}
-		// Of those that have none, the one that waited longest.
+		// Among jobs without a worker, the one that has waited longest.
 		if want := []string{"few", "none", "many", "many"}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
@@ -150,10 +150,10 @@ func TestEndlessRunsHoldUpNoOtherJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(4)
 		endless := fill(t, p)
-		for range 3 { // each time anew: what was extra is no more
+		for range 3 { // anew each time: extra workers are gone
 			j, from := p.Job(), time.Now()
 			var has []*Worker
-			for k := range 2 { // its share
+			for k := range 2 { // its fair share
 				w := j.Worker()
 				if !w.AcquireFirst(t.Context(), nil) {
 					t.Fatal("it did not begin")
@@ -199,7 +199,7 @@ func TestAHundredEndlessJobsHoldUpNoOther(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		w := p.Job().Worker() // as late as can be
+		w := p.Job().Worker() // as late as possible
 		if !w.AcquireFirst(t.Context(), nil) {
 			t.Fatal("it did not begin")
 		}
@@ -272,14 +272,14 @@ func TestWhoIsEndedWhileItWaitsTakesNothingAlong(t *testing.T) {
 		if took := time.Since(from); took != 0 {
 			t.Errorf("that took %s", took)
 		}
-		slept.Release() // the run is over; it has none
+		slept.Release() // the run has ended and holds none
 		now.Release()
 		release(acquireNow(t, j))
 		p.idle(t)
 	})
 }
 
-// Runs that do anything at any time lose no worker and get none too many.
+// Random runs neither lose workers nor get too many.
 func TestWorkersAddUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestWorkersAddUp(t *testing.T) {
 	})
 }
 
-// walk is the life of some runs.
+// walk performs random runs.
 func walk(t *testing.T, j *Job, random *rand.Rand) {
 	some := func() time.Duration { return time.Duration(random.IntN(20)) * time.Millisecond }
 	for range 50 {

@@ -1,4 +1,4 @@
-// Package impure is what the test of purity must refuse, line by line.
+// Package impure contains, line by line, what the test of purity must refuse.
 package impure
 
 import (

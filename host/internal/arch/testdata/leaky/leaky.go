@@ -1,4 +1,4 @@
-// Package leaky is what the test of exported names must refuse, line by line.
+// Package leaky contains, line by line, what the test of exported names must refuse.
 package leaky
 
 import (
