@@ -18,14 +18,14 @@ import (
 const (
 	// session is the time-out of the servers' sessions.
 	session = 3 * time.Second
-	// patience ends a test that waits for what does not come.
+	// patience is how long a test waits at most.
 	patience = 90 * time.Second
-	// look is how often it looks.
+	// look is the interval of checks.
 	look = 20 * time.Millisecond
 )
 
-// jobs are those of testdata/jobs.toml. The instants of slow are far apart, so its
-// runs are taken over; of the others the next instant has come by then.
+// jobs are the jobs of testdata/jobs.toml. The instants of slow are far apart, so its
+// runs are taken over; for the other jobs the next instant has come by then.
 func jobs(slow tempo) []evidence.Job {
 	return []evidence.Job{
 		{Name: "quick", Items: 4, Every: time.Second},
@@ -41,24 +41,24 @@ type tempo struct{ every, lasts time.Duration }
 // usual is the tempo of slow for most faults.
 var usual = tempo{10 * time.Second, 5 * time.Second}
 
-// cluster are the servers of one fault.
+// cluster is the set of servers for one fault.
 type cluster struct {
 	*testing.T
 	net      *network
-	subnet   string // without a network
+	subnet   string // used without a network
 	ensemble ensemble
 	slow     tempo
-	files    []string // the configuration of its servers
+	files    []string // configuration files of its servers
 	name     string
 	dir      string
 	lines    *tail
 	servers  []*server
 
-	input evidence.Input // what the fault adds to
+	input evidence.Input // the fault adds to it
 }
 
-// newCluster starts a server on each machine and waits until all run something.
-// knows returns the ZooKeeper servers that the n-th server knows.
+// newCluster starts a server on each machine and waits until all run something. knows
+// returns the ZooKeeper servers that the n-th server connects to.
 func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow tempo, knows func(n int) []string) *cluster {
 	t.Helper()
 	c := emptyCluster(t, e, slow)
@@ -71,7 +71,7 @@ func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow t
 	return c
 }
 
-// emptyCluster has no server yet.
+// emptyCluster returns a cluster without servers.
 func emptyCluster(t *testing.T, e ensemble, slow tempo) *cluster {
 	t.Helper()
 	name := filepath.Base(t.Name())
@@ -89,7 +89,7 @@ func emptyCluster(t *testing.T, e ensemble, slow tempo) *cluster {
 	return c
 }
 
-// add starts a server that knows some servers of ZooKeeper.
+// add starts a server that connects to some servers of ZooKeeper.
 func (c *cluster) add(m machine, program string, zk []string) *server {
 	c.Helper()
 	s := &server{cluster: c, machine: m, program: program, dir: filepath.Join(c.dir, m.ip), zk: zk}
@@ -151,7 +151,7 @@ func (t *tail) read() ([]evidence.Line, error) {
 	return t.lines, err
 }
 
-// await waits until the evidence is such that ok.
+// await waits until the evidence satisfies ok.
 func (c *cluster) await(what string, ok func([]evidence.Line) bool) {
 	c.Helper()
 	again, late := time.NewTicker(look), time.NewTimer(patience)
@@ -191,8 +191,8 @@ func (c *cluster) alive() {
 	}
 }
 
-// settle waits until every server and every item has begun a run of an instant
-// after a time. Commands, which last longer, are due when slow is.
+// settle waits until every server and every item has begun a run of an instant after a
+// time. Commands, which last longer, are due as often as slow.
 func (c *cluster) settle(after int64) {
 	c.Helper()
 	c.await("every item to run, and every server", func(lines []evidence.Line) bool {
@@ -214,8 +214,8 @@ func (c *cluster) settle(after int64) {
 	})
 }
 
-// idle are the addresses of servers that have begun no run of an instant after
-// a time.
+// idle returns the addresses of servers that have begun no run of an instant after a
+// time.
 func (c *cluster) idle(lines []evidence.Line, after int64) map[string]bool {
 	idle := map[string]bool{}
 	for _, s := range c.servers {
@@ -229,7 +229,7 @@ func (c *cluster) idle(lines []evidence.Line, after int64) map[string]bool {
 	return idle
 }
 
-// moved waits until every item that a server had at a time runs elsewhere.
+// moved waits until every item that a server owned at a time runs elsewhere.
 func (c *cluster) moved(s *server, at int64) {
 	c.Helper()
 	c.await("all its items to run elsewhere", func(lines []evidence.Line) bool {
@@ -253,27 +253,27 @@ func (c *cluster) moved(s *server, at int64) {
 	})
 }
 
-// pass lets time go by.
+// pass waits for d.
 func (c *cluster) pass(d time.Duration) {
 	c.Helper()
 	until := time.Now().Add(d)
 	c.await("time to pass", func([]evidence.Line) bool { return time.Now().After(until) })
 }
 
-// amidst waits until a run of slow has begun, with others beside it, and returns the
-// run and its server.
+// amidst waits until a run of slow has begun while others run, and returns the run and
+// its server.
 func (c *cluster) amidst() (evidence.Line, *server) {
 	c.Helper()
 	return c.amidstAt("")
 }
 
-// amidstAt waits for a run on the server with an address; empty: on any.
+// amidstAt waits for a run on the server with an address; empty for any server.
 func (c *cluster) amidstAt(ip string) (evidence.Line, *server) {
 	c.Helper()
 	begun := time.Now().UnixMilli()
 	var found evidence.Line
 	c.await("a run of slow", func(lines []evidence.Line) bool {
-		starts := map[int]evidence.Line{} // of items
+		starts := map[int]evidence.Line{} // by item
 		for _, l := range lines {
 			switch {
 			case l.Job != "slow" || l.At < begun || ip != "" && job.InstanceID(l.Server).IP() != ip:
@@ -289,10 +289,10 @@ func (c *cluster) amidstAt(ip string) (evidence.Line, *server) {
 	return found, c.at(found.Server)
 }
 
-// amidstAfter is how many milliseconds after the start of the run.
+// amidstAfter is the time of amidst after the start of the run, in ms.
 const amidstAfter = 400
 
-// at finds the server of an instance.
+// at returns the server of an instance.
 func (c *cluster) at(instance string) *server {
 	c.Helper()
 	for _, s := range c.servers {
@@ -304,7 +304,7 @@ func (c *cluster) at(instance string) *server {
 	return nil
 }
 
-// takenOver waits until a run has started once more elsewhere.
+// takenOver waits until a run has started again elsewhere.
 func (c *cluster) takenOver(run evidence.Line) {
 	c.Helper()
 	c.await("a second attempt elsewhere", func(lines []evidence.Line) bool {
@@ -317,16 +317,16 @@ func (c *cluster) takenOver(run evidence.Line) {
 	})
 }
 
-// hit notes that a fault hits a server now.
+// hit records that a fault hits a server now.
 func (c *cluster) hit(s *server) {
 	c.input.Hit = append(c.input.Hit, evidence.Moment{Server: s.machine.ip, At: time.Now().UnixMilli()})
 }
 
-// lastHit is when that was.
+// lastHit returns the time of the last fault.
 func (c *cluster) lastHit() int64 { return c.input.Hit[len(c.input.Hit)-1].At }
 
-// check lets the cluster settle after the fault, stops it, and compares what
-// its guests reported with the rows of its histories.
+// check lets the cluster settle after the fault, stops it, and compares the guests'
+// reports with the rows of its histories.
 func (c *cluster) check() evidence.Report {
 	c.Helper()
 	c.input.To = time.Now().UnixMilli()
@@ -355,7 +355,7 @@ func (c *cluster) check() evidence.Report {
 	return evidence.Check(c.input)
 }
 
-// verdict is the cluster's line of the table. It logs the findings and keeps them.
+// verdict returns the cluster's line of the table. It logs the findings and stores them.
 func (c *cluster) verdict() evidence.Named {
 	c.Helper()
 	r := c.check()
@@ -372,7 +372,7 @@ func (c *cluster) verdict() evidence.Named {
 	return evidence.Named{Name: c.name, Report: r}
 }
 
-// keep saves the ensemble's files with all others, to help explain a fault.
+// keep saves the ensemble's files with all others, for the analysis of a fault.
 func (c *cluster) keep() {
 	c.Helper()
 	for i, s := range c.ensemble.servers {

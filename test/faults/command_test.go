@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// commands is a file for servers that also have a job of the operating system, whose
-// commands are this test binary under another name.
+// commands is a file for servers that also have a job of the operating system. Its
+// commands are this test binary with other arguments.
 const (
 	commands   = "testdata/commands.toml"
 	commandJob = "command"
 )
 
-// asCommand is the first argument of such a command. The file of the evidence and
-// the context of the run follow, and in a process that it leaves behind one more.
+// asCommand is the first argument of such a command. The file of the evidence and the
+// context of the run follow, and one more argument in the process that it leaves behind.
 const asCommand = "command"
 
 func TestMain(m *testing.M) {
@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command reports what guests report, in the same words: see guest/main.go. It leaves
-// a process behind that has left its session and never ends by itself. That process
-// reports for the same run that it is alive.
+// command reports in the same words as guests: see guest/main.go. It leaves a process
+// behind that has left its session and never ends by itself. That process reports for the
+// same run that it is alive.
 func command(file, about string, left bool) (exit int) {
 	e, err := newReporter(file, about)
 	if err != nil {
@@ -71,7 +71,7 @@ func command(file, about string, left bool) (exit int) {
 	return complain(e.seal("end"))
 }
 
-// complain is the exit code of a command, whose server logs what was wrong.
+// complain returns the exit code of a failed command, whose server logs the error.
 func complain(err error) (exit int) {
 	if err == nil {
 		return 0
@@ -105,7 +105,7 @@ func (e *reporter) report(word string) error {
 	return err
 }
 
-// seal waits until the line is on the disk.
+// seal appends a line and waits until it is on disk.
 func (e *reporter) seal(word string) error {
 	if err := e.report(word); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (e *reporter) seal(word string) error {
 	return e.file.Sync()
 }
 
-// beats gives signs of life for some time.
+// beats reports signs of life for some time.
 func (e *reporter) beats(lasts time.Duration) error {
 	const beat = 50 * time.Millisecond
 	next := time.NewTicker(beat)

@@ -11,8 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// lasting is the tempo of slow where a run has to last longer than a leader
-// believes in itself.
+// lasting is a tempo of slow whose runs last longer than a replaced leader goes on.
 var lasting = tempo{20 * time.Second, 15 * time.Second}
 
 // believes is the number of ticks, of half a second each, for which a ZooKeeper leader
@@ -20,15 +19,15 @@ var lasting = tempo{20 * time.Second, 15 * time.Second}
 // to start and elect another leader, even on a busy machine.
 const believes = "syncLimit=40"
 
-// depositions are faults in which ZooKeeper's leader is replaced and does not
-// know, while the first server is connected to it and to nobody else.
+// depositions are faults in which ZooKeeper's leader is replaced without knowing, while
+// only the first server is connected to it.
 var depositions = []fault{
 	{"deposed", func(c *cluster) { deposed(c, c.net.cut) }},
 	{"deposed-deaf", func(c *cluster) { deposed(c, c.net.deafen) }},
 }
 
-// newDeposed starts an ensemble of its own and a cluster. The first server knows
-// the leader, the others know the followers.
+// newDeposed starts a separate ensemble and a cluster. The first server connects to the
+// leader, the others to the followers.
 func newDeposed(t *testing.T, n *network, machines []machine) *cluster {
 	t.Helper()
 	e := newEnsemble(t, n, 3, believes)
@@ -105,8 +104,8 @@ func (c *cluster) nothingAfter(instance string, observer *zktest.Server) {
 	}
 }
 
-// sessionEnd is when, after the fault, the session ended that had a node of its
-// own by the name of an instance.
+// sessionEnd returns the end, after the fault, of the session that owned a node with the
+// name of an instance.
 func sessionEnd(c *cluster, log []zktest.Transaction, instance string) int64 {
 	c.Helper()
 	var session int64

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// earlier is the file of the program as a commit of this repository has it. It is
-// built unless a run before has done so, and the guest with it: an upgrade changes
-// servers, not the modules of their jobs.
+// earlier returns the path of the program of an earlier commit. It builds that program,
+// and the guest, unless an earlier run has done so: an upgrade replaces servers, not the
+// modules of their jobs.
 func earlier(t *testing.T, commit string) string {
 	t.Helper()
 	if out, err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
@@ -36,7 +36,7 @@ func earlier(t *testing.T, commit string) string {
 	return program
 }
 
-// shell runs a line in a folder.
+// shell runs a command line in a folder.
 func shell(t *testing.T, dir, line string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", line)

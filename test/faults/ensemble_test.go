@@ -9,13 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// ensemble is a ZooKeeper of several servers, each on a machine of its own.
+// ensemble is a ZooKeeper of several servers, each on its own machine.
 type ensemble struct {
 	machines []machine
 	servers  []*zktest.Server
 }
 
-// newEnsemble starts one; lines are added to the configuration of its servers.
+// newEnsemble starts an ensemble; lines are added to the configuration of its servers.
 func newEnsemble(t *testing.T, n *network, size int, lines ...string) ensemble {
 	t.Helper()
 	var e ensemble
@@ -33,7 +33,7 @@ func newEnsemble(t *testing.T, n *network, size int, lines ...string) ensemble {
 	return e
 }
 
-// others are all machines but one.
+// others returns all machines but one.
 func (e ensemble) others(one int) []machine {
 	return slices.Concat(e.machines[:one], e.machines[one+1:])
 }
@@ -46,12 +46,12 @@ func (e ensemble) addresses() []string {
 	return all
 }
 
-// leader is the number of the server that leads; -1: none does.
+// leader returns the number of the leading server, or -1 if none leads.
 func (e ensemble) leader() int {
 	return slices.IndexFunc(e.servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
 }
 
-// log is what each server has in its log, one after the other.
+// log returns the transactions in the logs of all servers, one server after the other.
 func (e ensemble) log() []zktest.Transaction {
 	var all []zktest.Transaction
 	for _, s := range e.servers {

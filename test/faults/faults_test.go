@@ -18,13 +18,13 @@ var (
 	enabled  = flag.Bool("faults", false, "run the faults; they take minutes")
 	buildDir = flag.String("build", "../../build/faults", "where the guest is, and servers leave what they write")
 	seed     = flag.Uint64("seed", 0, "of the random faults; 0: by the clock")
-	// Debian's release can forget what it has acknowledged when its members are
-	// killed while they come up (ZOOKEEPER-4785 and others).
+	// Debian's release can lose acknowledged writes if its members are killed during
+	// their start (ZOOKEEPER-4785 and others).
 	debian = flag.Bool("debian", false, "use the ZooKeeper of the distribution")
 	rounds = flag.Int("rounds", 12, "how many random troubles")
 )
 
-// fault does something to a cluster and undoes it.
+// fault is a fault of a cluster, which it also undoes.
 type fault struct {
 	name string
 	do   func(*cluster)
@@ -45,8 +45,8 @@ var faults = []fault{
 	{"random", random},
 }
 
-// TestFaults is what make faults runs: one fault after the other, as they share
-// the ensemble and two or three cores.
+// TestFaults is the test of make faults. It runs one fault after the other, because they
+// share the ensemble and two or three cores.
 func TestFaults(t *testing.T) {
 	if !*enabled {
 		return // it needs root, minutes and the built programs: make faults
@@ -86,7 +86,7 @@ func printTable(t *testing.T, table []evidence.Named) {
 	t.Log("\n" + out.String())
 }
 
-// clearWork removes what the run before has left, unless that still goes on.
+// clearWork removes the files of the last run, unless that is still running.
 func clearWork(t *testing.T) {
 	t.Helper()
 	lock, err := os.Create(workDir(t) + ".lock")
@@ -102,7 +102,7 @@ func clearWork(t *testing.T) {
 	}
 }
 
-// kill ends a server at once in the middle of runs; later it is started again.
+// kill kills a server during runs; later it is started again.
 func kill(c *cluster) {
 	run, s := c.amidst()
 	s.kill()
@@ -123,8 +123,8 @@ func killAll(c *cluster) {
 	}
 }
 
-// freeze lets a server sleep for longer than its session lasts, until all its
-// items run elsewhere.
+// freeze freezes a server for longer than its session lasts, until all its items run
+// elsewhere.
 func freeze(c *cluster) {
 	run, s := c.amidst()
 	wake := c.sleep(s)
@@ -134,7 +134,7 @@ func freeze(c *cluster) {
 	wake()
 }
 
-// sleep freezes a server until the returned function is called.
+// sleep freezes a server until wake is called.
 func (c *cluster) sleep(s *server) (wake func()) {
 	slept := evidence.Span{Server: s.machine.ip, From: time.Now().UnixMilli()}
 	s.signal(syscall.SIGSTOP)
@@ -145,8 +145,7 @@ func (c *cluster) sleep(s *server) (wake func()) {
 	}
 }
 
-// stop ends a server as an operator does, in the middle of runs, which come to
-// their ends there.
+// stop stops a server as an operator does, during runs, which end normally there.
 func stop(c *cluster) {
 	run, s := c.amidst()
 	if err := s.stop(); err != nil {
@@ -178,7 +177,7 @@ func partitionServer(c *cluster) {
 	heal()
 }
 
-// partitionLeader cuts the ensemble's leader off from everybody.
+// partitionLeader cuts the ensemble's leader off from all other machines.
 func partitionLeader(c *cluster) {
 	c.amidst()
 	leader := c.leader()
@@ -192,7 +191,7 @@ func partitionLeader(c *cluster) {
 	c.ensemble.servers[leader].AwaitServing()
 }
 
-// leaderAlone cuts the ensemble's leader off from the rest of it, not from its
+// leaderAlone cuts the ensemble's leader off from the other members, but not from its
 // clients.
 func leaderAlone(c *cluster) {
 	c.amidst()
@@ -203,7 +202,7 @@ func leaderAlone(c *cluster) {
 	c.ensemble.servers[leader].AwaitServing()
 }
 
-// replaced waits until another leads the ensemble and the jobs run again.
+// replaced waits until another server leads the ensemble and the jobs run again.
 func (c *cluster) replaced(leader int) {
 	c.Helper()
 	since := time.Now().UnixMilli()
@@ -220,7 +219,7 @@ func (c *cluster) replaced(leader int) {
 	})
 }
 
-// leader is the number of the ensemble's leader.
+// leader returns the number of the ensemble's leader.
 func (c *cluster) leader() (found int) {
 	c.Helper()
 	c.await("a leader of the ensemble", func([]evidence.Line) bool {
@@ -253,7 +252,7 @@ func restartRolling(c *cluster) {
 	}
 }
 
-// wipe takes ZooKeeper's data away while the servers live.
+// wipe removes ZooKeeper's data while the servers run.
 func wipe(c *cluster) {
 	c.amidst()
 	for _, s := range c.ensemble.servers {

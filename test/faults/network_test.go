@@ -12,24 +12,24 @@ import (
 	"testing"
 )
 
-// network is some machines, each a namespace of its own, that reach each other
-// and the test by way of a router, which is one more.
+// network is a set of machines, each a namespace, which reach each other and the test
+// through a router, another namespace.
 type network struct {
 	t      testing.TB
 	prefix string // of the names of all namespaces
 	subnet string // the first three numbers of all addresses, with a dot
 	hosts  int
-	rules  int // that there have been
+	rules  int // number of rules so far
 }
 
-// machine is a namespace with one address; without a name it is this machine, and
-// the address is only what a server calls itself.
+// machine is a namespace with one address. Without a name it is this machine, and the
+// address is only a name for a server.
 type machine struct {
 	name string
 	ip   string
 }
 
-// enter is the command behind which another one runs on the machine.
+// enter returns the command that runs another command on the machine.
 func (m machine) enter() []string {
 	if m.name == "" {
 		return nil
@@ -37,19 +37,19 @@ func (m machine) enter() []string {
 	return []string{"ip", "netns", "exec", m.name}
 }
 
-// router is the name of that namespace, without the prefix.
+// router is the name of the router's namespace, without the prefix.
 const router = "-router"
 
-// clean ends all processes in the namespaces of a prefix, and removes them. It
-// waits until its input ends, which the death of the test does, too.
+// clean ends all processes in the namespaces with a prefix, and removes the namespaces.
+// It waits for the end of its input, which also comes if the test dies.
 const clean = `read -r _
 for n in $(ip netns list | cut -d' ' -f1 | grep "^$0-"); do
 	ip netns pids "$n" | xargs -r kill -KILL
 	ip netns delete "$n"
 done`
 
-// newNetwork makes a network for as long as the test runs. It is left out where
-// it cannot be made.
+// newNetwork creates a network that lasts as long as the test. The test is skipped if it
+// cannot be created.
 func newNetwork(t testing.TB) *network {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -61,7 +61,7 @@ func newNetwork(t testing.TB) *network {
 	n := &network{t: t, prefix: "wjf" + strconv.Itoa(os.Getpid()), subnet: freeSubnet(t)}
 	sweep(t)
 	guard := exec.Command("sh", "-c", clean, n.prefix)
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C must not reach it
 	guard.Stderr = os.Stderr
 	in, err := guard.StdinPipe()
 	if err != nil {
@@ -85,8 +85,7 @@ func newNetwork(t testing.TB) *network {
 	return n
 }
 
-// sweep removes what a test left behind that was killed together with its
-// guard.
+// sweep removes what is left of a test that was killed together with its guard.
 func sweep(t testing.TB) {
 	t.Helper()
 	out, err := exec.Command("ip", "netns", "list").Output()
@@ -95,13 +94,13 @@ func sweep(t testing.TB) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^(wjf(\d+))-`).FindAllStringSubmatch(string(out), -1) {
 		if _, err := os.Stat("/proc/" + m[2]); errors.Is(err, os.ErrNotExist) {
-			_ = exec.Command("sh", "-c", clean, m[1]).Run() // another test may be at it, too
+			_ = exec.Command("sh", "-c", clean, m[1]).Run() // another test may do the same
 		}
 	}
 }
 
-// freeSubnet is a network of the range that is reserved for tests of networks, and not
-// in use on this machine.
+// freeSubnet returns a network of the range reserved for network tests that is not in use
+// on this machine.
 func freeSubnet(t testing.TB) string {
 	t.Helper()
 	routes, err := exec.Command("ip", "route").Output()
@@ -119,7 +118,7 @@ func freeSubnet(t testing.TB) string {
 	return ""
 }
 
-// machine adds one.
+// machine adds a machine.
 func (n *network) machine(name string) machine {
 	n.t.Helper()
 	m := machine{name: n.prefix + "-" + name}
@@ -129,7 +128,7 @@ func (n *network) machine(name string) machine {
 	return m
 }
 
-// join links a namespace, or if it has no name that of the test, to the router.
+// join links a namespace, or the test's own if the name is empty, to the router.
 func (n *network) join(link, namespace string) (ip string) {
 	n.t.Helper()
 	theirs, gateway := n.subnet+strconv.Itoa(4*n.hosts+2), n.subnet+strconv.Itoa(4*n.hosts+1)
@@ -139,7 +138,7 @@ func (n *network) join(link, namespace string) (ip string) {
 	if namespace != "" {
 		in, there, route = []string{"-n", namespace}, []string{"netns", namespace}, "default"
 	}
-	n.ip(append([]string{"-n", n.prefix + router, "link", "add", port, "type", "veth", "peer", "name", link}, orInit(there)...)...)
+	n.ip(append([]string{"-n", n.prefix + router, "link", "add", port, "type", "veth", "peer", "name", link}, orOwn(there)...)...)
 	n.ip("-n", n.prefix+router, "address", "add", gateway+"/30", "dev", port)
 	n.ip("-n", n.prefix+router, "link", "set", port, "up")
 	n.ip(append(in, "address", "add", theirs+"/30", "dev", link)...)
@@ -148,23 +147,23 @@ func (n *network) join(link, namespace string) (ip string) {
 	return theirs
 }
 
-// orInit names the namespace of the test, which has no name, by its process.
-func orInit(namespace []string) []string {
+// orOwn names the test's namespace, which has no name, by the id of this process.
+func orOwn(namespace []string) []string {
 	if len(namespace) == 0 {
 		return []string{"netns", strconv.Itoa(os.Getpid())}
 	}
 	return namespace
 }
 
-// cut drops every packet between a and the others until heal is called. Neither side
-// gets a notice: connections stay open and are silent.
+// cut drops every packet between a and the others until heal is called. Neither side is
+// notified: connections stay open and are silent.
 func (n *network) cut(a machine, others ...machine) (heal func()) {
 	n.t.Helper()
 	restoreOut, restoreIn := n.mute(a, others...), n.deafen(a, others...)
 	return func() { restoreOut(); restoreIn() }
 }
 
-// mute loses every packet from a to the others until heal is called.
+// mute drops every packet from a to the others until heal is called.
 func (n *network) mute(a machine, others ...machine) (heal func()) {
 	n.t.Helper()
 	var ways [][2]machine
@@ -174,7 +173,7 @@ func (n *network) mute(a machine, others ...machine) (heal func()) {
 	return n.lose(ways)
 }
 
-// deafen loses every packet from the others to a until heal is called.
+// deafen drops every packet from the others to a until heal is called.
 func (n *network) deafen(a machine, others ...machine) (heal func()) {
 	n.t.Helper()
 	var ways [][2]machine
@@ -184,7 +183,7 @@ func (n *network) deafen(a machine, others ...machine) (heal func()) {
 	return n.lose(ways)
 }
 
-// lose loses what goes from the first to the second of each pair.
+// lose drops the packets from the first to the second machine of each pair.
 func (n *network) lose(ways [][2]machine) (heal func()) {
 	n.t.Helper()
 	var rules []string
@@ -201,7 +200,7 @@ func (n *network) lose(ways [][2]machine) (heal func()) {
 	}
 }
 
-// firstRule comes before the rules by which the kernel finds a way.
+// firstRule precedes the kernel's own routing rules.
 const firstRule = 100
 
 func (n *network) ip(args ...string) {

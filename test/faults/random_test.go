@@ -11,27 +11,27 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// trouble lasts for a while, beside others.
+// trouble is a fault that lasts for a while, possibly with others.
 type trouble struct {
-	whom  machine // which has no other one
+	whom  machine // a machine has one trouble at a time
 	until time.Time
 	end   func()
 }
 
-// operator has the troubles that people make, one at a time.
+// operator stands for operators; it has one trouble at a time.
 var operator = machine{name: "operator"}
 
 func nothing() {}
 
-// kind is a trouble that a machine can have. Begin gives what ends it.
+// kind is a kind of trouble of a machine. begin returns the function that ends it.
 type kind struct {
 	name  string
 	whom  machine
 	begin func() (end func())
 }
 
-// random lets trouble come and go, of any kind and several at a time, as the
-// seed says.
+// random begins and ends troubles of any kind, several at a time, as determined by the
+// seed.
 func random(c *cluster) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -51,7 +51,8 @@ func random(c *cluster) {
 		present = still
 	}
 	for range *rounds {
-		// Drawn in any case, so that a seed means the same whatever time does.
+		// They are drawn in any case, so that a seed has the same meaning whatever the
+		// timing.
 		whom, jobName := rng.IntN(len(c.servers)), c.input.Jobs[rng.IntN(len(c.input.Jobs))].Name
 		kinds := c.kinds(whom, jobName)
 		k := kinds[rng.IntN(len(kinds))]
@@ -69,7 +70,7 @@ func random(c *cluster) {
 	}
 }
 
-// kinds are all troubles of one server, one member of the ensemble and one job.
+// kinds returns all troubles of one server, one member of the ensemble and one job.
 func (c *cluster) kinds(whom int, job string) []kind {
 	s, z, zm, op := c.servers[whom], c.ensemble.servers[whom], c.ensemble.machines[whom], c.servers[0]
 	all := c.ensemble.machines
@@ -79,7 +80,7 @@ func (c *cluster) kinds(whom int, job string) []kind {
 			switch err := s.stop(); {
 			case errors.Is(err, errStuck):
 				c.Error(err)
-			case err != nil: // without a registry it cannot finish all
+			case err != nil: // without a registry it cannot finish everything
 				c.Log(err)
 			}
 			return s.start
@@ -109,8 +110,8 @@ func (c *cluster) kinds(whom int, job string) []kind {
 	}
 }
 
-// operate runs an operator's command with the program of a server and reports whether
-// it was done. If the registry is out of reach, it was not done, or that is unknown.
+// operate runs an operator's command with the program of a server and reports whether it
+// succeeded. If the registry is out of reach, it failed or its outcome is unknown.
 func (s *server) operate(args ...string) bool {
 	out, err := s.verb(args...).CombinedOutput()
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *server) operate(args ...string) bool {
 	return err == nil
 }
 
-// insist repeats until it is done.
+// insist repeats a command until it succeeds.
 func (s *server) insist(args ...string) {
 	s.cluster.Helper()
 	s.cluster.await(strings.Join(args, " "), func([]evidence.Line) bool { return s.operate(args...) })

@@ -14,26 +14,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// server is one wasmjobd, or the place of one.
+// server is the place of a wasmjobd process, running or not.
 type server struct {
 	cluster  *cluster
 	machine  machine
-	program  string   // the file of what it runs
+	program  string   // path of its program
 	settings []string // variables that change its configuration
 	dir      string
-	zk       []string // the servers of ZooKeeper that it knows
+	zk       []string // the ZooKeeper servers that it connects to
 	running  *process
 }
 
-// process is one life of a server.
+// process is one process of a server.
 type process struct {
 	cmd   *exec.Cmd
-	asked bool // to end
+	asked bool // it was asked to end
 	ended chan struct{}
-	err   error // once ended is closed
+	err   error // valid once ended is closed
 }
 
-// command runs the server's program with its configuration.
+// command returns a command of the server's program with its configuration.
 func (s *server) command(args ...string) *exec.Cmd {
 	c := s.cluster
 	self, err := os.Executable()
@@ -50,8 +50,8 @@ func (s *server) command(args ...string) *exec.Cmd {
 		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"), "COMMAND="+self,
 		fmt.Sprintf("SLOW_EVERY=%d", c.slow.every/time.Second), fmt.Sprintf("SLOW_LASTS=%d", c.slow.lasts.Milliseconds()),
 		fmt.Sprintf("COMMAND_LASTS=%d", (c.slow.every+c.slow.lasts).Milliseconds()/2))
-	for i := range 3 { // as many as the file has
-		address := fmt.Sprintf("127.0.0.%d:1", i+1) // nobody is there
+	for i := range 3 { // as many as in the file
+		address := fmt.Sprintf("127.0.0.%d:1", i+1) // no server listens there
 		if i < len(s.zk) {
 			address = s.zk[i]
 		}
@@ -62,15 +62,15 @@ func (s *server) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// built is the program as make builds it.
+// built is the program as built by make.
 const built = "../../build/wasmjobd"
 
-// verb runs the program as an operator does.
+// verb returns a command as an operator runs it.
 func (s *server) verb(args ...string) *exec.Cmd {
 	return s.command(append([]string{s.program}, args...)...)
 }
 
-// start begins a life.
+// start starts a process.
 func (s *server) start() {
 	c := s.cluster
 	c.Helper()
@@ -81,7 +81,7 @@ func (s *server) start() {
 	s.launch(log)
 }
 
-// launch begins a life that writes its log to a file, which it closes at its end.
+// launch starts a process that logs to a file, which is closed at its end.
 func (s *server) launch(log *os.File) {
 	c := s.cluster
 	c.Helper()
@@ -97,10 +97,10 @@ func (s *server) launch(log *os.File) {
 	s.running = p
 }
 
-// signal is for a process that may have ended.
+// signal signals the process, which may have ended already.
 func (s *server) signal(sig syscall.Signal) { _ = s.running.cmd.Process.Signal(sig) }
 
-// kill ends a life as a power cut would.
+// kill ends the process like a power failure.
 func (s *server) kill() {
 	s.running.asked = true
 	s.signal(syscall.SIGKILL)
@@ -119,10 +119,10 @@ func (s *server) askToStop() {
 	s.signal(syscall.SIGTERM)
 }
 
-// errStuck: a server that was asked to stop does not.
+// errStuck means that a server does not stop although it was asked to.
 var errStuck = errors.New("does not stop")
 
-// stopped waits for an end that has been asked for.
+// stopped waits for the requested end.
 func (s *server) stopped() error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -138,7 +138,7 @@ func (s *server) stopped() error {
 	}
 }
 
-// log is the end of what the server has logged.
+// log returns the end of the server's log.
 func (s *server) log() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *server) log() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// rows are those of the server's history.
+// rows returns the rows of the server's history.
 func (s *server) rows() []trace.Row {
 	c := s.cluster
 	c.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// shown is what a program prints of a job.
+// shown is a program's output about a job.
 type shown struct {
 	Leader     string
 	Resharding bool
@@ -19,10 +19,10 @@ type shown struct {
 
 type member struct {
 	Items     int
-	Triggered bool // and has not accepted it
+	Triggered bool // it has not accepted the trigger yet
 }
 
-// show has the program of a server print a job.
+// show prints a job with the program of a server.
 func (c *cluster) show(s *server, name string) (out shown) {
 	c.Helper()
 	c.await("what is shown of a job", func([]evidence.Line) bool {
@@ -41,8 +41,8 @@ func (c *cluster) show(s *server, name string) (out shown) {
 	return out
 }
 
-// assignedItems is the number of items that a job has assigned; 0 while a reshard is
-// asked for.
+// assignedItems returns the number of a job's assigned items; 0 while a reshard is
+// pending.
 func (c *cluster) assignedItems(s *server, name string) (items int) {
 	c.Helper()
 	j := c.show(s, name)
@@ -65,7 +65,7 @@ func (c *cluster) leads(s *server) {
 	})
 }
 
-// healthy waits until the program of a server finds nothing wrong with any job.
+// healthy waits until the program of a server reports no trouble of any job.
 func (c *cluster) healthy(s *server) {
 	c.Helper()
 	for _, j := range c.input.Jobs {

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// trigger has one ask for a run of all items now, and waits until every server
+// trigger runs all items of a job now, through one server, and waits until every server
 // has accepted that.
 func (c *cluster) trigger(s *server, name string) {
 	c.Helper()
@@ -20,9 +20,9 @@ func (c *cluster) trigger(s *server, name string) {
 	})
 }
 
-// triggered sees that each trigger that all its servers have accepted ran every
-// item, or has a row that says why not. ZooKeeper's log has the triggers, and at
-// least so many.
+// triggered checks that every trigger that all its servers have accepted either ran every
+// item or has a row with the reason. ZooKeeper's log has the triggers; there must be at
+// least the given number.
 func (c *cluster) triggered(least int) {
 	c.Helper()
 	type key struct {
@@ -30,7 +30,7 @@ func (c *cluster) triggered(least int) {
 		item int
 		run  string
 	}
-	ends := map[key]map[trace.State]bool{} // by final rows; two histories may have the same one
+	ends := map[key]map[trace.State]bool{} // by final rows; two histories may have the same row
 	for _, r := range c.input.Rows {
 		if k := (key{r.Job, r.Item, r.Run}); r.State.Final() {
 			if ends[k] == nil {
@@ -53,10 +53,10 @@ func (c *cluster) triggered(least int) {
 	}
 }
 
-// accepted are the triggers that no server has died with, by their ids, and the jobs
-// that they are for.
+// accepted returns the triggers, by their ids with their jobs, except those that an
+// instance had not accepted when it died or when they were overwritten.
 func (c *cluster) accepted() map[string]evidence.Job {
-	all, waits := map[string]evidence.Job{}, map[string]string{} // id, by path of an instance
+	all, waits := map[string]evidence.Job{}, map[string]string{} // ids by path of an instance
 	for _, t := range c.ensemble.log() {
 		id := fmt.Sprint("t", t.Zxid)
 		for _, change := range t.Changes {
@@ -65,7 +65,7 @@ func (c *cluster) accepted() map[string]evidence.Job {
 			}
 			asked := change.Kind == zktest.Set && string(change.Data) == "TRIGGER"
 			if was, ok := waits[change.Path]; ok && (asked || change.Kind == zktest.Deleted) {
-				delete(all, was) // gone with the instance, or overwritten
+				delete(all, was) // deleted with the instance, or overwritten
 			}
 			if delete(waits, change.Path); !asked {
 				continue

@@ -16,18 +16,18 @@ import (
 
 var before = flag.String("before", "", "the commit whose program runs beside that of today")
 
-// overdue is a tempo of slow with which a reshard that is asked for amid runs is
-// awaited for so long that today's leader names items as departing.
+// overdue is a tempo of slow at which a reshard during runs waits for so long that
+// today's leader marks items as departing.
 var overdue = tempo{12 * time.Second, 8 * time.Second}
 
-// often is one for stories of many steps.
+// often is a tempo for stories with many steps.
 var often = tempo{6 * time.Second, 3 * time.Second}
 
-// upgrades run side by side: each waits most of the time.
+// upgrades run concurrently: each mostly waits.
 var upgrades = []struct {
 	name     string
 	slow     tempo
-	triggers int // so many at least are accepted by all servers
+	triggers int // least number of triggers that all servers must accept
 	play     func(c *cluster, before, today string)
 }{
 	{"today-joins", usual, 2, func(c *cluster, before, today string) { joinAndLead(c, before, today) }},
@@ -37,8 +37,8 @@ var upgrades = []struct {
 	{"alone", often, 0, alone},
 }
 
-// TestUpgrade is what make upgrade runs: servers of an earlier commit and of today
-// in one cluster.
+// TestUpgrade is the test of make upgrade: servers of an earlier commit and of today in
+// one cluster.
 func TestUpgrade(t *testing.T) {
 	if *before == "" {
 		return // it needs minutes and the built programs: make upgrade
@@ -72,7 +72,7 @@ func (c *cluster) start(program string) *server {
 	return c.add(machine{ip: fmt.Sprint(c.subnet, len(c.servers)+1)}, program, c.ensemble.addresses())
 }
 
-// joins adds a server of a program, and waits until everybody runs something.
+// joins adds a server of a program, and waits until all servers run something.
 func (c *cluster) joins(program string) *server {
 	c.Helper()
 	since := time.Now().UnixMilli()
@@ -86,8 +86,9 @@ func (c *cluster) joins(program string) *server {
 }
 
 // joinAndLead: a server of the first program runs and one of the second joins. Each is
-// killed amid its runs, and the other one takes over the lead and the runs. When the
-// first is back, the leader assigns the items, once fewer and once more.
+// killed during its runs, and the other one takes over the lead and the runs. When the
+// first is back, the leader assigns the items twice, once after the job got fewer and
+// once after it got more.
 func joinAndLead(c *cluster, first, second string) {
 	c.input.Jobs[0].Items = fewItems // the others are checked by their rows, and below
 	a := c.joins(first)
@@ -116,22 +117,21 @@ func joinAndLead(c *cluster, first, second string) {
 	}
 }
 
-// fewItems is how many quick has while it has few.
+// fewItems is the number of items of quick while it has few.
 const fewItems = 2
 
-// fewer and more change how many. A file that says what it said before changes
-// nothing.
+// fewer and more change the number of items. A file that has not changed has no effect.
 var (
 	fewer = []string{"WASMJOBD_JOBS__QUICK__SHARDS=2", "WASMJOBD_JOBS__QUICK__ITEM_PARAMS=0=200,1=400"}
 	more  = []string{"WASMJOBD_JOBS__QUICK__SHARDS=5", "WASMJOBD_JOBS__QUICK__ITEM_PARAMS=0=200,1=400,2=600,3=800 deaf,4=200"}
 )
 
-// back: a guest of an item that is not always there starts.
+// back reports whether a guest of an item that is not always there starts.
 func back(l evidence.Line) bool { return l.Word == "start" && l.Job == "quick" && l.Item >= fewItems }
 
-// changesHands kills a server amid its runs, with a trigger that it has accepted
-// or not. The other one has to take them over, and the lead. Then the server is
-// started again, amid the runs that were taken over.
+// changesHands kills a server during its runs, which may include an accepted trigger. The
+// other one must take over the runs and the lead. Then the server is started again,
+// during those runs.
 func (c *cluster) changesHands(s, other *server) {
 	c.Helper()
 	run, _ := c.amidstAt(s.machine.ip)
@@ -148,15 +148,15 @@ func (c *cluster) changesHands(s, other *server) {
 	c.healthy(other)
 }
 
-// departing: servers from before join amid runs, their own among them, that today's
-// leader does not wait for.
+// departing: servers of the earlier program join during runs that today's leader does not
+// wait for, some of them their own.
 func departing(c *cluster, before, today string) {
 	a := c.joins(today)
 	for range 2 {
 		named := c.departures()
 		c.amidst()
 		s := c.joins(before)
-		for range 4 { // a machine that is busy may be too late for it
+		for range 4 { // a busy machine may be too late
 			if c.departures() > named {
 				break
 			}
@@ -178,7 +178,7 @@ func departing(c *cluster, before, today string) {
 	}
 }
 
-// departures is how many assignments of slow have named departing items.
+// departures returns how many assignments of slow have named departing items.
 func (c *cluster) departures() (n int) {
 	c.Helper()
 	for _, t := range c.ensemble.log() {
@@ -191,8 +191,8 @@ func (c *cluster) departures() (n int) {
 	return n
 }
 
-// rolling replaces one server after the other, as an upgrade does, amid runs that
-// come to their ends; and then goes back the same way.
+// rolling replaces one server after the other, as an upgrade does, during runs, which end
+// normally. Then it goes back in the same way.
 func rolling(c *cluster, before, today string) {
 	for range 3 {
 		c.start(before)
@@ -216,9 +216,9 @@ func rolling(c *cluster, before, today string) {
 	}
 }
 
-// operators: each of two servers' programs, which differ, asks for things. The
-// second one does in the end what takes long. The first one is of today, and refuses
-// what the second one would leave out.
+// operators: the programs of two different servers make requests. The last ones, which
+// take long, come from the second server. The first is of today, and refuses what the
+// second would leave out.
 func (c *cluster) operators(one, other *server) {
 	c.Helper()
 	out, err := one.command(one.program, "job", "run", "quick", "--param", "200").CombinedOutput()
@@ -240,8 +240,8 @@ func (c *cluster) operators(one, other *server) {
 	other.insist("server", "enable", one.machine.ip)
 }
 
-// alone: a server on its own registry is killed amid runs, and today's program goes
-// on with its data. The program from before refuses what that has written.
+// alone: a server on its own registry is killed during runs, and today's program goes on
+// with its data. The earlier program refuses what that has written.
 func alone(c *cluster, before, today string) {
 	c.files, c.ensemble = []string{"testdata/jobs.toml"}, ensemble{}
 	s := c.joins(before)
@@ -249,7 +249,7 @@ func alone(c *cluster, before, today string) {
 	s.kill()
 	c.hit(s)
 	s.program = today
-	for range 2 { // with what both have written, and with its own
+	for range 2 { // first with the data of both, then with its own
 		since := time.Now().UnixMilli()
 		s.start()
 		c.settle(since)

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
-// wedged lets the pipe behind the log of a server fill up in the middle of runs,
-// which others must not notice, and then cuts that server off.
+// wedged lets the log pipe of a server fill up during runs, which must not affect other
+// servers, and then cuts that server off.
 func wedged(c *cluster) {
 	s := c.servers[0]
 	if err := s.stop(); err != nil {
@@ -46,7 +46,7 @@ func wedged(c *cluster) {
 	})
 }
 
-// amidstOn is amidst on one server.
+// amidstOn is amidst for one server.
 func (c *cluster) amidstOn(s *server) evidence.Line {
 	c.Helper()
 	for {
@@ -56,8 +56,8 @@ func (c *cluster) amidstOn(s *server) evidence.Line {
 	}
 }
 
-// startRead starts a process whose log reaches its file through a pipe. The returned
-// function fills the pipe and stops reading it.
+// startRead starts a process whose log reaches its file through a pipe. clog stops
+// reading the pipe, so that it fills up.
 func (s *server) startRead() (clog func()) {
 	c := s.cluster
 	c.Helper()
@@ -76,7 +76,7 @@ func (s *server) startRead() (clog func()) {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(log, r) // until its time is over
+		_, _ = io.Copy(log, r) // until its deadline
 	}()
 	c.Cleanup(func() { closeAll(c.T, r, filler, log) })
 	s.launch(w)

@@ -12,21 +12,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// What must be reached.
+// Required results.
 const (
 	fasterReshard = 5.0
 	fewerRequests = 0.1
 )
 
-// rounds is how many reshards of either kind are measured.
+// rounds is how many reshards by each kind of leader are measured.
 const rounds = 5
 
-// assigning is a job of a thousand items that only triggers run.
+// assigning is a job of a thousand items that runs only on triggers.
 var assigning = definition{cron: never, items: 1000, session: 6 * time.Second, ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
 
-// TestReshard: a leader of ours and one of ElasticJob's in turn assign a thousand
-// items anew to members of the same kinds. ZooKeeper's log shows how long that takes:
-// from the mark of the beginning to the transaction that removes the request.
+// TestReshard has a leader of ours and one of ElasticJob in turn assign a thousand items
+// anew to members of the same kinds. ZooKeeper's log shows the time: from the mark at the
+// begin to the transaction that removes the request.
 func TestReshard(t *testing.T) {
 	if !*enabled {
 		return // see TestInterop
@@ -39,7 +39,7 @@ func TestReshard(t *testing.T) {
 	for round := range rounds + 1 {
 		for _, c := range []*cluster{java, ours} {
 			d := c.reshard(round%2 == 0)
-			if round > 0 { // the first one makes the nodes, and warms all up
+			if round > 0 { // the first round creates the nodes and warms everything up
 				took[c] = append(took[c], d)
 			}
 		}
@@ -53,11 +53,12 @@ func TestReshard(t *testing.T) {
 	}
 }
 
-// foreignAddress is an instance that runs nothing; items move when it comes and goes.
+// foreignAddress is an instance that runs nothing; items are assigned anew when it comes
+// and goes.
 const foreignAddress = "10.0.3.31"
 
-// reshard adds or removes a third instance and returns how long the leader took to
-// assign the items anew.
+// reshard adds or removes a third instance and returns the leader's time to assign the
+// items anew.
 func (c *cluster) reshard(comes bool) time.Duration {
 	c.Helper()
 	before := c.lastZxid()
@@ -65,7 +66,7 @@ func (c *cluster) reshard(comes bool) time.Duration {
 	id := c.path("instances/" + foreignAddress + "@-@1")
 	runs := c.job.items
 	if comes {
-		runs -= (c.job.items + 2) / 3 // it has the first, larger part
+		runs -= (c.job.items + 2) / 3 // the third member has the first, larger part
 		var instance, server string   // in layout 2.1 both are empty
 		if *version == ej3 {
 			instance, server = "jobInstanceId: "+foreignAddress+"@-@1\nserverIp: "+foreignAddress+"\n", "ENABLED"
@@ -78,7 +79,7 @@ func (c *cluster) reshard(comes bool) time.Duration {
 	} else {
 		c.commit(registry.Op{Kind: registry.Delete, Path: id, Version: registry.AnyVersion})
 	}
-	triggered := c.leader().java // a Java leader assigns when it is about to run something
+	triggered := c.leader().java // a Java leader assigns only when it is about to run something
 	if triggered {
 		c.await("the wish", func() bool { return c.node("leader/sharding/necessary").Exists })
 		c.java("trigger")
@@ -112,8 +113,8 @@ func (c *cluster) commit(ops ...registry.Op) {
 	}
 }
 
-// assignedWithin is the time from one mark to the other after a transaction; 0: the
-// log does not have both yet.
+// assignedWithin returns the time between the two marks after a transaction; 0 if the log
+// does not have both yet.
 func (c *cluster) assignedWithin(after int64) time.Duration {
 	c.Helper()
 	var begun, ended time.Time
@@ -140,15 +141,15 @@ func median(all []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(all))[len(all)/2]
 }
 
-// often is a job whose members' requests are counted; sessions last so long that
-// their signs of life are few.
+// often is a job whose members' requests are counted. Its sessions are so long that signs
+// of life are rare.
 var often = definition{cron: "0/2 * * * * ?", every: every, items: 30, work: 10 * time.Millisecond, session: 30 * time.Second}
 
-// counted is over how many ticks.
+// counted is the number of ticks over which requests are counted.
 const counted = 10
 
-// TestRequests: what a third member adds to a job of two members of ElasticJob,
-// by ZooKeeper's own count of what it received.
+// TestRequests measures the requests that a third member adds to a job of two members of
+// ElasticJob, as counted by ZooKeeper.
 func TestRequests(t *testing.T) {
 	if !*enabled {
 		return // see TestInterop
@@ -176,10 +177,10 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// requests counts those of a tick: of everybody, and of one member.
+// requests returns the requests per tick: of all clients, and of one member.
 func (c *cluster) requests(m *member) (all, own float64) {
 	c.Helper()
-	c.steady(3) // for what the change before has left to be read
+	c.steady(3) // for the reads that the last change still causes
 	c.quiet()
 	allBefore, ownBefore := c.received(m)
 	c.pass(counted * c.job.every)
@@ -192,7 +193,7 @@ var (
 	receivedOfOne = regexp.MustCompile(`recved=(\d+),sent=\d+,sid=0x([0-9a-f]+)`)
 )
 
-// received is what ZooKeeper has counted so far.
+// received returns ZooKeeper's counts so far.
 func (c *cluster) received(m *member) (all, own int) {
 	c.Helper()
 	session := fmt.Sprintf("%x", c.node("instances/"+c.instance(m)).Stat.Owner)
@@ -200,7 +201,7 @@ func (c *cluster) received(m *member) (all, own int) {
 	if found == nil {
 		c.Fatal("mntr tells of no requests")
 	}
-	all, _ = strconv.Atoi(found[1]) // they are digits
+	all, _ = strconv.Atoi(found[1]) // the match has only digits
 	for _, one := range receivedOfOne.FindAllStringSubmatch(c.zk.Ask("cons"), -1) {
 		if one[2] == session {
 			own, _ = strconv.Atoi(one[1])

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// session is the time-out of everybody's sessions.
+	// session is the time-out of all sessions.
 	session = 3 * time.Second
-	// patience ends a test that waits for what does not come. A busy machine may
-	// let several instants of the slowest job go by before all is as it should be.
+	// patience is how long a test waits at most. On a busy machine several instants of
+	// the slowest job may pass before everything has settled.
 	patience = 2 * time.Minute
-	// look is how often it looks.
+	// look is the interval of checks.
 	look = 50 * time.Millisecond
 )
 
-// setting is what all scenarios share.
+// setting is shared by all scenarios.
 type setting struct {
 	zk        *zktest.Server
 	classpath string
@@ -38,16 +38,16 @@ type setting struct {
 type cluster struct {
 	*testing.T
 	setting
-	name     string // also of the namespace
+	name     string // also the name of the namespace
 	dir      string
 	evidence string // the folder of the guests' file
 	job      definition
 	members  []*member
-	lives    int // of Java members that there have been
+	lives    int // number of Java processes so far
 	spans    []check.Span
-	wants    map[int]check.Want // of items, as it is or is about to be
+	wants    map[int]check.Want // of items, as they are or are about to be
 	frozen   []check.Frozen
-	rows     []check.Row // of what a scenario checked by itself
+	rows     []check.Row // facts that a scenario has checked itself
 	registry registry.Session
 }
 
@@ -81,7 +81,7 @@ func newCluster(t *testing.T, s setting, name string, d definition) *cluster {
 	return c
 }
 
-// javaMember and ours give a member its address, and begin its first life.
+// javaMember and ours give a member its address, and start its first process.
 func (c *cluster) javaMember(ip string, settings ...string) *member {
 	c.Helper()
 	return c.member(ip, true, settings...)
@@ -99,17 +99,17 @@ func (c *cluster) member(ip string, java bool, settings ...string) *member {
 	return m
 }
 
-// place is that of a member which has not begun.
+// place returns a member that has not started.
 func (c *cluster) place(ip string, java bool) *member {
 	m := &member{cluster: c, ip: ip, java: java, zk: c.zk.Address()}
 	c.members = append(c.members, m)
 	return m
 }
 
-// path is that of a node of the job.
+// path returns the path of a node of the job.
 func (c *cluster) path(below string) string { return "/" + c.name + "/" + jobName + "/" + below }
 
-// node reads one.
+// node reads a node of the job.
 func (c *cluster) node(below string) registry.Node {
 	c.Helper()
 	n, err := c.registry.Read(c.Context(), c.path(below))
@@ -119,7 +119,7 @@ func (c *cluster) node(below string) registry.Node {
 	return n
 }
 
-// leader is the member that leads; nil: there is none.
+// leader returns the leading member, or nil if there is none.
 func (c *cluster) leader() *member {
 	c.Helper()
 	ip, _, _ := strings.Cut(string(c.node("leader/election/instance").Data), "@")
@@ -131,7 +131,7 @@ func (c *cluster) leader() *member {
 	return nil
 }
 
-// role says who leads, for the table.
+// role returns the kind of the leader, for the table.
 func (c *cluster) role() string {
 	c.Helper()
 	switch l := c.leader(); {
@@ -149,14 +149,14 @@ const (
 	oursRole = "wasmjobd leads"
 )
 
-// runs are the runs that all members have reported so far.
+// runs returns the runs that all members have reported so far.
 func (c *cluster) runs() []check.Run {
 	c.Helper()
 	runs, _ := c.output()
 	return runs
 }
 
-// output has the runs of all members, and the other lines that Java members printed.
+// output returns the runs of all members, and the other lines of Java members.
 func (c *cluster) output() ([]check.Run, []check.JavaLine) {
 	c.Helper()
 	var runs []check.Run
@@ -187,7 +187,7 @@ func (c *cluster) output() ([]check.Run, []check.JavaLine) {
 	return runs, javaLines
 }
 
-// await looks until ok.
+// await waits until ok returns true.
 func (c *cluster) await(what string, ok func() bool) {
 	c.Helper()
 	again, late := time.NewTicker(look), time.NewTimer(patience)
@@ -217,15 +217,15 @@ func (c *cluster) alive() {
 	}
 }
 
-// pass lets time go by.
+// pass waits for d.
 func (c *cluster) pass(d time.Duration) {
 	c.Helper()
 	until := time.Now().Add(d)
 	c.await("time to pass", func() bool { return !time.Now().Before(until) })
 }
 
-// event notes what is about to happen to a member, or to none. The job and what
-// is wanted of its items is as it will be.
+// event records an event that is about to hit a member, or none. The job and the wants of
+// its items must already have their values after the event.
 func (c *cluster) event(name string, rule check.Rule, hit *member) {
 	c.Helper()
 	now := time.Now().UnixMilli()
@@ -254,7 +254,7 @@ func (c *cluster) event(name string, rule check.Rule, hit *member) {
 	c.Logf("%s: %s", time.Now().UTC().Format("15:04:05.000"), name)
 }
 
-// want is how often an item runs when what happens has happened.
+// want returns how often an item runs after the event.
 func (c *cluster) want(item int) check.Want {
 	if item >= c.job.items {
 		return check.Never
@@ -262,7 +262,7 @@ func (c *cluster) want(item int) check.Want {
 	return c.wants[item]
 }
 
-// wanted is how often it ran before.
+// wanted returns how often it ran before.
 func wanted(s check.Span, item int) check.Want {
 	if item >= s.Items {
 		return check.Never
@@ -270,12 +270,12 @@ func wanted(s check.Span, item int) check.Want {
 	return s.Wants[item]
 }
 
-// last is the newest span.
+// last returns the newest span.
 func (c *cluster) last() *check.Span { return &c.spans[len(c.spans)-1] }
 
-// settle waits for a tick after the event in which every item that is wanted ran
-// once and to its end, on members that include some and no others of a list; it
-// is the event's last one, and what follows is steady.
+// settle waits for a tick after the event in which every wanted item ran once and to its
+// end, on members that include all of with and none of without. That tick ends the
+// event's span, and a steady one follows.
 func (c *cluster) settle(with []*member, without ...*member) {
 	c.Helper()
 	s, begun := c.last(), time.Now()
@@ -294,7 +294,7 @@ func (c *cluster) settle(with []*member, without ...*member) {
 	c.spans = append(c.spans, next)
 }
 
-// settled is the first such tick; when the cron has changed, the second.
+// settled returns the first such tick or, if the cron has changed, the second.
 func (c *cluster) settled(from, upTo int64, with, without []*member) int64 {
 	c.Helper()
 	every, changed := c.job.every.Milliseconds(), c.last().Also != 0
@@ -330,8 +330,8 @@ func (c *cluster) settled(from, upTo int64, with, without []*member) int64 {
 	return 0
 }
 
-// begin waits until all members run, as at the start of a scenario: no tick
-// before counts.
+// begin waits until all members run, at the start of a scenario. Earlier ticks do not
+// count.
 func (c *cluster) begin(with ...*member) {
 	c.Helper()
 	c.event("start", check.Exact, nil)
@@ -352,7 +352,7 @@ func (c *cluster) quiet() {
 	})
 }
 
-// steady lets ticks go by in which nothing happens.
+// steady waits for ticks without an event.
 func (c *cluster) steady(ticks int) {
 	c.Helper()
 	for i := range ticks {

@@ -14,8 +14,9 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// hazards are what can go wrong between the two kinds of members, by their numbers: all
-// in layout 2.1, and in layout 3 those that are not for 2.1.5 alone. The others need no member of ElasticJob, or stand elsewhere:
+// hazards are the known problems between the two kinds of members, by number: all of them
+// in layout 2.1, and in layout 3 those that do not concern only 2.1.5. The others need no
+// member of ElasticJob, or are tested elsewhere:
 //
 //	 1  a job of another layout           damaged_config.txt (protocol)
 //	 3  keys of ours in nodes of theirs   every scenario; config21_test.go (layout)
@@ -29,8 +30,8 @@ import (
 //	25  names and task ids                host/job/id_test.go
 //	26  JSON of the context               host/job/context_test.go
 //
-// 2, 11, 20, 28 and 29 are of other layouts, 11 in each scenario of 3.0.4; 23, clocks, is java-leads with a
-// leader that is frozen.
+// 2, 11, 20, 28 and 29 concern other layouts, 11 in each scenario of 3.0.4; 23, clocks,
+// is java-leads with a frozen leader.
 var hazards = []scenario{
 	{name: "04-config-byte-for-byte", job: usual, play: configBytes, only: ej2},
 	{name: "05-overwrite", job: usual, play: overwrite},
@@ -59,7 +60,7 @@ var (
 	zoneless    = definition{cron: "0/2 * * * * ?", every: every, items: 2, work: 50 * time.Millisecond, ours: "class = \"interop.Work\"\n"}
 	strange     = definition{cron: "0/2 * * * * ?", every: every, items: 4, work: 50 * time.Millisecond, java: "strategy=interop.Backwards"}
 	unmonitored = definition{cron: "0/2 * * * * ?", every: every, items: 2, work: 50 * time.Millisecond, java: "monitor=false"}
-	// thousand has so many items that a reshard takes a while, and so has a run.
+	// thousand has so many items that a reshard and a run take a while.
 	thousand = definition{cron: "0/15 * * * * ?", every: 15 * time.Second, items: 1000, session: 6 * time.Second,
 		ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
 )
@@ -73,8 +74,8 @@ func TestHazards(t *testing.T) {
 	printTable(t, play(t, ofVersion(hazards)))
 }
 
-// configBytes: of a configuration that ElasticJob wrote, a server of ours
-// changes the value that it is asked to change, and nothing else.
+// configBytes: our server changes only the requested value in a configuration that
+// ElasticJob has written.
 func configBytes(c *cluster) {
 	c.job.java, c.job.ours = "parameter=a<b>&'c'=d", usualOurs+`param = "a<b>&'c'=d"`
 	java := c.javaMember(javaA)
@@ -96,8 +97,8 @@ func configBytes(c *cluster) {
 	c.check("nothing else is changed", string(c.node("config").Data) == want, "it is\n%s, not\n%s", c.node("config").Data, want)
 }
 
-// overwrite: a member of ElasticJob that starts so replaces the whole
-// configuration, and what is ours survives.
+// overwrite: a member of ElasticJob that starts with overwrite replaces the whole
+// configuration, and our part survives.
 func overwrite(c *cluster) {
 	first := c.javaMember(javaA)
 	c.begin(first)
@@ -111,8 +112,8 @@ func overwrite(c *cluster) {
 	c.check("what is ours survives", bytes.Equal(module, c.node("wasm/module").Data), "wasm/module is %s, not %s", c.node("wasm/module").Data, module)
 }
 
-// staysOut: a server that must not be in a job of ElasticJob's writes nothing,
-// says why, and disturbs no member.
+// staysOut: a server that must not join a job of ElasticJob writes nothing, reports the
+// reason, and disturbs no member.
 func staysOut(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -134,8 +135,8 @@ func staysOut(c *cluster) {
 		"instances %v, servers %v, wasm %v", c.node("instances").Children, c.node("servers").Children, c.node("wasm").Children)
 }
 
-// cleanStop: a server of ours ends in order beside a member of ElasticJob that takes
-// its own address for the same one. What had ended does not run again.
+// cleanStop: our server stops in an orderly way while a member of ElasticJob takes
+// another address for the same one. Runs that had ended do not run again.
 func cleanStop(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -156,8 +157,8 @@ func cleanStop(c *cluster) {
 	c.mustRun(java)
 }
 
-// unknownStrategy: a server of ours does not lead a job whose strategy it does not
-// know, but owns the items that it is assigned.
+// unknownStrategy: our server does not lead a job with a strategy that it does not know,
+// but owns the items that it is assigned.
 func unknownStrategy(c *cluster) {
 	first := c.javaMember(javaA)
 	c.begin(first)
@@ -169,8 +170,8 @@ func unknownStrategy(c *cluster) {
 	c.mustRun(ours, second)
 }
 
-// order: under any leader the instances get the items that ElasticJob would assign
-// to them.
+// order: under any leader the instances get the items that ElasticJob would assign to
+// them.
 func order(c *cluster) {
 	a := c.javaMember(javaA)
 	c.begin(a)
@@ -181,7 +182,7 @@ func order(c *cluster) {
 	c.assignedAsElasticJob()
 	c.leaves(a)
 	c.assignedAsElasticJob()
-	for _, m := range []*member{c.leader(), a} { // until the other kind leads
+	for _, m := range []*member{c.leader(), a} { // until a member of the other kind leads
 		if m == a {
 			c.joins(a)
 		} else {
@@ -191,7 +192,7 @@ func order(c *cluster) {
 	}
 }
 
-// assignedAsElasticJob compares the owners of all items with what average allocation gives.
+// assignedAsElasticJob compares the owners of all items with the average allocation.
 func (c *cluster) assignedAsElasticJob() {
 	c.Helper()
 	members := c.node("instances").Children
@@ -211,17 +212,16 @@ func (c *cluster) assignedAsElasticJob() {
 	c.check("items as ElasticJob assigns them", slices.Equal(got, want), "%v, not %v", got, want)
 }
 
-// reshardAtEveryTick: our leader assigns a thousand items anew just before each
-// tick, to other members each time, while a member of ElasticJob reads the owners
-// from its cache.
+// reshardAtEveryTick: our leader assigns a thousand items anew just before each tick, to
+// other members each time, while a member of ElasticJob reads the owners from its cache.
 func reshardAtEveryTick(c *cluster) {
 	java, ours := c.pair(false)
 	other := c.ours(oursB)
 	c.begin(java, ours, other)
 	for i := range 4 {
-		// At the tick Java members look whether they must wait for a reshard. If it is
-		// asked for in the same milliseconds, items run twice, even among Java members
-		// alone.
+		// At the tick Java members check whether they must wait for a reshard. If it is
+		// requested in the same milliseconds, items run twice, even among Java members
+		// only.
 		c.before(time.Duration(400+200*i) * time.Millisecond)
 		c.event("1000 items are assigned anew", check.Exact, nil)
 		c.last().From += c.job.every.Milliseconds()
@@ -230,7 +230,7 @@ func reshardAtEveryTick(c *cluster) {
 	c.settle([]*member{ours, java, other})
 }
 
-// before waits until so long before an instant.
+// before waits until the given time before an instant.
 func (c *cluster) before(d time.Duration) {
 	c.Helper()
 	every := c.job.every.Milliseconds()
@@ -251,7 +251,7 @@ func (c *cluster) behind(m *member) *zktest.Proxy {
 	return m.proxy
 }
 
-// ourReconnect: a server of ours that is back within its session touches nothing.
+// ourReconnect: our server that reconnects within its session changes nothing.
 func ourReconnect(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -269,7 +269,7 @@ func ourReconnect(c *cluster) {
 	c.check("the same instance", c.node(id).Stat.Created == before.Created && c.node(id).Stat.Modified == before.Modified, "it was written anew")
 }
 
-// instance is the id under which a member is there.
+// instance returns the instance id of a member.
 func (c *cluster) instance(m *member) string {
 	c.Helper()
 	for _, id := range c.node("instances").Children {
@@ -281,9 +281,9 @@ func (c *cluster) instance(m *member) string {
 	return ""
 }
 
-// javaReconnect: a member of ElasticJob deletes its instance when it is back and
-// makes it again, which is no death. With failover, its running item would be
-// run twice.
+// javaReconnect: a member of ElasticJob that reconnects deletes its instance and creates
+// it again. That does not count as a death; otherwise failover would run its running item
+// twice.
 func javaReconnect(c *cluster) {
 	ours := c.ours(oursA)
 	c.begin(ours)
@@ -303,7 +303,7 @@ func javaReconnect(c *cluster) {
 	}
 }
 
-// shutdownByJava: ElasticJob's console ends the job on a server of ours.
+// shutdownByJava: ElasticJob's console shuts the job down on our server.
 func shutdownByJava(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -316,8 +316,8 @@ func shutdownByJava(c *cluster) {
 	c.check("it stays away", len(c.node("instances").Children) == 1 && ours.up(), "instances %v", c.node("instances").Children)
 }
 
-// frozenHolder: a client with ElasticJob's own recipe holds the latch of the
-// election and sleeps, when the leader dies.
+// frozenHolder: a client with ElasticJob's own recipe holds the latch of the election and
+// is frozen when the leader dies.
 func frozenHolder(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)

@@ -28,27 +28,27 @@ const (
 	ej3 = "3.0.4"
 )
 
-// layouts are those of their jobs.
+// layouts are the layouts of their jobs.
 var layouts = map[string]string{ej2: "2.1", ej3: "3"}
 
-// scenario is what happens to a job and its members, in order.
+// scenario is a sequence of events of a job and its members.
 type scenario struct {
 	name string
 	job  definition
 	play func(*cluster)
-	only string // the release of ElasticJob for which it is; "": for each
+	only string // the release of ElasticJob that it is for; empty for each
 }
 
-// every is the time between the instants of most jobs here. A member of
-// ElasticJob leaves out an instant that comes while it runs, and every second
-// this one would, whenever the machine has other things to do for so long.
+// every is the time between the instants of most jobs here. A member of ElasticJob leaves
+// out an instant that comes while it runs. With one second that would happen whenever the
+// machine is busy for so long.
 const every = 2 * time.Second
 
 // usual is the job of most scenarios.
 var usual = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond}
 
-// scenarios are for both releases but for those of the console of 2.1.5, and for shadow:
-// doctor leaves a job of layout 3 alone as long as no server of ours has joined it.
+// scenarios are for both releases, except for those of the console of 2.1.5, and for
+// shadow: doctor ignores a job of layout 3 that none of our servers has joined.
 var scenarios = []scenario{
 	{name: "java-alone", job: usual, play: javaAlone},
 	{name: "java-leads", job: usual, play: javaLeads},
@@ -71,24 +71,25 @@ var scenarios = []scenario{
 	{name: "tools-wasmjobd", job: byHand, play: func(c *cluster) { useTools(c, false) }, only: ej2},
 }
 
-// byHand is a job that only triggers run.
+// byHand is a job that runs only on triggers.
 var byHand = definition{cron: never, items: 6, work: 50 * time.Millisecond}
 
-// oneOff is such a job without a cron, which members of ElasticJob 2.1.5 do not take.
+// oneOff is a job without a cron, which runs only on triggers. Members of ElasticJob
+// 2.1.5 refuse it.
 var oneOff = definition{items: 6, work: 50 * time.Millisecond}
 
-// secret is one whose nodes are its members' alone.
+// secret is a job whose nodes only its members may access.
 var secret = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond, digest: "team:s3cret"}
 
-// longRuns has instants so far apart that the run of a dead member is taken over
-// before the next.
+// longRuns has instants so far apart that the run of a dead member is taken over before
+// the next one.
 var longRuns = definition{cron: "0/10 * * * * ?", every: 10 * time.Second, items: 8, work: time.Second, failover: true}
 
-// waiting is a job whose Java members wait for each other at start and end, so long
-// that they miss instants if one of them does not come.
+// waiting is a job whose Java members wait for each other at start and end, for so long
+// that they miss instants if one of them is missing.
 var waiting = definition{cron: "0/4 * * * * ?", every: 4 * time.Second, items: 4, work: 50 * time.Millisecond, once: 3 * time.Second}
 
-// TestInterop is what make interop runs, with TestHazards.
+// TestInterop is the test of make interop, with TestHazards.
 func TestInterop(t *testing.T) {
 	if !*enabled {
 		return // it needs Java, minutes and the built programs: make interop
@@ -98,7 +99,7 @@ func TestInterop(t *testing.T) {
 	all := check.Together(reports)
 	printTable(t, []check.Named{all})
 	if slices.ContainsFunc(reports, func(n check.Named) bool { return n.Name == "" }) {
-		return // only some were asked for
+		return // only some scenarios were requested
 	}
 	for _, role := range []string{javaRole, oursRole} {
 		if !slices.ContainsFunc(all.Rows, func(r check.Row) bool {
@@ -109,12 +110,12 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// ofVersion are the scenarios for the release that is tested.
+// ofVersion returns the scenarios for the tested release.
 func ofVersion(all []scenario) []scenario {
 	return slices.DeleteFunc(slices.Clone(all), func(sc scenario) bool { return sc.only != "" && sc.only != *version })
 }
 
-// printTable logs it.
+// printTable logs the table.
 func printTable(t *testing.T, reports []check.Named) {
 	t.Helper()
 	var out strings.Builder
@@ -124,7 +125,7 @@ func printTable(t *testing.T, reports []check.Named) {
 	t.Log("\n" + out.String())
 }
 
-// play runs scenarios side by side.
+// play runs scenarios concurrently.
 func play(t *testing.T, scenarios []scenario) []check.Named {
 	t.Helper()
 	s := newSetting(t)
@@ -134,7 +135,7 @@ func play(t *testing.T, scenarios []scenario) []check.Named {
 			t.Run(sc.name, func(t *testing.T) {
 				t.Parallel()
 				c := newCluster(t, s, sc.name, sc.job)
-				defer func() { // also when the scenario breaks off: the report may show why
+				defer func() { // also if the scenario is aborted: the report may show why
 					table[i] = check.Named{Name: sc.name, Report: c.report()}
 					for _, f := range table[i].Findings[:min(len(table[i].Findings), 20)] {
 						t.Error(f)
@@ -150,7 +151,7 @@ func play(t *testing.T, scenarios []scenario) []check.Named {
 	return table
 }
 
-// newSetting starts what scenarios share, or leaves the test out.
+// newSetting starts what scenarios share, or skips the test.
 func newSetting(t *testing.T) setting {
 	t.Helper()
 	s := setting{classpath: buildJava(t), dir: *work}

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// buildDir keeps what is built, and what the scenarios leave.
+// buildDir returns the directory of what is built, and of what the scenarios leave.
 func buildDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../build/interop")
@@ -38,7 +38,7 @@ func leaveOut(t testing.TB, why string) {
 	t.Skip("left out: " + why)
 }
 
-// buildJava is the class path of the Java program of a release, which Maven builds once
+// buildJava returns the class path of the Java program of a release. Maven builds it once
 // for each state of its sources.
 func buildJava(t testing.TB) string {
 	t.Helper()
@@ -66,7 +66,7 @@ func buildJava(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = lock.Close() }() // which gives the lock back
+	defer func() { _ = lock.Close() }() // closing it releases the lock
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,8 @@ func buildJava(t testing.TB) string {
 	return filepath.Join(dir, "interop.jar") + ":" + filepath.Join(dir, "lib", "*")
 }
 
-// java is the command of one of its classes. Its small heap and simple compiler
-// leave the machine to the others.
+// java returns the command of one of its classes. A small heap and the simple compiler
+// leave the machine to the other processes.
 func java(classpath, class string, settings ...string) *exec.Cmd {
 	args := append([]string{"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC",
 		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS", "-cp", classpath, class}, settings...)
@@ -97,8 +97,7 @@ func java(classpath, class string, settings ...string) *exec.Cmd {
 	return cmd
 }
 
-// operator is a Java process that does what an operator of ElasticJob does from
-// its console.
+// operator is a Java process that acts like an operator at ElasticJob's console.
 type operator struct {
 	mu  sync.Mutex // one request at a time
 	in  io.Writer
@@ -132,13 +131,13 @@ func startOperator(t testing.TB, classpath, zk, log string) *operator {
 	return &operator{in: in, out: bufio.NewReader(out)}
 }
 
-// ask has one thing done.
+// ask runs one command.
 func (o *operator) ask(namespace, job string, words ...string) error {
 	_, err := o.call(namespace, job, words...)
 	return err
 }
 
-// call has one thing done, and gives what the library answers.
+// call runs one command, and returns the library's answer.
 func (o *operator) call(namespace, job string, words ...string) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

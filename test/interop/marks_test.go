@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// Jobs whose items say how long they work. Items go to members in the descending
-// order of addresses, so servers of ours have the first ones.
+// Jobs whose items say how long they work. Items are assigned to members in descending
+// order of addresses, so our servers have the first ones.
 var (
 	overdueJava = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=100,1=7500", misfire: true}
 	overdueOurs = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=7500,1=100", misfire: true}
@@ -39,13 +39,13 @@ func (c *cluster) ran(item int, by *member, after int64) check.Run {
 	return found
 }
 
-// gone waits until a node is not there.
+// gone waits until a node does not exist.
 func (c *cluster) gone(below string) {
 	c.Helper()
 	c.await("the end of "+below, func() bool { return !c.node(below).Exists })
 }
 
-// pair starts a server of ours that leads and a member of ElasticJob, or the
+// pair starts a leading server of ours and a member of ElasticJob, or with javaLeads the
 // other way round, and waits until both have items.
 func (c *cluster) pair(javaLeads bool) (java, ours *member) {
 	c.Helper()
@@ -61,8 +61,8 @@ func (c *cluster) pair(javaLeads bool) (java, ours *member) {
 	return java, ours
 }
 
-// misfireOfJava: an instant came while ElasticJob ran the item, and it left
-// before it made up for it.
+// misfireOfJava: an instant came while ElasticJob ran the item, and its member left
+// before it ran the item again for that instant.
 func misfireOfJava(c *cluster) {
 	java, ours := c.pair(false)
 	var run check.Run
@@ -79,7 +79,7 @@ func misfireOfJava(c *cluster) {
 	java.stop()
 	again := c.ran(1, ours, run.End)
 	c.gone("sharding/1/misfire")
-	for _, r := range c.runs() { // it may have begun once more before it left
+	for _, r := range c.runs() { // the item may have begun again before its member left
 		if r.Item == 1 && r.Member == java.ip && r.End > run.End {
 			run = r
 		}
@@ -87,7 +87,7 @@ func misfireOfJava(c *cluster) {
 	c.check("wasmjobd honours Java's misfire", again.Instant <= run.End, "item 1 ran for %d, not for an instant before ElasticJob ended it, at %d", again.Instant, run.End)
 }
 
-// misfireOfOurs: the same, the other way round.
+// misfireOfOurs is the same scenario with the two kinds of members exchanged.
 func misfireOfOurs(c *cluster) {
 	java, ours := c.pair(true)
 	run := c.ran(0, ours, 0)
@@ -101,8 +101,8 @@ func misfireOfOurs(c *cluster) {
 	c.check("Java honours wasmjobd's misfire", marked && second.Instant == first.Instant, "marked: %v; item 0 ran for %d and %d", marked, first.Instant, second.Instant)
 }
 
-// triggered asks for a run of all items and waits until those of some members
-// have started.
+// triggered requests a run of all items and waits until the runs of some members have
+// started.
 func (c *cluster) triggered(members ...*member) (at int64) {
 	c.Helper()
 	at = time.Now().UnixMilli()
@@ -120,8 +120,8 @@ func (c *cluster) triggered(members ...*member) (at int64) {
 	return at
 }
 
-// deathOfJava: a member dies that has no leader and no neighbour, and leaves a run
-// behind.
+// deathOfJava: a member of ElasticJob dies and leaves a run behind, while there is
+// neither a leader nor another member.
 func deathOfJava(c *cluster) {
 	java, ours := c.pair(false)
 	at := c.triggered(java, ours)
@@ -133,8 +133,8 @@ func deathOfJava(c *cluster) {
 	c.Logf("%v after the death", took)
 }
 
-// sleepingTaker: the same, while a client with ElasticJob's own recipe holds the
-// failover latch and sleeps.
+// sleepingTaker: the same, while a frozen client with ElasticJob's own recipe holds the
+// failover latch.
 func sleepingTaker(c *cluster) {
 	java, ours := c.pair(false)
 	holder := ours.holder(c.path("leader/failover/latch"))
@@ -150,8 +150,8 @@ func sleepingTaker(c *cluster) {
 	c.Logf("%v after the death", took)
 }
 
-// pendingOfJava: a member of ElasticJob marks what its dead neighbour has left,
-// and is busy itself.
+// pendingOfJava: a member of ElasticJob marks the runs of its dead neighbour while it is
+// busy itself.
 func pendingOfJava(c *cluster) {
 	ours := c.ours(oursA)
 	c.await("a leader", func() bool { return c.leader() == ours })
@@ -177,7 +177,7 @@ func pendingOfJava(c *cluster) {
 	c.check("wasmjobd takes what Java marked", byJava && one.up(), "item %d ran at %d; marked by Java: %v", item, r.Start, byJava)
 }
 
-// since are the runs that started at a time or later.
+// since returns the runs that started at a time or later.
 func (c *cluster) since(at int64) []check.Run {
 	c.Helper()
 	var some []check.Run
@@ -189,8 +189,8 @@ func (c *cluster) since(at int64) []check.Run {
 	return some
 }
 
-// deathOfOurs: what a server of ours has left is marked by another one that is
-// busy, and taken by a member of ElasticJob when it has ended its own.
+// deathOfOurs: the runs of a dead server of ours are marked by another one that is busy,
+// and taken over by a member of ElasticJob when its own runs have ended.
 func deathOfOurs(c *cluster) {
 	java, ours := c.pair(false)
 	dead := c.ours(oursB)
@@ -209,8 +209,8 @@ func deathOfOurs(c *cluster) {
 	c.check("Java takes over from wasmjobd", twice == 0, "item 0 ran on Java at %d, and %d times on %s", r.Start, twice, ours.ip)
 }
 
-// failovers: with failover on, a run whose member dies comes to its end on
-// another one. ElasticJob may run what had ended once more.
+// failovers: with failover on, a run whose member dies ends on another one. ElasticJob
+// may repeat a run that had ended.
 func failovers(c *cluster, javaLeads bool) {
 	java, ours := c.pair(javaLeads)
 	// A member that joins while ElasticJob's leader assigns the items gets none.
@@ -230,7 +230,7 @@ func failovers(c *cluster, javaLeads bool) {
 	}
 }
 
-// unended are the items that a member ran when it died in the newest event, and that
+// unended returns the items that a member ran when it died in the newest event, and that
 // no member ran to the end before the next instant.
 func (c *cluster) unended(m *member) []int {
 	c.Helper()
@@ -249,8 +249,8 @@ func (c *cluster) unended(m *member) []int {
 	return slices.Sorted(maps.Keys(open))
 }
 
-// listeners: members of ElasticJob that call a listener once for all wait until
-// every item has its mark, those of our servers, too.
+// listeners: members of ElasticJob with a listener that is called once for all wait until
+// every item has its mark, including the items of our servers.
 func listeners(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -260,8 +260,8 @@ func listeners(c *cluster) {
 	c.mustRun(java, ours)
 }
 
-// listenersOfTwo: two of those members also wait for each other; with a server
-// beside them, under a leader of either kind.
+// listenersOfTwo: two of these members also wait for each other, together with one of our
+// servers, under a leader of either kind.
 func listenersOfTwo(c *cluster) {
 	first, second := c.javaMember(javaA), c.javaMember(javaB)
 	c.begin(first, second)

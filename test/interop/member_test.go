@@ -17,26 +17,26 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// member is the place of one: an address, and the lives of its processes.
+// member is the place of a member: an address, and its successive processes.
 type member struct {
 	cluster *cluster
 	ip      string
 	java    bool
-	zk      string        // where it finds ZooKeeper
-	proxy   *zktest.Proxy // behind which that is; nil: none
-	outputs []string      // what each life of a Java member has printed
+	zk      string        // the address of ZooKeeper
+	proxy   *zktest.Proxy // in front of that; nil if none
+	outputs []string      // the output of each process of a Java member
 	running *process
 }
 
-// process is one life.
+// process is one process of a member.
 type process struct {
 	cmd   *exec.Cmd
-	asked bool // to end
+	asked bool // it was asked to end
 	ended chan struct{}
-	err   error // once ended is closed
+	err   error // valid once ended is closed
 }
 
-// start begins a life. Settings replace those of the job, for this member alone.
+// start starts a process. settings replace those of the job for this member.
 func (m *member) start(settings ...string) {
 	c := m.cluster
 	c.Helper()
@@ -75,7 +75,7 @@ func (m *member) start(settings ...string) {
 	m.running = p
 }
 
-// command is a verb of our program with the configuration of this server.
+// command returns a command of our program with the configuration of this server.
 func (m *member) command(args ...string) *exec.Cmd {
 	c := m.cluster
 	c.Helper()
@@ -89,17 +89,17 @@ func (m *member) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// signal is for a process that may have ended.
+// signal signals the process, which may have ended already.
 func (m *member) signal(s syscall.Signal) { _ = m.running.cmd.Process.Signal(s) }
 
-// kill ends a life as a power cut would.
+// kill ends the process like a power failure.
 func (m *member) kill() {
 	m.running.asked = true
 	m.signal(syscall.SIGKILL)
 	<-m.running.ended
 }
 
-// stop asks a life to end and waits until it has.
+// stop asks the process to end and waits until it has.
 func (m *member) stop() {
 	m.cluster.Helper()
 	m.running.asked = true
@@ -127,8 +127,7 @@ func (m *member) up() bool {
 	}
 }
 
-// holder starts a client that takes a latch, with a session that lasts longer
-// than others.
+// holder starts a client that takes a latch. Its session lasts longer than others.
 func (m *member) holder(latch string) *exec.Cmd {
 	c := m.cluster
 	c.Helper()
@@ -137,7 +136,7 @@ func (m *member) holder(latch string) *exec.Cmd {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil { // it ends with it
+	if _, err := cmd.StdinPipe(); err != nil { // the client ends when its input is closed
 		c.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -153,7 +152,7 @@ func (m *member) holder(latch string) *exec.Cmd {
 	return cmd
 }
 
-// allLog is what the process has logged.
+// allLog returns the log of the process.
 func (m *member) allLog() string {
 	text, err := os.ReadFile(filepath.Join(m.cluster.dir, m.ip+".log"))
 	if err != nil {
@@ -162,13 +161,13 @@ func (m *member) allLog() string {
 	return string(text)
 }
 
-// log is the end of that.
+// log returns the end of the log.
 func (m *member) log() string {
 	text := m.allLog()
 	return text[max(0, len(text)-1500):]
 }
 
-// gaps are the rows of a server of ours about what did not run to its end.
+// gaps returns our server's rows about instants that did not run to their end.
 func (m *member) gaps() []check.Gap {
 	c := m.cluster
 	c.Helper()
@@ -206,7 +205,7 @@ func (m *member) gaps() []check.Gap {
 // definition is a job as both sides define it.
 type definition struct {
 	cron     string
-	every    time.Duration // between its instants; 0: only triggers run it
+	every    time.Duration // between its instants; 0 if only triggers run it
 	items    int
 	work     time.Duration // of an item
 	failover bool
@@ -215,19 +214,20 @@ type definition struct {
 	once     time.Duration // how long members of ElasticJob wait for each other
 	session  time.Duration
 	params   string // of items; work if empty
-	java     string // more settings of Java members, with | between them
-	ours     string // more lines of ours instead of usualOurs
+	java     string // further settings of Java members, separated by |
+	ours     string // further lines of our servers, instead of usualOurs
 }
 
-// usualOurs is what a server of ours must say beside members of ElasticJob.
+// usualOurs is the configuration that our servers need together with members of
+// ElasticJob.
 const usualOurs = `class = "interop.Work"
 timezone = "UTC"
 `
 
-// jobName is that of every job here; the namespaces differ.
+// jobName is the name of every job here; the namespaces differ.
 const jobName = "mixed"
 
-// never is a cron whose instants lie far in the future.
+// never is a cron whose instants are far in the future.
 const never = "0 0 0 1 1 ? 2090"
 
 func (d definition) parameters() string {
@@ -241,7 +241,7 @@ func (d definition) parameters() string {
 	return strings.Join(all, ",")
 }
 
-// settings are the arguments of a Java member.
+// settings returns the arguments of a Java member.
 func (d definition) settings(m *member) []string {
 	all := []string{
 		"zk=" + m.zk, "namespace=" + m.cluster.name, "ip=" + m.ip, "job=" + jobName, "cron=" + d.cron, "total=" + strconv.Itoa(d.items), "params=" + d.parameters(),
@@ -254,7 +254,7 @@ func (d definition) settings(m *member) []string {
 	return all
 }
 
-// toml is the configuration of a server of ours.
+// toml returns the configuration of one of our servers.
 func (d definition) toml(m *member) string {
 	c, ip := m.cluster, m.ip
 	digest := ""

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// operate: operators of either side disable servers and items and change the
-// job, under any leader.
+// operate: operators of either side disable servers and items and change the job, under
+// any leader.
 func operate(c *cluster, javaLeads bool) {
 	var java, ours *member
 	if javaLeads {
@@ -23,7 +23,7 @@ func operate(c *cluster, javaLeads bool) {
 	}
 	both := []*member{java, ours}
 	third, follower := c.joins(c.place(oursB, false)), java
-	if javaLeads { // and is to go on
+	if javaLeads { // and must continue to
 		follower = c.joins(c.place(javaB, true))
 	}
 	for _, side := range c.sides() {
@@ -81,7 +81,7 @@ func operate(c *cluster, javaLeads bool) {
 	c.starts(ours)
 }
 
-// side is an operator's place.
+// side is the interface of an operator.
 type side struct {
 	name    string
 	server  func(on bool, ip string)
@@ -89,7 +89,7 @@ type side struct {
 	trigger func()
 }
 
-// sides are ElasticJob's operations and our commands.
+// sides returns ElasticJob's operations and our commands.
 func (c *cluster) sides() []side {
 	word := map[bool]string{true: "enable", false: "disable"}
 	return []side{
@@ -100,7 +100,7 @@ func (c *cluster) sides() []side {
 	}
 }
 
-// java has ElasticJob's operations do something.
+// java runs an operation of ElasticJob.
 func (c *cluster) java(words ...string) {
 	c.Helper()
 	if err := c.operator.ask(c.name, jobName, words...); err != nil {
@@ -108,13 +108,13 @@ func (c *cluster) java(words ...string) {
 	}
 }
 
-// set changes what the job's configuration says, as ElasticJob's console does.
+// set changes the job's configuration as ElasticJob's console does.
 func (c *cluster) set(format string, args ...any) {
 	c.Helper()
 	c.java("set", fmt.Sprintf(format, args...))
 }
 
-// wasmjobd runs a command of ours.
+// wasmjobd runs one of our commands.
 func (c *cluster) wasmjobd(words ...string) {
 	c.Helper()
 	for _, m := range c.members {
@@ -127,7 +127,7 @@ func (c *cluster) wasmjobd(words ...string) {
 	}
 }
 
-// triggers: what operators of either side ask for runs once on all members.
+// triggers: a request of an operator of either side runs once on all members.
 func triggers(c *cluster, javaLeads bool) {
 	for i, start := range []func(){func() { c.javaMember(javaA) }, func() { c.ours(oursA) }, func() { c.ours(oursB) }} {
 		if i == 0 && !javaLeads {
@@ -152,7 +152,7 @@ func triggers(c *cluster, javaLeads bool) {
 				}
 				return left <= 0
 			})
-			c.pass(500 * time.Millisecond) // for what should not come
+			c.pass(500 * time.Millisecond) // to see that nothing else comes
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// report ends the timeline at the newest tick that is over, and checks it.
+// report ends the timeline at the newest completed tick, and checks it.
 func (c *cluster) report() check.Report {
 	c.Helper()
 	to := time.Now().UnixMilli()
@@ -38,7 +38,7 @@ func (c *cluster) report() check.Report {
 	return r
 }
 
-// changes is what ZooKeeper has written below the job's node.
+// changes returns ZooKeeper's log of the nodes below the job's.
 func (c *cluster) changes() []check.Change {
 	c.Helper()
 	var all []check.Change

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// Addresses. That of one must not begin with that of another: members of
-// ElasticJob would take the one for the other.
+// Addresses. None may begin with another one: members of ElasticJob would confuse the
+// two.
 const (
 	javaA, javaB, javaC = "10.0.1.11", "10.0.1.12", "10.0.1.13"
 	oursA, oursB, oursC = "10.0.2.21", "10.0.2.22", "10.0.2.23"
@@ -18,8 +18,8 @@ const (
 // enoughTicks is how many steady ticks each role must have.
 const enoughTicks = 30
 
-// javaAlone is the yardstick, and checks package check: it shows what ElasticJob does
-// to itself.
+// javaAlone is the baseline, and checks package check: it shows the irregularities that
+// ElasticJob causes itself.
 func javaAlone(c *cluster) {
 	c.begin(c.javaMember(javaA))
 	c.joins(c.place(javaB, true))
@@ -29,7 +29,7 @@ func javaAlone(c *cluster) {
 	c.dies(c.leader(), nil)
 }
 
-// javaLeads: servers of ours join a job of ElasticJob's as followers.
+// javaLeads: our servers join a job of ElasticJob as followers.
 func javaLeads(c *cluster) {
 	a := c.javaMember(javaA)
 	c.begin(a)
@@ -51,7 +51,7 @@ func javaLeads(c *cluster) {
 	c.mustRun(a, first, second, java)
 }
 
-// wasmjobdLeads: members of ElasticJob join a job of ours as followers.
+// wasmjobdLeads: members of ElasticJob join our job as followers.
 func wasmjobdLeads(c *cluster) {
 	first := c.ours(oursA)
 	c.begin(first)
@@ -73,14 +73,14 @@ func wasmjobdLeads(c *cluster) {
 	c.mustRun(a, b, first, ours)
 }
 
-// hands: the lead goes from one kind to the other, in each way in which a leader
-// can be lost.
+// hands: the lead changes between the two kinds, in each way in which a leader can be
+// lost.
 func hands(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
 	ours := c.joins(c.place(oursA, false))
 	for _, lose := range []func(*member){c.leaves, func(m *member) { c.dies(m, nil) }, c.sleeps} {
-		for range 2 { // once of each kind
+		for range 2 { // once for each kind
 			l := c.leader()
 			lose(l)
 			if c.leader() == l {
@@ -115,7 +115,7 @@ func migration(c *cluster) {
 	c.mustRun(c.members[3:]...)
 }
 
-// digest: both sides by the same password.
+// digest: both sides use the same password.
 func digest(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
@@ -126,7 +126,7 @@ func digest(c *cluster) {
 	c.leaves(ours)
 }
 
-// kind is for the names of events.
+// kind returns the member's kind for the names of events.
 func (m *member) kind() string {
 	if m.java {
 		return "Java"
@@ -134,8 +134,7 @@ func (m *member) kind() string {
 	return "wasmjobd"
 }
 
-// joins begins a member's first life or another one, and waits until it has
-// items.
+// joins starts a member, for the first time or again, and waits until it has items.
 func (c *cluster) joins(m *member) *member {
 	c.Helper()
 	c.event(m.kind()+" joins", check.Join, m)
@@ -169,7 +168,7 @@ func (c *cluster) between() {
 	})
 }
 
-// leaves asks one to end.
+// leaves asks a member to end.
 func (c *cluster) leaves(m *member) {
 	c.Helper()
 	c.event(c.lead(m)+" leaves", check.Leave, m)
@@ -177,7 +176,7 @@ func (c *cluster) leaves(m *member) {
 	c.settle(c.present(), m)
 }
 
-// dies kills one, with what is to happen before others have noticed.
+// dies kills a member; then runs before others have noticed.
 func (c *cluster) dies(m *member, then func()) {
 	c.Helper()
 	c.event(c.lead(m)+" is killed", check.Kill, m)
@@ -188,8 +187,8 @@ func (c *cluster) dies(m *member, then func()) {
 	c.settle(c.present(), m)
 }
 
-// sleeps freezes one for longer than its session lasts, and until its items have
-// run elsewhere; then it wakes and takes part again.
+// sleeps freezes a member for longer than its session lasts, until its items have run
+// elsewhere; then it wakes and takes part again.
 func (c *cluster) sleeps(m *member) {
 	c.Helper()
 	c.event(c.lead(m)+" is frozen", check.Freeze, m)
@@ -203,7 +202,7 @@ func (c *cluster) sleeps(m *member) {
 	c.settle(c.present())
 }
 
-// lead is what a member is called that may be the leader.
+// lead returns the name, for events, of a member that may be the leader.
 func (c *cluster) lead(m *member) string {
 	if c.leader() == m {
 		return m.kind() + "'s leader"
@@ -211,7 +210,7 @@ func (c *cluster) lead(m *member) string {
 	return m.kind()
 }
 
-// present are the members with a process.
+// present returns the members with a process.
 func (c *cluster) present() []*member {
 	var all []*member
 	for _, m := range c.members {
@@ -222,7 +221,7 @@ func (c *cluster) present() []*member {
 	return all
 }
 
-// mustRun sees that members are as alive as they should be.
+// mustRun checks that exactly these members run.
 func (c *cluster) mustRun(members ...*member) {
 	c.Helper()
 	for _, m := range members {

@@ -14,15 +14,14 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// shadow: before a team lets a server join, it asks doctor, and has a shadow tell
-// what the server would run. Members of ElasticJob do not notice, and neither does
-// their registry.
+// shadow: before a team lets a server join, it runs doctor, and lets a shadow report what
+// the server would run. Neither members of ElasticJob nor their registry notice.
 func shadow(c *cluster) {
 	c.begin(c.javaMember(javaA))
 	c.joins(c.place(javaB, true))
 	known := c.sessions(0)
 	mark := c.lastZxid()
-	place := &member{cluster: c, ip: oursA, zk: c.zk.Address()} // of no member of the job
+	place := &member{cluster: c, ip: oursA, zk: c.zk.Address()} // not a member of the job
 	c.event("doctor and a shadow watch", check.Exact, nil)
 	c.healthy(place)
 
@@ -59,7 +58,7 @@ func shadow(c *cluster) {
 	}
 }
 
-// healthy lets doctor look: two Java members, and nothing that breaks.
+// healthy runs doctor: it sees two Java members, and no problem.
 func (c *cluster) healthy(place *member) {
 	c.Helper()
 	out, err := place.command("doctor", "--registry", "-o", "json").Output()
@@ -83,15 +82,15 @@ func (c *cluster) healthy(place *member) {
 	}
 }
 
-// wouldRun checks what the shadow reported: a third of the items at each instant,
-// no instant left out, and that members of ElasticJob began just those.
+// wouldRun checks the shadow's report: a third of the items at each instant, no instant
+// left out, and exactly the items that members of ElasticJob began.
 func (c *cluster) wouldRun(name string) {
 	c.Helper()
 	f, err := os.Open(name)
 	if err != nil {
 		c.Fatal(err)
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // only read
 	items, began := map[int64][]int{}, map[int64][]int{}
 	var instants []int64
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -118,7 +117,7 @@ func (c *cluster) wouldRun(name string) {
 			c.Errorf("instants %v: items %v at the one of index %d", instants, items[at], i)
 		}
 		slices.Sort(began[at])
-		if i < len(instants)-1 && !slices.Equal(items[at], began[at]) { // it may have ended within the last one
+		if i < len(instants)-1 && !slices.Equal(items[at], began[at]) { // the shadow may have ended during the last one
 			c.Errorf("at %d items %v, and seen to begin %v", at, items[at], began[at])
 		}
 	}
@@ -127,7 +126,8 @@ func (c *cluster) wouldRun(name string) {
 	}
 }
 
-// sessions are those that have written below the namespace after a transaction.
+// sessions returns the sessions that have written below the namespace after a
+// transaction.
 func (c *cluster) sessions(after int64) map[int64]bool {
 	c.Helper()
 	all := map[int64]bool{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// statistics: what can be read of a job at rest, and of one that runs.
+// statistics reads what is shown of an idle and of a running job.
 func (t *tools) statistics() {
 	t.trigger("the first trigger", all, jobName, "-")
 	t.says("the number of jobs", "1", "JobStatisticsAPI.getJobsTotalCount")
@@ -19,12 +19,12 @@ func (t *tools) statistics() {
 	t.says("the settings", "mixed SIMPLE 'interop.Work' cron="+never+" total=6 params="+byHand.parameters()+" "+withStrategy(""), "JobSettingsAPI.getJobSettings", jobName)
 }
 
-// servers is what the tool prints about three servers: instances and disabled jobs.
+// servers returns the tool's output about three servers: instances and disabled jobs.
 func servers(n ...int) string {
 	return fmt.Sprintf("A: %d instances, 1 jobs, %d disabled; B: %d instances, 1 jobs, %d disabled; C: %d instances, 1 jobs, %d disabled", n[0], n[1], n[2], n[3], n[4], n[5])
 }
 
-// items are the items of the usual assignment, all in one state except some.
+// items returns the items of the usual assignment, all in one state except some.
 func items(state string, other ...string) string {
 	var all []string
 	for i, m := range []string{"C", "C", "B", "B", "A", "A"} {
@@ -44,7 +44,7 @@ func (t *tools) triggers() {
 	t.trigger("a trigger without a job", "nothing, by no server", "-", t.name(0))
 }
 
-// disables: servers and items.
+// disables disables and enables servers and items.
 func (t *tools) disables() {
 	t.ask("JobOperateAPI.disable", jobName, t.name(1))
 	t.says("a server is disabled", servers(1, 0, 1, 1, 1, 0), "ServerStatisticsAPI.getAllServersBriefInfo")
@@ -74,7 +74,7 @@ func (t *tools) disables() {
 	t.trigger("a trigger when the item is enabled", all, jobName, "-")
 }
 
-// changes: each setting, and those that are refused.
+// changes changes each setting, and tries changes that are refused.
 func (t *tools) changes() {
 	t.set("total=9", "params="+definition{items: 9, work: 50 * time.Millisecond}.parameters())
 	t.trigger("a trigger of nine items", "0 1 2 3 4 5 6 7 8, by A B C", jobName, "-")
@@ -100,12 +100,12 @@ func (t *tools) changes() {
 	t.trigger("a trigger with the class of before", all, jobName, "-")
 }
 
-// crons: one that can be read, and one that cannot.
+// crons sets a valid and an invalid cron.
 func (t *tools) crons() {
 	t.set("cron=0/2 * * * * ?")
 	t.see("a cron of two seconds", "it goes on", t.goesOn())
 	t.set("cron=every now and then")
-	t.pass(2 * every) // what began before has ended
+	t.pass(2 * every) // earlier runs have ended
 	t.see("the cron cannot be read", "it goes on", t.goesOn())
 	if !t.java { // a member of ElasticJob does not start with it
 		t.restart(0, 1, 2)
@@ -118,7 +118,7 @@ func (t *tools) crons() {
 	t.trigger("a trigger with the cron of before", all, jobName, "-")
 }
 
-// goesOn reports whether a job goes on: all its items run three times within four
+// goesOn reports whether a job continues: all its items run three times within four
 // periods.
 func (t *tools) goesOn() func() string {
 	since, until := time.Now(), time.Now().Add(4*every)
@@ -139,7 +139,7 @@ func (t *tools) goesOn() func() string {
 	}
 }
 
-// long makes runs so long that something can be done meanwhile, and begins them.
+// long makes runs so long that there is time for operations, and begins them.
 func (t *tools) long() (since time.Time) {
 	t.Helper()
 	params := definition{items: 6, work: 3 * time.Second}.parameters()
@@ -175,13 +175,13 @@ func (t *tools) ends(since time.Time) func() string {
 	}
 }
 
-// usually takes that back.
+// usually undoes long.
 func (t *tools) usually() {
 	t.Helper()
 	t.set("params=" + byHand.parameters())
 }
 
-// shutdowns: of one server, of the job, and of one server for all jobs.
+// shutdowns shuts down the job on one server, the whole job, and one server for all jobs.
 func (t *tools) shutdowns() {
 	t.mayEnd()
 	since := t.long()
@@ -212,7 +212,7 @@ func (t *tools) shutdowns() {
 	t.trigger("a trigger when all have started again", all, jobName, "-")
 }
 
-// removals: of servers that end, and of the job.
+// removals removes servers that have ended, and the job.
 func (t *tools) removals() {
 	t.mayEnd()
 	t.ask("JobOperateAPI.remove", jobName, t.name(1))
@@ -235,8 +235,8 @@ func (t *tools) removals() {
 	t.mayEnd()
 	t.long()
 	t.ask("JobSettingsAPI.removeJobSettings", jobName)
-	t.pass(2 * time.Second)                                           // for what should not come
-	t.see("the job was removed", "nobody defines it", func() string { // of ElasticJob's own members some may make nodes of the lead anew
+	t.pass(2 * time.Second)                                           // to see that nothing else comes
+	t.see("the job was removed", "nobody defines it", func() string { // some of ElasticJob's own members may create nodes of the lead again
 		if t.node("config").Exists || len(t.node("instances").Children) > 0 {
 			return "somebody defines it"
 		}

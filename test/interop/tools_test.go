@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// tools is a job whose operators use ElasticJob's own operations, those of its
+// tools is a job whose operators use ElasticJob's own operations, the ones of its
 // console: each method of its lifecycle API.
 type tools struct {
 	*cluster
-	java bool // all members are of ElasticJob: the control
+	java bool // the control: all members are ElasticJob's
 }
 
-// withStrategy is the end of what the tool prints about the usual settings.
+// withStrategy returns the end of the tool's output about the usual settings.
 func withStrategy(class string) string {
 	return `parameter='' monitor=true streaming=false skew=-1 port=-1 failover=false misfire=false strategy='` + class + `' description='' properties=` +
 		handlers + ` script='null' reconcile=10`
 }
 
-// handlers are the job's classes for errors and threads, as a map of Java prints them.
+// handlers are the job's classes for errors and threads, in the format of a Java map.
 const handlers = "{executor_service_handler=com.dangdang.ddframe.job.executor.handler.impl.DefaultExecutorServiceHandler, job_exception_handler=com.dangdang.ddframe.job.executor.handler.impl.DefaultJobExceptionHandler}"
 
-// useTools calls each method on three members. What the control answers and what
-// servers of ours do is one table.
+// useTools calls each method on three members. The control's answers and our servers'
+// behaviour are in one table.
 func useTools(c *cluster, java bool) {
 	t := &tools{cluster: c, java: java}
 	ips := []string{oursA, oursB, oursC}
@@ -45,7 +45,7 @@ func useTools(c *cluster, java bool) {
 	t.removals()
 }
 
-// name is that of a member of this job, by its number.
+// name returns the address of a member of this job, by its number.
 func (t *tools) name(m int) string { return t.members[m].ip }
 
 // ask calls a method.
@@ -68,10 +68,10 @@ func (t *tools) refused(method string, args ...string) {
 	t.check(method+" refuses", err != nil && strings.Contains(err.Error(), "IllegalArgumentException"), "%v: %v", args, err)
 }
 
-// soon is how long something may take that both kinds do when they hear of it.
+// soon is how long both kinds may take to react.
 const soon = time.Minute
 
-// see waits until it is as wanted.
+// see waits until look returns want.
 func (t *tools) see(what, want string, look func() string) {
 	t.Helper()
 	var got string
@@ -83,14 +83,14 @@ func (t *tools) see(what, want string, look func() string) {
 	t.check(what, got == want, "\n%s\ninstead of\n%s", got, want)
 }
 
-// says checks what a method prints.
+// says checks the output of a method.
 func (t *tools) says(what, want, method string, args ...string) {
 	t.Helper()
 	t.see(what, want, func() string { return t.ask(method, args...) })
 }
 
-// present waits until so many members are there, one of them leads, and what
-// came with them is done.
+// present waits until the given number of members are there, one of them leads, and the
+// resulting work is done.
 func (t *tools) present(members int) {
 	t.Helper()
 	t.await("members", func() bool {
@@ -99,7 +99,7 @@ func (t *tools) present(members int) {
 	t.pass(500 * time.Millisecond)
 }
 
-// restart begins another life of a member, whatever became of the one before.
+// restart starts members again, whether or not their last process has ended.
 func (t *tools) restart(members ...int) {
 	t.Helper()
 	for _, m := range members {
@@ -111,7 +111,7 @@ func (t *tools) restart(members ...int) {
 	t.present(len(t.members))
 }
 
-// mayEnd: a Java process may end by itself, as the library's does when its job is
+// mayEnd allows a Java process to end by itself, as the library's does when its job is
 // removed.
 func (t *tools) mayEnd() {
 	for _, m := range t.members {
@@ -141,28 +141,28 @@ func (t *tools) ran(since time.Time) string {
 	var items []string
 	for item := range 100 {
 		if n[item] > 0 {
-			items = append(items, strconv.Itoa(item)+strings.Repeat("!", n[item]-1)) // a mark for each time too many
+			items = append(items, strconv.Itoa(item)+strings.Repeat("!", n[item]-1)) // a mark for each surplus run
 		}
 	}
 	return strings.Join(items, " ") + ", by " + strings.Join(by, " ")
 }
 
-// trigger has it run, and looks at what ran.
+// trigger triggers the job, and checks what has run.
 func (t *tools) trigger(what, want string, args ...string) {
 	t.Helper()
-	t.pass(500 * time.Millisecond) // what was done before is heard of
+	t.pass(500 * time.Millisecond) // earlier changes have reached all members
 	t.await("a reshard of the items of instances that are gone", t.settled)
 	since := time.Now()
 	t.ask("JobOperateAPI.trigger", args...)
 	if strings.HasPrefix(want, "nothing") {
-		t.pass(time.Second) // for what should not come
+		t.pass(time.Second) // to see that nothing else comes
 	}
 	t.see(what, want, func() string { return t.ran(since) })
 }
 
-// settled tells whether no item belongs to an instance that is gone, or a reshard
-// is asked for. On a busy machine ElasticJob's members may hear of a removed
-// server later than of the trigger after it, and run what each had before.
+// settled reports whether no item belongs to an instance that is gone and no reshard is
+// requested. On a busy machine ElasticJob's members may learn of a removed server only
+// after a later trigger, and run their old items.
 func (t *tools) settled() bool {
 	if t.node("leader/sharding/necessary").Exists {
 		return true
@@ -187,7 +187,7 @@ const (
 	all   = sixBy + "A B C"
 )
 
-// brief is the tool's summary of the job.
+// brief returns the tool's summary of the job.
 func brief(status string, instances int, more ...string) string {
 	description := ""
 	if len(more) > 0 {
@@ -196,7 +196,7 @@ func brief(status string, instances int, more ...string) string {
 	return fmt.Sprintf("%s %s, %d instances, 6 items, %s, '%s'", jobName, status, instances, never, description)
 }
 
-// short is the tool's summary of a job on a single server, which has less.
+// short returns the tool's summary of a job on a single server, which has fewer fields.
 func short(status string) string {
 	return jobName + " " + status + ", 1 instances, 0 items, null, 'null'"
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// TestAnswers asks the library of 2.0.5 what it makes of the texts of configurations that
-// 2.1.5 was asked about.
+// TestAnswers compares how the library of 2.0.5 reads the configuration texts that 2.1.5
+// was asked to read.
 func TestAnswers(t *testing.T) {
 	if !*want {
 		return // it needs Java, and minutes: make record

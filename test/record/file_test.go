@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// A file has the form of the recordings of later releases, without counts of requests.
+// file has the form of the recordings of later releases, without counts of requests.
 type file struct {
 	Namespace string            `json:"namespace"`
 	Release   string            `json:"release"`
@@ -70,7 +70,7 @@ type output struct {
 	Other  []string         `json:"other"`
 }
 
-// tree is what the log leaves up to an entry.
+// tree returns the tree after a log entry.
 func (s *stage) tree(upTo int64) map[string]leaf {
 	all := map[string]leaf{}
 	for _, x := range s.log() {
@@ -95,7 +95,7 @@ func (s *stage) tree(upTo int64) map[string]leaf {
 
 func paths(tree map[string]leaf) []string { return slices.Sorted(maps.Keys(tree)) }
 
-// value is the data of a change. The name of the machine is nobody's business.
+// value returns the data of a change, without the machine's name.
 func value(c zktest.Change) string {
 	if strings.HasSuffix(c.Path, "/hostName") {
 		return "host"
@@ -103,7 +103,7 @@ func value(c zktest.Change) string {
 	return string(c.Data)
 }
 
-// file is the whole recording as text.
+// file returns the whole recording as text.
 func (s *stage) file() []byte {
 	s.t.Helper()
 	f := file{Namespace: s.namespace, Release: s.release, Epoch: s.began.UnixMilli(), Notes: s.notes, Outputs: map[string]output{}}
@@ -139,7 +139,7 @@ func (s *stage) file() []byte {
 	return bytes.ReplaceAll(lines(s.t, f), []byte(`"hostName":"`+name+`"`), []byte(`"hostName":"host"`))
 }
 
-// output is what a member printed, in all of its lives.
+// output returns the output of all processes of a member.
 func (s *stage) output(p *process, before output) output {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,8 +198,8 @@ func data(c zktest.Change) *string {
 	return &text
 }
 
-// byAddress is whose a session is that began later: that of the member whose status it
-// has written.
+// byAddress attributes a session that began later to the member whose status it has
+// written.
 func (s *stage) byAddress(session int64) string {
 	for _, x := range s.log() {
 		for _, c := range x.Changes {
@@ -216,7 +216,7 @@ func (s *stage) byAddress(session int64) string {
 	return "tool"
 }
 
-// lines is JSON with a line for each write, node and event.
+// lines encodes a recording as JSON with one line for each write, node and event.
 func lines(t *testing.T, f file) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -256,9 +256,9 @@ func lines(t *testing.T, f file) []byte {
 	return b.Bytes()
 }
 
-// compare reports what kinds of writes there are that were not, or the other way round.
-// Members race, and instants come when they come: neither how often counts, nor in which
-// flow, nor which of the members it was.
+// compare reports kinds of writes that only one of the two recordings has. Members race,
+// and instants come at any time, so neither the number of writes, nor their flow, nor the
+// writing member counts.
 func compare(t *testing.T, kept, now []byte) {
 	t.Helper()
 	before, after := kinds(t, kept), kinds(t, now)
@@ -274,8 +274,8 @@ func compare(t *testing.T, kept, now []byte) {
 	}
 }
 
-// kinds are what is written and deleted, and what is ephemeral. A node that two members
-// write at once is created by one and set by the other.
+// kinds returns which nodes are written and deleted, and which are ephemeral. A node that
+// two members write at once is created by one and set by the other.
 func kinds(t *testing.T, text []byte) map[string]bool {
 	t.Helper()
 	var f file

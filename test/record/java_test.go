@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// buildJava is the class path of the Java program for a release. Maven fetches the
+// buildJava returns the class path of the Java program for a release. Maven fetches the
 // libraries.
 func buildJava(t *testing.T, release string) string {
 	t.Helper()
@@ -52,12 +52,12 @@ type process struct {
 
 	mu    sync.Mutex // guards lines
 	lines []map[string]any
-	other []string // lines that are no JSON
+	other []string // lines that are not JSON
 	ended chan struct{}
 }
 
-// launch starts a class of the Java program. Its small heap and simple compiler leave the
-// machine to the others.
+// launch starts a class of the Java program. A small heap and the simple compiler leave
+// the machine to the other processes.
 func (s *stage) launch(name, class string, settings ...string) *process {
 	s.t.Helper()
 	args := append([]string{
@@ -89,7 +89,7 @@ func (s *stage) launch(name, class string, settings ...string) *process {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			p.said(lines.Text())
 		}
-		_ = p.cmd.Wait() // it was killed, or says how it ended by its last writes
+		_ = p.cmd.Wait() // it was killed, or its last writes show how it ended
 		_ = log.Close()
 	}()
 	s.t.Cleanup(func() {
@@ -113,7 +113,7 @@ func (p *process) said(line string) {
 	p.lines = append(p.lines, said)
 }
 
-// count is how often a process has said a word.
+// count returns how often a process has printed a word.
 func (p *process) count(words ...string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

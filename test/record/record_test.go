@@ -16,10 +16,10 @@ var (
 	keep = flag.Bool("keep", false, "with -record: replace what is kept")
 )
 
-// release is one of ElasticJob, with what its members play.
+// release is a release of ElasticJob, with the scenarios of its members.
 type release struct {
-	name   string // of the folder with its Java program
-	folder string // of its recordings
+	name   string // the folder of its Java program
+	folder string // the folder of its recordings
 	plays  []scenario
 }
 
@@ -29,8 +29,9 @@ var releases = []release{
 	{"2.0", "ej20", append([]scenario{{"dataflow", dataflow}}, scenarios...)},
 }
 
-// TestRecord plays each scenario with real members, and compares what they write with what
-// is kept. On a busy machine a member may lose its session of two seconds, and writes more.
+// TestRecord runs each scenario with real members, and compares their writes with the
+// recording. On a busy machine a member may lose its session of two seconds, and then
+// writes more.
 func TestRecord(t *testing.T) {
 	if !*want {
 		return // it needs Java, and minutes: make record
@@ -61,7 +62,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestKept: each recording is that of a scenario.
+// TestKept checks that each recording belongs to a scenario.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	for _, r := range releases {
@@ -76,8 +77,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Names that are never the same twice: places in queues, items, addresses. So are values
-// that are moments, items or addresses.
+// Parts of names that differ each time: places in queues, items, addresses. The same
+// holds for values that are times, items or addresses.
 var (
 	changing = regexp.MustCompile(`(/)(_c_[^/]+|current\d+|\d+(\.\d+){3}|\d+)`)
 	numbers  = regexp.MustCompile(`^[\d,.]+$`)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// scenario is what one recording shows.
+// scenario is the subject of one recording.
 type scenario struct {
 	name string
 	play func(*stage)
@@ -255,7 +255,7 @@ func oneIP(s *stage) {
 	s.flow("next tick", s.tick)
 }
 
-// verbs are requests of an operator to a server that is not as usual.
+// verbs are requests of an operator to a server with an unusual state.
 func verbs(s *stage) {
 	m1, m2 := s.two("misfire=false", "failover=true")
 	s.flow("first tick", s.tick)
@@ -284,7 +284,7 @@ func verbs(s *stage) {
 	s.stop(m2)
 }
 
-// config has a job for each way to configure one. None of them runs.
+// config has a job for each kind of configuration. None of them runs.
 func config(s *stage) {
 	never := "cron=0 0 0 1 1 ? 2098"
 	flows := []string{"kind=dataflow"}
@@ -310,7 +310,7 @@ func strategyOf(release string) string {
 	return "com.dangdang.ddframe.job.lite.api.strategy.impl.OdevitySortByNameJobShardingStrategy"
 }
 
-// stopped has the flags of servers that releases before 1.0.8 know.
+// stopped has the flags of servers that releases before 1.0.8 use.
 func stopped(s *stage) {
 	_, m2 := s.two()
 	s.flow("first tick", s.tick)

@@ -14,13 +14,13 @@ import (
 const (
 	patience  = 2 * time.Minute
 	lookEvery = 100 * time.Millisecond
-	// calm is how long nothing is written when something is over. Runs of the usual
+	// calm is the silence after which everything counts as over. Runs of the usual
 	// members are shorter.
 	calm = 1500 * time.Millisecond
 	job  = "job"
 )
 
-// stage is a scenario that is being played.
+// stage is a scenario in progress.
 type stage struct {
 	t         *testing.T
 	classpath string
@@ -32,19 +32,19 @@ type stage struct {
 
 	ask       io.Writer // the operator's input
 	processes []*process
-	sessions  map[int64]string // whose a session is
+	sessions  map[int64]string // the owners of sessions
 	flows     []span
 	moments   []glance
 	notes     []string
 }
 
-// span is a part of the log, by its first and last entries.
+// span is a part of the log, given by its first and last entries.
 type span struct {
 	name     string
 	from, to int64
 }
 
-// glance is a moment at which the tree is kept.
+// glance is a moment at which the tree is recorded.
 type glance struct {
 	name string
 	zxid int64
@@ -61,7 +61,7 @@ func newStage(t *testing.T, classpath, release string) *stage {
 	return s
 }
 
-// log is what was written since the stage was there, without its own namespace's root.
+// log returns the writes since the stage was created, without the root of its namespace.
 func (s *stage) log() []zktest.Transaction { return s.server.Log() }
 
 func (s *stage) zxid() int64 {
@@ -72,7 +72,7 @@ func (s *stage) zxid() int64 {
 	return log[len(log)-1].Zxid
 }
 
-// until looks again and again until it is so.
+// until checks repeatedly until so returns true.
 func (s *stage) until(what string, so func() bool) {
 	s.t.Helper()
 	look := time.NewTicker(lookEvery)
@@ -90,7 +90,7 @@ func (s *stage) until(what string, so func() bool) {
 // pass lets time pass.
 func (s *stage) pass(d time.Duration) { <-time.After(d) }
 
-// quiet waits until nothing was written for that long.
+// quiet waits until nothing was written for d.
 func (s *stage) quiet(d time.Duration) {
 	s.t.Helper()
 	last, since := s.zxid(), time.Now()
@@ -102,28 +102,28 @@ func (s *stage) quiet(d time.Duration) {
 	})
 }
 
-// early waits until an instant has just passed and what it began is over.
+// early waits until an instant has just passed and its runs are over.
 func (s *stage) early() {
 	s.t.Helper()
 	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)))
 	s.quiet(calm)
 }
 
-// tick lets an instant come, and what it begins end.
+// tick waits for an instant and the end of its runs.
 func (s *stage) tick() {
 	s.t.Helper()
 	s.begun()
 	s.quiet(calm)
 }
 
-// instant lets an instant come at which perhaps nothing begins.
+// instant waits for an instant, at which perhaps nothing begins.
 func (s *stage) instant() {
 	s.t.Helper()
 	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)) + calm)
 	s.quiet(calm)
 }
 
-// begun lets an instant come and waits until something was written for it.
+// begun waits for an instant and the first write for it.
 func (s *stage) begun() {
 	s.t.Helper()
 	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)))
@@ -131,8 +131,8 @@ func (s *stage) begun() {
 	s.until("an instant's writes", func() bool { return s.zxid() > before || s.said() })
 }
 
-// said tells whether a member has said something in the last second, as those do that
-// write nothing in a run.
+// said reports whether a member has printed something in the last second: some members
+// write nothing during a run.
 func (s *stage) said() bool {
 	for _, p := range s.processes {
 		p.mu.Lock()
@@ -146,7 +146,7 @@ func (s *stage) said() bool {
 	return false
 }
 
-// flow is a part of the scenario that has a name.
+// flow is a named part of the scenario.
 func (s *stage) flow(name string, do func()) {
 	s.t.Helper()
 	before, from := int64(0), s.zxid()+1
@@ -160,13 +160,13 @@ func (s *stage) flow(name string, do func()) {
 	s.flows = append(s.flows, span{name, from, s.zxid()})
 }
 
-// moment keeps the tree as it is now.
+// moment records the tree as it is now.
 func (s *stage) moment(name string) {
 	s.moments = append(s.moments, glance{name, s.zxid(), time.Now()})
 }
 
-// start begins a member, and waits until it has joined. The sessions that begin meanwhile
-// are its own.
+// start starts a member, and waits until it has joined. Sessions that begin meanwhile
+// belong to it.
 func (s *stage) start(name, ip string, settings ...string) *process {
 	s.t.Helper()
 	before := s.zxid()
@@ -185,7 +185,7 @@ func (s *stage) start(name, ip string, settings ...string) *process {
 	return p
 }
 
-// first is a member that has just started, in a flow of its own.
+// first starts a member in a flow of its own.
 func (s *stage) first(name, ip string, settings ...string) (p *process) {
 	s.t.Helper()
 	s.flow("start of "+name, func() {
@@ -195,14 +195,14 @@ func (s *stage) first(name, ip string, settings ...string) (p *process) {
 	return p
 }
 
-// two are two members that idle until the next instant.
+// two starts two members that are idle until the next instant.
 func (s *stage) two(settings ...string) (m1, m2 *process) {
 	s.t.Helper()
 	s.early()
 	return s.first("m1", "10.0.0.1", settings...), s.first("m2", "10.0.0.2", settings...)
 }
 
-// operate has the operator do something.
+// operate runs an operation of the operator.
 func (s *stage) operate(words ...string) {
 	s.t.Helper()
 	tool := s.processes[0]
@@ -213,7 +213,7 @@ func (s *stage) operate(words ...string) {
 	s.until("the operator", func() bool { return tool.count("done failed") > before })
 }
 
-// running waits until so many items are marked as running.
+// running waits until n items are marked as running.
 func (s *stage) running(n int) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%d items that run", n), func() bool {
@@ -227,7 +227,7 @@ func (s *stage) running(n int) {
 	})
 }
 
-// there waits until a node exists, or exists no more.
+// there waits until a node exists or, if want is false, does not exist.
 func (s *stage) there(name string, want bool) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%s: %v", name, want), func() bool { _, ok := s.tree(s.zxid())[s.at(name)]; return ok == want })
@@ -235,14 +235,14 @@ func (s *stage) there(name string, want bool) {
 
 func (s *stage) at(name string) string { return "/" + s.namespace + "/" + job + "/" + name }
 
-// kill ends a member as kill -9 does.
+// kill ends a member like kill -9.
 func (s *stage) kill(p *process) {
 	s.t.Helper()
 	p.signal(s.t, syscall.SIGKILL)
 	<-p.ended
 }
 
-// stop ends a member as a service manager does, unless it has ended by itself.
+// stop ends a member like a service manager, unless it has ended by itself.
 func (s *stage) stop(p *process) {
 	s.t.Helper()
 	select {

@@ -8,17 +8,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Kind says which rule was broken.
+// Kind is the kind of a broken rule.
 type Kind string
 
 const (
 	Overlap  Kind = "overlap"  // two guests of one item at once
 	Loss     Kind = "loss"     // a due instant without run and row
 	Double   Kind = "double"   // one attempt of one run twice
-	Token    Kind = "token"    // a later run with a token that is not larger
+	Token    Kind = "token"    // a later run whose token is not larger
 	Row      Kind = "row"      // rows and guests, or rows among themselves, disagree
 	Elements Kind = "elements" // a batch that does not follow the one before
-	Forgot   Kind = "forgot"   // the registry does not know what it had acknowledged
+	Forgot   Kind = "forgot"   // the registry has lost what it had acknowledged
 )
 
 // Finding is one broken rule.
@@ -27,13 +27,13 @@ type Finding struct {
 	Text string
 }
 
-// Job is what is known of a job beforehand.
+// Job describes a job.
 type Job struct {
 	Name    string
 	Items   int
 	Every   time.Duration // instants are its multiples since 1970
 	Batch   int64         // elements of a batch of a dataflow job
-	Command bool          // its runs are processes, which do not sleep when their server is frozen
+	Command bool          // its runs are processes, which go on while their server is frozen
 }
 
 // Span is a time in Unix milliseconds during which a server was frozen. Server
@@ -43,56 +43,56 @@ type Span struct {
 	From, To int64
 }
 
-// Moment is when a fault hit the server with an address.
+// Moment is the time at which a fault hit the server with an address.
 type Moment struct {
 	Server string
 	At     int64
 }
 
-// Input is what Check looks at.
+// Input is the input of Check.
 type Input struct {
 	Lines []Line
-	// Rows are those of all histories together.
+	// Rows are the rows of all histories.
 	Rows []trace.Row
 	Jobs []Job
-	// From and To are the window (From, To]: its instants must be accounted for.
+	// From and To are the window (From, To], whose instants must be accounted for.
 	From, To int64
 
 	Frozen []Span
-	// Hit are the faults after which others had to take over.
+	// Hit lists the faults after which others had to take over.
 	Hit []Moment
-	// Wiped are the times at which the registry's data were removed, and with
-	// them rows of the runs that were going on and of what was overdue. From the
-	// last but one run of an item before such a time to its first run after it
-	// no instant is asked for.
+	// Wiped lists the times at which the registry's data was removed, and with it the
+	// rows of open runs and of overdue instants. No instant of an item needs to be
+	// accounted for between its last run but one before such a time and its first run
+	// after it.
 	Wiped []int64
-	// Written are the revisions that are in the registry's own log; empty if the log was
-	// not read. They show whose fault it is if rows are missing.
+	// Written has the revisions in the registry's own log; empty if the log was not read.
+	// They show whose fault missing rows are.
 	Written map[int64]bool
 }
 
-// Report is what Check found.
+// Report is the result of Check.
 type Report struct {
 	Runs     int // attempts that guests have reported
-	Instants int // that had to be accounted for, over all items
+	Instants int // instants that had to be accounted for, over all items
 	Findings []Finding
-	// Late counts lines that a guest wrote when it woke with its frozen server,
-	// after the next guest of its item had started. Each has the older token, so a
+	// Late counts the lines that a guest wrote when it woke with its frozen server,
+	// although the next guest of its item had started. Each has the older token, so a
 	// sink can refuse it.
 	Late int
-	// LateFor is the time from the waking to the last of them.
+	// LateFor is the time from waking to the last of these lines.
 	LateFor time.Duration
-	// Open counts the runs that were open when their server was hit; TookOver are
-	// the times from there to the start of their next attempt elsewhere. Those
-	// without one have a row instead.
+	// Open counts the runs that were open when their server was hit. TookOver holds the
+	// times from then to the start of their next attempt elsewhere. Runs without a next
+	// attempt have a row instead.
 	Open     int
 	TookOver []time.Duration
-	// Margin is the shortest time from the last sign of life of such a run to
-	// the start of the next run of its item elsewhere; negative: there was none.
+	// Margin is the shortest time from the last sign of life of such a run to the start
+	// of the next run of its item elsewhere; negative if there was none.
 	Margin time.Duration
 }
 
-// Count is how often a rule was broken.
+// Count returns how often a rule was broken.
 func (r Report) Count(k Kind) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -103,7 +103,7 @@ func (r Report) Count(k Kind) int {
 	return n
 }
 
-// Check holds every rule against the lines and the rows.
+// Check applies every rule to the lines and the rows.
 func Check(in Input) Report {
 	tries := gather(in.Lines, in.Wiped)
 	c := &checker{in: in, eras: eras(in, tries), report: Report{Runs: len(tries), Margin: -1}, rows: rowsByAttempt(in.Rows)}
@@ -132,7 +132,7 @@ func (c *checker) found(k Kind, format string, args ...any) {
 	c.report.Findings = append(c.report.Findings, Finding{k, fmt.Sprintf(format, args...)})
 }
 
-// rowsByAttempt leaves gaps out.
+// rowsByAttempt groups rows by attempt, without gaps.
 func rowsByAttempt(rows []trace.Row) map[attempt][]trace.Row {
 	out := map[attempt][]trace.Row{}
 	for _, r := range rows {
@@ -144,7 +144,7 @@ func rowsByAttempt(rows []trace.Row) map[attempt][]trace.Row {
 	return out
 }
 
-// doubles: an attempt of a run starts once.
+// doubles checks that an attempt of a run starts only once.
 func (c *checker) doubles(tries []*try) {
 	seen := map[attempt]*try{}
 	for _, t := range tries {
@@ -158,13 +158,13 @@ func (c *checker) doubles(tries []*try) {
 	}
 }
 
-// overlaps: between the first and the last line of a guest no other guest of
-// the item writes. The order of the file decides, not a clock.
+// overlaps checks that between the first and the last line of a guest no other guest of
+// the item writes. The order in the file decides, not a clock.
 func (c *checker) overlaps(tries []*try) {
 	for i, a := range tries {
 		for _, b := range tries[i+1:] {
 			if b.first().order > a.last().order {
-				break // so are all after it
+				break // and so are all that follow
 			}
 			c.overlap(a, b)
 		}
@@ -193,12 +193,12 @@ func (c *checker) overlap(a, b *try) {
 	c.report.LateFor = max(c.report.LateFor, took)
 }
 
-// wakeTime is how long after its waking a server may let a guest go on that it
-// has lost: until the guest is next looked at.
+// wakeTime is how long after waking a server may let a guest go on that it has lost:
+// until its next check.
 const wakeTime = time.Second
 
-// frozenAt returns when the server of a guest woke, if it was frozen at a time, and the
-// guest with it.
+// frozenAt returns when the server of a guest woke if it was frozen at a time. The guest
+// wakes at the same time.
 func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
 	if slices.ContainsFunc(c.in.Jobs, func(j Job) bool { return j.Name == t.job && j.Command }) {
 		return 0, false
@@ -211,8 +211,8 @@ func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
 	return 0, false
 }
 
-// tokens: a guest that starts later has the larger token, as long as the registry
-// keeps its data.
+// tokens checks that a guest that starts later has the larger token, as long as the
+// registry keeps its data.
 func (c *checker) tokens(tries []*try) {
 	var newest *try
 	for _, t := range tries {
@@ -228,9 +228,9 @@ func (c *checker) tokens(tries []*try) {
 	}
 }
 
-// elements: a batch begins where the last one that was kept ended. One was not
-// kept if its guest has not come to its end, and was kept if its row says that
-// it succeeded.
+// elements checks that a batch begins where the last stored batch ended. A batch was not
+// stored if its guest has not reached its end, and was stored if its row says that it
+// succeeded.
 func (c *checker) elements(tries []*try) {
 	var before *try
 	for _, t := range byToken(tries) {
@@ -263,7 +263,7 @@ func (c *checker) succeeded(a attempt) bool {
 	return slices.ContainsFunc(c.rows[a], func(r trace.Row) bool { return r.State == trace.Succeeded })
 }
 
-// losses: each instant of the window has a run or a row.
+// losses checks that each instant of the window has a run or a row.
 func (c *checker) losses(tries []*try) {
 	ran := map[run]bool{}
 	for _, t := range tries {
@@ -294,14 +294,14 @@ func (c *checker) losses(tries []*try) {
 	}
 }
 
-// instants yields those t of a job with after < t <= upTo.
+// instants yields the instants t of a job with after < t <= upTo.
 func instants(j Job, after, upTo int64, yield func(int64) bool) {
 	every := j.Every.Milliseconds()
 	for t := (after/every + 1) * every; t <= upTo && yield(t); t += every {
 	}
 }
 
-// agree compares what guests reported with the rows.
+// agree compares the guests' reports with the rows.
 func (c *checker) agree(tries []*try) {
 	reported := map[attempt]*try{}
 	for _, t := range tries {
@@ -335,8 +335,8 @@ func (c *checker) agree(tries []*try) {
 	}
 }
 
-// forgotten: what lets a guest begin was written, so it is in the registry's log
-// for as long as that has its data.
+// forgotten checks that the write that lets a guest begin is in the registry's log, for
+// as long as the registry keeps its data.
 func (c *checker) forgotten(tries []*try) {
 	if len(c.in.Written) == 0 {
 		return
@@ -348,8 +348,8 @@ func (c *checker) forgotten(tries []*try) {
 	}
 }
 
-// accounts holds the rows against the schedules: each instant in one final
-// row or gap, attempts without holes, gaps that count right.
+// accounts compares the rows with the schedules: each instant must be in exactly one
+// final row or gap, attempts must be consecutive, and gaps must count correctly.
 func (c *checker) accounts() {
 	rows := unique(c.in.Rows)
 	for _, e := range c.eras {

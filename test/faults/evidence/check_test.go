@@ -17,8 +17,8 @@ const (
 	serverB = "10.0.0.2@-@2"
 )
 
-// words is a short way to spell lines: "start 1 1 7 A 1000" is the start of
-// the run of second 1, attempt 1, token 7, by A at 1000 ms.
+// words decodes a short form of lines: "start 1 1 7 A 1000" is the start of the run of
+// second 1, attempt 1, token 7, by A at 1000 ms.
 func words(t *testing.T, text string) []evidence.Line {
 	t.Helper()
 	var file strings.Builder
@@ -62,7 +62,7 @@ func killedRows() []trace.Row {
 	}
 }
 
-// frozen is a server that sleeps from 2060 to 2650 and writes when it wakes.
+// frozen is a server that is frozen from 2060 to 2650 and writes when it wakes.
 const frozen = `
 start 2 1 6 A 2000
 beat 2 1 6 A 2050
@@ -177,7 +177,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// kinds are the kinds of the findings in their order of rules, each once.
+// kinds returns the kinds of the findings in the order of the rules, each once.
 func kinds(r evidence.Report) string {
 	var out []string
 	for _, k := range []evidence.Kind{evidence.Overlap, evidence.Loss, evidence.Double, evidence.Token, evidence.Row, evidence.Elements, evidence.Forgot} {

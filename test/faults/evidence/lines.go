@@ -1,10 +1,10 @@
-// Package evidence checks what guests reported while their servers were killed,
-// frozen and cut off: which ran at once, which never ran, which ran twice, and
-// whether the rows of the servers' histories agree. It starts nothing and knows
-// no server: lines and rows go in, a Report comes out.
+// Package evidence checks the reports of guests whose servers were killed, frozen and cut
+// off: which ran concurrently, which never ran, which ran twice, and whether the rows of
+// the servers' histories agree. It starts nothing and knows no server: its input is lines
+// and rows, its output a Report.
 //
-// Flow: Read reads the file that all guests append to → Check applies the rules
-// one by one → Table prints a line for each fault.
+// Flow: Read reads the file to which all guests append → Check applies the rules one by
+// one → Table prints a line for each fault.
 package evidence
 
 import (
@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Line is one line of the file: what a guest did, in the order in which it
-// was done.
+// Line is one line of the file: an action of a guest. Lines are in the order of the
+// actions.
 type Line struct {
 	Word    string // start, beat, element, end, stop
 	Job     string
@@ -27,17 +27,17 @@ type Line struct {
 	Attempt int
 	Token   int64
 	Server  string // the instance
-	At      int64  // when, in Unix milliseconds
-	Element int64  // of the word element
+	At      int64  // in Unix milliseconds
+	Element int64  // for the word element
 
-	order int // in the file
+	order int // position in the file
 }
 
-// fields is how many a line has; an element has one more.
+// fields is the number of fields of a line; an element has one more.
 const fields = 6
 
-// Read reads lines as the guests write them. A last line without its end is
-// left for later: its guest is still writing. The error names the line.
+// Read reads the lines that guests have written. It leaves out an incomplete last line,
+// whose guest is still writing. The error names the line.
 func Read(r io.Reader) ([]Line, error) {
 	var lines []Line
 	in := bufio.NewReader(r)
@@ -75,7 +75,7 @@ func parse(text string) (Line, error) {
 	if len(f) != want {
 		return Line{}, fmt.Errorf("%q has %d fields, not %d", text, len(f), want)
 	}
-	run := strings.SplitN(f[1], "/", 3) // the id of a trigger may have more of them
+	run := strings.SplitN(f[1], "/", 3) // the id of a trigger may contain more slashes
 	if len(run) != 3 || run[0] == "" || run[2] == "" || l.Server == "" {
 		return Line{}, fmt.Errorf("%q names no run of a job", text)
 	}
@@ -95,7 +95,7 @@ func parse(text string) (Line, error) {
 	return l, nil
 }
 
-// numbers reads several and keeps the first error.
+// numbers parses several numbers and keeps the first error.
 type numbers struct{ err error }
 
 func (n *numbers) read(s string) int64 {

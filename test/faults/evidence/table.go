@@ -14,8 +14,8 @@ type Named struct {
 	Report
 }
 
-// Table prints a line for each fault. Session is the time-out after which a
-// server counts as dead.
+// Table prints a line for each fault. session is the time-out after which a server counts
+// as dead.
 func Table(w io.Writer, session time.Duration, reports []Named) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "fault\tinstants\truns\toverlaps\tlosses\tdoubles\ttokens\trows\telements\tforgot\tlate\topen\ttaken\tp50\tmax\tmargin\t")
@@ -31,7 +31,7 @@ func Table(w io.Writer, session time.Duration, reports []Named) error {
 	return nil
 }
 
-// seconds is the i-th of some durations in their order.
+// seconds returns the i-th of some durations in ascending order.
 func seconds(d []time.Duration, i int) string {
 	if len(d) == 0 {
 		return "-"

@@ -17,16 +17,16 @@ type item struct {
 
 func (i item) String() string { return fmt.Sprintf("%s item %d", i.job, i.no) }
 
-// run is one item at one instant or by one trigger, in all its attempts.
+// run is a run of one item for an instant or a trigger, with all its attempts.
 type run struct {
 	item
 	id string
 }
 
-// at is the run of an instant.
+// at returns the run of an instant.
 func (i item) at(instant int64) run { return run{i, strconv.FormatInt(instant, 10)} }
 
-// attempt names one try of a run.
+// attempt identifies an attempt of a run.
 type attempt struct {
 	run
 	n int
@@ -36,7 +36,7 @@ func (a attempt) String() string {
 	return fmt.Sprintf("%s of %s, attempt %d", a.item, a.id, a.n)
 }
 
-// try is what one guest has reported: an attempt on one server with one token.
+// try is the report of one guest: an attempt on one server with one token.
 type try struct {
 	attempt
 	instant int64 // 0 if it was triggered
@@ -45,7 +45,7 @@ type try struct {
 
 	lines    []Line
 	starts   int
-	end      bool // it has come to its end
+	end      bool // it has reached its end
 	elements []int64
 	era      int
 }
@@ -53,15 +53,15 @@ type try struct {
 func (t *try) first() Line { return t.lines[0] }
 func (t *try) last() Line  { return t.lines[len(t.lines)-1] }
 
-// ip is the address of its server.
+// ip returns the address of its server.
 func (t *try) ip() string { return job.InstanceID(t.server).IP() }
 
 func (t *try) String() string {
 	return fmt.Sprintf("%s, by %s with token %d", t.attempt, t.server, t.token)
 }
 
-// gather sorts lines into tries, in the order of their first lines. Wiped are
-// the times at which the registry lost its data, from where tokens count anew.
+// gather groups lines into tries, in the order of their first lines. wiped lists the
+// times at which the registry lost its data, after which tokens start again.
 func gather(lines []Line, wiped []int64) []*try {
 	type key struct {
 		attempt
@@ -110,7 +110,7 @@ func byItem(tries []*try) [][]*try {
 	return groups
 }
 
-// byToken is the order in which the registry has let them begin.
+// byToken returns the tries in the order in which the registry let them begin.
 func byToken(tries []*try) []*try {
 	sorted := slices.Clone(tries)
 	slices.SortStableFunc(sorted, func(a, b *try) int {
@@ -119,17 +119,18 @@ func byToken(tries []*try) []*try {
 	return sorted
 }
 
-// era is a time during which the registry had its data.
+// era is a period in which the registry kept its data.
 type era struct {
 	from, to int64
-	// Of each item the first run, if the data were removed before, and if they
-	// were after, the last one and the instant of the one before that: rows of
-	// what came in between may have gone with the data.
+	// If the data was removed before the era, first has the first run of each item; if it
+	// was removed after it, last has the last run, and the instant before that run: rows
+	// of instants in between may be lost with the data.
 	first, last map[item]*try
 	ended       map[item]int64
 }
 
-// eras divides the window of the input where the registry's data were removed.
+// eras divides the window of the input at the times at which the registry's data was
+// removed.
 func eras(in Input, tries []*try) []era {
 	all := make([]era, len(in.Wiped)+1)
 	for i := range all {
@@ -159,7 +160,7 @@ func eras(in Input, tries []*try) []era {
 	return all
 }
 
-// start is the instant after which an item is accounted for.
+// start returns the instant after which an item must be accounted for.
 func (e era) start(i item) int64 {
 	if t := e.first[i]; t != nil {
 		return max(e.from, t.instant-1)
@@ -167,7 +168,7 @@ func (e era) start(i item) int64 {
 	return e.from
 }
 
-// open is the instant after which it need not be.
+// open returns the instant after which it need not be.
 func (e era) open(i item) int64 {
 	if e.last[i] == nil {
 		return e.to

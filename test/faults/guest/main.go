@@ -1,20 +1,18 @@
-// Command guest is the job of the fault tests: it tells in a file that all
-// servers share what it does while it does it, whatever becomes of its server.
+// Command guest is the job of the fault tests. It reports each of its actions at once in
+// a file that all servers share, whatever happens to its server.
 //
 // A line is
 //
 //	word run attempt token instance milliseconds [element]
 //
-// and is appended with one write, so the order of the lines is the order of
-// what they tell. "start" is the first of an attempt. While it works there is a
-// "beat" every 50 ms or, in a dataflow job, an "element" for each that it
-// handles. "end" says that it is through, "stop" that it gave up when it was
-// asked to. An attempt that was ended from outside has neither. The first and
-// the last line are on the disk before the guest goes on.
+// and is appended with one write, so the order of the lines is the order of the actions.
+// "start" is the first line of an attempt. While it works there is a "beat" every 50 ms
+// or, in a dataflow job, an "element" for each element. "end" means that it has finished,
+// "stop" that it gave up because it was asked to. An attempt that was ended from outside
+// has neither. The first and the last line are synced to disk before the guest goes on.
 //
-// The parameter of the item says for how many milliseconds to work, or how many
-// elements a batch has. After "deaf" a guest works on when it is asked to stop,
-// as long as it is let.
+// The parameter of the item says for how many milliseconds to work, or how many elements
+// a batch has. With "deaf" a guest ignores requests to stop.
 package main
 
 import (
@@ -41,13 +39,13 @@ func main() {}
 // beat is the time between two signs of life.
 const beat = 50 * time.Millisecond
 
-// evidence is the file, open for one attempt.
+// evidence is the file, opened for one attempt.
 type evidence struct {
 	c    wasmjob.Context
 	file *os.File
 }
 
-// open opens the file; a name other than the usual one is for tests.
+// open opens the file; only tests use another name.
 func open(c wasmjob.Context) (*evidence, error) {
 	name, ok := c.Config("file")
 	if !ok {
@@ -87,7 +85,7 @@ func (e *evidence) seal(word string) error {
 	return nil
 }
 
-// part is what the parameter of the item says.
+// part parses the parameter of the item.
 func part(c wasmjob.Context) (amount int, deaf bool, err error) {
 	param, _ := c.Param()
 	number, rest, _ := strings.Cut(param, " ")
@@ -98,7 +96,7 @@ func part(c wasmjob.Context) (amount int, deaf bool, err error) {
 	return amount, rest == "deaf", nil
 }
 
-// work does nothing for the time that the parameter says.
+// work waits for the time in the parameter.
 func work(c wasmjob.Context) error {
 	e, err := open(c)
 	if err != nil {
@@ -123,8 +121,7 @@ func work(c wasmjob.Context) error {
 	return e.seal("end")
 }
 
-// wait lets time pass. A guest that is asked to stop says so and fails, unless
-// it is deaf.
+// wait waits. A guest that is asked to stop reports that and fails, unless it is deaf.
 func (e *evidence) wait(d time.Duration, deaf bool) error {
 	begun, err := e.c.Now()
 	if err != nil {
@@ -139,7 +136,7 @@ func (e *evidence) wait(d time.Duration, deaf bool) error {
 	case !deaf:
 		return errors.Join(asked, e.seal("stop"))
 	}
-	// Whoever was asked to stop cannot sleep any more.
+	// A guest that was asked to stop cannot sleep any more.
 	for now := begun; now.Sub(begun) < d; {
 		if now, err = e.c.Now(); err != nil {
 			return err
@@ -148,7 +145,7 @@ func (e *evidence) wait(d time.Duration, deaf bool) error {
 	return nil
 }
 
-// fetch finds the elements that follow those of the last batch that was kept.
+// fetch fetches the elements after those of the last stored batch.
 func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	e, err := open(c)
 	if err != nil {
@@ -174,8 +171,7 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	return nil
 }
 
-// process takes its time for each element, and keeps where the next batch
-// begins.
+// process spends time on each element, and stores where the next batch begins.
 func process(c wasmjob.Context, in wasmjob.Batch) error {
 	e, err := open(c)
 	if err != nil {

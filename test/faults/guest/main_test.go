@@ -10,7 +10,7 @@ import (
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
 )
 
-// words are the first words of the lines of a file.
+// words returns the first words of the lines of a file.
 func words(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -24,7 +24,7 @@ func words(t *testing.T, file string) string {
 	return strings.Join(words, " ")
 }
 
-// fake is a host that grants all the job asks for.
+// fake returns a fake host that grants everything that the job uses.
 func fake(t *testing.T, param string) (*wasmjob.Fake, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lines")

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Rule says what an event did to the member that it hit. It decides which of the
-// member's items may stay unrun for a while.
+// Rule is the kind of an event that hit a member. It decides which of the member's items
+// may miss runs for a while.
 type Rule uint8
 
 const (
-	// Exact: nothing happened to it.
+	// Exact means that nothing happened to it.
 	Exact Rule = iota
-	// Join: it started.
+	// Join means that it started.
 	Join
-	// Leave: it was asked to stop.
+	// Leave means that it was asked to stop.
 	Leave
-	// Kill: it was killed.
+	// Kill means that it was killed.
 	Kill
-	// Freeze: it was frozen, or woke.
+	// Freeze means that it was frozen, or woke.
 	Freeze
 )
 
@@ -39,41 +39,41 @@ const (
 // next event.
 type Span struct {
 	Role  string
-	Event string // steady, or what happened
-	From  int64  // the first instant that it may have touched
-	// Every is the time between instants, which are its multiples; 0: there is
-	// one, at From.
+	Event string // "steady", or the event
+	From  int64  // the first instant that the event may have affected
+	// Every is the time between instants, which are its multiples; 0 if the only instant
+	// is From.
 	Every int64
-	// Also is the time between instants from before the event: instants at its
-	// multiples may or may not come.
+	// Also is the time between instants from before the event: instants at its multiples
+	// are optional.
 	Also  int64
 	Items int
-	Wants map[int]Want // of the items whose Want is not Once
+	Wants map[int]Want // of items whose Want is not Once
 	Rule  Rule
-	Hit   string // the member to which it happened
+	Hit   string // the member that the event hit
 }
 
-// Frozen is a time during which the process of a member was stopped.
+// Frozen is a time during which a member's process was frozen.
 type Frozen struct {
 	Member   string
 	From, To int64
 }
 
-// Gap is a row of a member of ours about instants that did not run.
+// Gap is a row of one of our members about instants that did not run.
 type Gap struct {
 	Item        int
 	First, Last int64
 }
 
-// Input is what Runs looks at.
+// Input is the input of Runs.
 type Input struct {
 	Runs  []Run
-	Spans []Span // in their order
+	Spans []Span // in order
 	To    int64  // the last instant that counts
 	Gaps  []Gap
-	// The evidence that ElasticJob caused something.
-	Log       []Change   // what ZooKeeper has written below the job's node
-	JavaLines []JavaLine // what schedulers of Java members said
+	// Evidence that ElasticJob caused something:
+	Log       []Change   // ZooKeeper's log of the nodes below the job's
+	JavaLines []JavaLine // output of the schedulers of Java members
 	Frozen    []Frozen
 	Session   int64 // the time-out of sessions
 }
@@ -82,9 +82,9 @@ type Input struct {
 type Row struct {
 	Role, Event                 string
 	Ticks, Exact, Missed, Twice int
-	Excused                     int // what ElasticJob caused, or what was inevitable
-	Faults                      int // what nothing excuses
-	Unsure                      int // ran on a member of ElasticJob, and our history does not know
+	Excused                     int // caused by ElasticJob, or inevitable
+	Faults                      int // not excused
+	Unsure                      int // ran on a member of ElasticJob, but is missing in our history
 }
 
 // Report is the result of Runs.
@@ -132,8 +132,8 @@ func Runs(in Input) Report {
 	return k.report
 }
 
-// instant is the instant of a run. A run that was asked for counts for the instant
-// before it, if the job has instants.
+// instant returns the instant of a run. A requested run counts for the instant before it,
+// if the job has instants.
 func instant(spans []Span, r Run) int64 {
 	if r.Instant != 0 {
 		return r.Instant
@@ -148,7 +148,7 @@ func instant(spans []Span, r Run) int64 {
 	return r.Start - r.Start%s.Every
 }
 
-// at is the span that a time is in.
+// at returns the span that contains a time.
 func at(spans []Span, t int64) *Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].From <= t {
@@ -194,7 +194,7 @@ func (k *checker) bound(s Span, ticks int, excuses []Excuse) {
 	}
 }
 
-// first is the first instant of a span.
+// first returns the first instant of a span.
 func first(s Span) int64 {
 	if s.Every == 0 {
 		return s.From
@@ -202,7 +202,7 @@ func first(s Span) int64 {
 	return (s.From + s.Every - 1) / s.Every * s.Every
 }
 
-// row is the row of a span's role and event.
+// row returns the row of a span's role and event.
 func (k *checker) row(s Span) *Row {
 	for i := range k.report.Rows {
 		if r := &k.report.Rows[i]; r.Role == s.Role && r.Event == s.Event {
@@ -251,13 +251,13 @@ func (k *checker) unsure(s Span, t int64) int {
 	return n
 }
 
-// gap reports whether a row of ours says that an instant did not run.
+// gap reports whether one of our rows says that an instant did not run.
 func (k *checker) gap(item int, t int64) bool {
 	return slices.ContainsFunc(k.in.Gaps, func(g Gap) bool { return g.Item == item && g.First <= t && t <= g.Last })
 }
 
-// repeated checks an item that ran more than once. That is right if each run before
-// the last was cut off.
+// repeated checks an item that ran more than once. That is valid if each run before the
+// last was cut off.
 func (k *checker) repeated(s Span, item int, t int64, ran []Run) {
 	for i, r := range ran[1:] {
 		before := ran[i]
@@ -272,8 +272,8 @@ func (k *checker) repeated(s Span, item int, t int64, ran []Run) {
 	}
 }
 
-// cutOff reports whether a run did not end and the next one may follow it: the
-// instance of its member had gone, or a member of ours makes another attempt.
+// cutOff reports whether a run did not end and the next one may follow it: its member's
+// instance was gone, or one of our members makes another attempt.
 func (k *checker) cutOff(r, next Run) bool {
 	if r.End != 0 {
 		return false
@@ -295,7 +295,7 @@ func (k *checker) miss(s Span, item int, t int64) {
 	}
 }
 
-// neighbours are the runs of an item before and after an instant without one.
+// neighbours returns the runs of an item before and after an instant without one.
 func (k *checker) neighbours(item int, t int64) (before, after Run) {
 	for _, r := range k.byItem[item] {
 		if r.Start >= t {
@@ -306,7 +306,7 @@ func (k *checker) neighbours(item int, t int64) (before, after Run) {
 	return before, Run{}
 }
 
-// overlaps: an item runs in one place at a time.
+// overlaps checks that an item runs in only one place at a time.
 func (k *checker) overlaps() {
 	for item := range k.byItem {
 		var last Run
@@ -341,7 +341,7 @@ func members(runs []Run) string {
 	return strings.Join(all, " and ")
 }
 
-// excuse counts an item that is not a fault, with its reason.
+// excuse counts an item that is no fault, with the reason.
 func (k *checker) excuse(s Span, why Reason, item int, t int64, evidence string) {
 	k.row(s).Excused++
 	k.report.Excuses = append(k.report.Excuses, Excuse{Reason: why, Role: s.Role, Event: s.Event, Item: item, At: t, Evidence: evidence})
@@ -352,8 +352,7 @@ func (k *checker) found(s Span, t int64, format string, args ...any) {
 	k.report.Findings = append(k.report.Findings, fmt.Sprintf("%s, %s, %d: ", s.Role, s.Event, t)+fmt.Sprintf(format, args...))
 }
 
-// facts is what the evidence has about an item around an instant, to explain a
-// finding.
+// facts describes the evidence about an item around an instant, to explain a finding.
 func (k *checker) facts(s Span, item int, t int64) string {
 	all := []string{fmt.Sprintf("its owner was %s", k.tree.named(item, t))}
 	for _, m := range k.tree.moves(item, t-2*s.Every, t+2*s.Every) {

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/test/interop/check"
 )
 
-// ran is a run of 100 ms that starts 5 ms late, by a Java member unless its name
+// ran returns a run of 100 ms that starts 5 ms late, by a Java member unless its name
 // begins with w.
 func ran(item int, second int64, member string) check.Run {
 	return check.Run{Item: item, Member: member, Instant: second * 1000, Start: second*1000 + 5, End: second*1000 + 105, Java: !strings.HasPrefix(member, "w")}

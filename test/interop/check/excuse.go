@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Reason says why an item did not run exactly once: ElasticJob caused it, or an event
-// made it inevitable. The comment of each reason is the evidence that it needs.
+// Reason is the reason why an item did not run exactly once: ElasticJob caused it, or an
+// event made it inevitable. The comment of each reason says which evidence it needs.
 type Reason string
 
 const (
@@ -44,31 +44,31 @@ const (
 	Woke Reason = "a frozen process went on"
 )
 
-// Bounds of what is excused, in milliseconds.
+// Bounds of excuses, in milliseconds.
 const (
-	// cacheTime is by how much ElasticJob's copy of the tree may lag behind.
+	// cacheTime is how far ElasticJob's cache of the tree may lag behind.
 	cacheTime = 500
-	// seenTime is how long before an instant a reshard must be asked for so that
-	// every member sees it when the instant comes.
+	// seenTime is how long before an instant a reshard must be requested so that every
+	// member sees the request by then.
 	seenTime = 100
-	// markTime is the shortest time that our members delay a reshard after an instant,
-	// to let ElasticJob's members write their marks.
+	// markTime is the least time by which our members delay a reshard after an instant,
+	// so that ElasticJob's members can write their marks.
 	markTime = 50
 	// assignTime is how long a leader may take to assign after an owner has gone.
 	assignTime = 2000
-	// startTime is how long a member of ElasticJob may take from its instance to
-	// its scheduler.
+	// startTime is how long a member of ElasticJob may take between its instance and its
+	// scheduler.
 	startTime = 5000
-	// busyTime is how long a round of ElasticJob may hold up its Quartz.
+	// busyTime is how long a round of ElasticJob may delay its Quartz.
 	busyTime = 10_000
 	// roundTime is how long after a take-over ElasticJob may run rounds for it.
 	roundTime = 10_000
-	// wakeTime is how long a process that woke may continue the runs that it had.
+	// wakeTime is how long a process that woke may continue its runs.
 	wakeTime = 2000
 )
 
-// Excuse is an item that did not run once at an instant, with the evidence for the
-// reason.
+// Excuse is an item that did not run exactly once at an instant, with the evidence for
+// the reason.
 type Excuse struct {
 	Reason   Reason
 	Role     string
@@ -78,12 +78,12 @@ type Excuse struct {
 	Evidence string
 }
 
-// most is how many items one reason may excuse in a span of the timeline: the items
+// most returns how many items one reason may excuse in a span of the timeline: the items
 // of four instants, and of every tenth instant. Away is bounded by time instead.
 func most(s Span, ticks int) int { return s.Items * (4 + ticks/10) }
 
-// missed finds the reason why an item did not run at an instant; it is empty if
-// nothing excuses it.
+// missed returns the reason why an item did not run at an instant, or "" if there is no
+// excuse.
 func (k *checker) missed(s Span, item int, t int64) (Reason, string) {
 	for _, m := range k.tree.moves(item, t-cacheTime, t+s.Every) {
 		if why, evidence := k.moved(s, item, t, m); why != "" {
@@ -126,9 +126,9 @@ func (k *checker) moved(s Span, item int, t int64, m move) (Reason, string) {
 	return "", ""
 }
 
-// late reports whether a member of ours assigned after it had waited for the marks of
-// an instant, while the Java member had made none. A Java member makes all its marks
-// once it has looked.
+// late reports whether a member of ours assigned after it had waited for the marks of an
+// instant, while the Java member had made none. A Java member makes all its marks after
+// it has read its items.
 func (k *checker) late(member string, instant int64, m move) bool {
 	if k.java[m.by] || m.at <= instant+markTime {
 		return false
@@ -149,7 +149,7 @@ func (k *checker) idle(s Span, member string, t int64) (Reason, string) {
 		return "", ""
 	}
 	for _, line := range k.in.JavaLines {
-		// If it left out several instants, it prints only the first.
+		// If it left out several instants, it prints only the first one.
 		if line.Word == "misfired" && line.Member == member && line.Instant <= t && t <= line.At && line.At <= line.Instant+busyTime {
 			return Misfired, fmt.Sprintf("%s said at %s that it had left out %d and all until then", member, since(t, line.At), line.Instant)
 		}
@@ -163,7 +163,7 @@ func (k *checker) idle(s Span, member string, t int64) (Reason, string) {
 	return "", ""
 }
 
-// left excuses a member of ElasticJob that fired an instant and left the item out.
+// left excuses a member of ElasticJob that fired an instant but left the item out.
 func (k *checker) left(item int, t int64, member string) (Reason, string) {
 	fired := k.fired(member, t)
 	if fired.Word == "" {
@@ -229,7 +229,7 @@ func (k *checker) unassigned(s Span, item int, t int64) (Reason, string) {
 	return Unassigned, fmt.Sprintf("%s led, and a reshard that was asked for at %s was not made", address(l.Data), since(t, asked.At))
 }
 
-// twice finds the reason why a second run started, for the same instant or before the
+// twice returns the reason why a second run started for the same instant or before the
 // first one ended.
 func (k *checker) twice(a, b Run) (Reason, string) {
 	for _, r := range []Run{a, b} {
@@ -260,8 +260,8 @@ func (k *checker) twice(a, b Run) (Reason, string) {
 	return "", ""
 }
 
-// woke excuses a run of a process that was frozen. A run of ours had started before, or been
-// marked, so that its guest had only not come to its first line.
+// woke excuses a run of a process that was frozen. One of our runs had started before, or
+// was marked without its guest having reached its first line.
 func (k *checker) woke(r Run) (Reason, string) {
 	for _, f := range k.in.Frozen {
 		late := f.To
@@ -282,7 +282,7 @@ func (k *checker) markedIn(r Run, f Frozen) bool {
 	})
 }
 
-// extra excuses a run in a round that neither a cron nor an operator asked for.
+// extra excuses a run in a round that neither a cron nor an operator requested.
 func (k *checker) extra(r Run) (Reason, string) {
 	if !r.Java || r.Instant != 0 {
 		return "", ""
@@ -310,7 +310,7 @@ func (k *checker) cached(r Run) (Reason, string) {
 	return "", ""
 }
 
-// fired is the line in which the scheduler of a member of ElasticJob prints that it
+// fired returns the line in which the scheduler of a member of ElasticJob prints that it
 // fired an instant.
 func (k *checker) fired(member string, instant int64) JavaLine {
 	i := slices.IndexFunc(k.in.JavaLines, func(t JavaLine) bool { return t.Word == "fired" && t.Member == member && t.Instant == instant })
@@ -324,5 +324,5 @@ func (k *checker) firedWithin(member string, from, to int64) bool {
 	return slices.ContainsFunc(k.in.JavaLines, func(t JavaLine) bool { return t.Word == "fired" && t.Member == member && t.At > from && t.At <= to })
 }
 
-// since prints how long after a time another one is.
+// since formats the time from t to at.
 func since(t, at int64) string { return fmt.Sprintf("%+d ms", at-t) }

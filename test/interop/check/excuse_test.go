@@ -33,13 +33,13 @@ func javaLine(member, word string, at, instant int64) check.JavaLine {
 	return check.JavaLine{Word: word, Member: member, At: at, Instant: instant}
 }
 
-// members have been there all the time.
+// members existed from the beginning.
 var members = []check.Change{
 	node(100, ofA, "instances/a@-@1", ""), node(100, ofB, "instances/b@-@1", ""), node(100, ofW, "instances/w@-@1", ""),
 }
 
-// excuseTest is a case for item 0, which runs every ten seconds. Its member may be hit
-// at 20,000 ms. The case ends at the instant after that.
+// excuseTest is a case for item 0, which runs every ten seconds. Its member may be hit at
+// 20,000 ms. The case ends at the instant after that.
 type excuseTest struct {
 	name string
 	rule check.Rule
@@ -49,7 +49,7 @@ type excuseTest struct {
 	java []check.JavaLine
 	runs []check.Run
 	gaps []check.Gap
-	want check.Reason // empty: it is a fault
+	want check.Reason // empty if it is a fault
 }
 
 func (tt excuseTest) check() check.Report {
@@ -75,8 +75,8 @@ func (tt excuseTest) play(t *testing.T) {
 	}
 }
 
-// TestMissed: an item ran at 10,000 and at 30,000, but not at 20,000. Each case that
-// excuses it is followed by one that nearly does.
+// TestMissed has an item that ran at 10,000 and at 30,000, but not at 20,000. Each
+// excused case is followed by one that is nearly the same but not excused.
 func TestMissed(t *testing.T) {
 	t.Parallel()
 	tests := []excuseTest{
@@ -134,8 +134,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestMissedWithoutRow: a member of ours has the item now, so it must have a row for
-// the instant.
+// TestMissedWithoutRow has a member of ours that owns the item now, so it must have a row
+// for the instant.
 func TestMissedWithoutRow(t *testing.T) {
 	t.Parallel()
 	moved := []check.Change{owner(200, ofA, "a"), gone(23_100, "instances/a@-@1"), owner(23_200, ofW, "w")}
@@ -152,12 +152,12 @@ func TestMissedWithoutRow(t *testing.T) {
 	}
 }
 
-// second is a run of the instant 20,000, of 100 ms.
+// second returns a run of 100 ms for the instant 20,000.
 func second(member string, instant, start int64) check.Run {
 	return check.Run{Item: 0, Member: member, Instant: instant, Start: start, End: start + 100, Java: member[0] != 'w'}
 }
 
-// TestTwice: an item ran twice, or began while it ran.
+// TestTwice has an item that ran twice, or began while it ran.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	moved := []check.Change{owner(200, ofA, "w"), owner(20_150, ofA, "b")}
@@ -191,7 +191,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestExcusesAreBounded: one reason does not excuse most items of a steady span.
+// TestExcusesAreBounded checks that one reason cannot excuse most items of a steady span.
 func TestExcusesAreBounded(t *testing.T) {
 	t.Parallel()
 	in := check.Input{Spans: []check.Span{{Role: "java", Event: "steady", From: 1000, Every: 1000, Items: 1}}, To: 10_000, Log: slices.Concat(members, []check.Change{owner(200, ofA, "a")})}

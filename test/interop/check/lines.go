@@ -1,14 +1,13 @@
 // Package check checks from the reports of a shared job's members that every item ran
-// once at every instant. Where an item did not, there must be
-// evidence that ElasticJob caused it or that it was inevitable: the output of
-// Java's schedulers, and ZooKeeper's log. The package starts no process: runs, a
-// timeline and the evidence go in, a Report comes out. Histories are checked by
-// test/faults.
+// once at every instant. Where an item did not, there must be evidence that ElasticJob
+// caused it or that it was inevitable: the output of Java's schedulers, and ZooKeeper's
+// log. The package starts no process: its input is runs, a timeline and the evidence, its
+// output a Report. test/faults checks histories.
 //
-// Flow: ReadJava reads what a Java member printed, Ours what guests wrote →
-// Runs compares the runs with the spans of the timeline and looks for an
-// Excuse; excuse.go has all kinds with their bounds → Table prints a line for
-// each role and event, and one for each reason.
+// Flow: ReadJava reads the output of a Java member, Ours the lines of guests → Runs
+// compares the runs with the spans of the timeline and looks for an Excuse; excuse.go has
+// all kinds with their bounds → Table prints a line for each role and event, and one for
+// each reason.
 package check
 
 import (
@@ -29,31 +28,29 @@ import (
 type Run struct {
 	Item    int
 	Member  string // the address
-	Instant int64  // its instant; 0: it was asked for
+	Instant int64  // its instant; 0 if it was requested
 	Start   int64
-	End     int64 // 0: the member has not reported its end
+	End     int64 // 0 if the member has not reported its end
 	Total   int   // of the job, as a Java member saw it
 	Java    bool
 	Attempt int
 }
 
-// JavaLine is a line that a Java member prints apart from its runs. Its scheduler
-// prints which instant it fires, when that round is over, and which instant it leaves
-// out.
+// JavaLine is a line that a Java member prints besides its runs. Its scheduler prints
+// which instant it fires, when that round is over, and which instant it leaves out.
 type JavaLine struct {
 	Word    string // joined, started, completed, fired, misfired, over
 	Member  string
 	At      int64
-	Instant int64 // of the last three words; 0: the round was asked for
+	Instant int64 // of the last three words; 0 if the round was requested
 }
 
-// ReadJava reads what one Java member printed. It leaves out a last line that is not
-// complete yet.
+// ReadJava parses the output of a Java member. It leaves out an incomplete last line.
 func ReadJava(r io.Reader, member string) ([]Run, []JavaLine, error) {
 	var runs []Run
 	var others []JavaLine
 	open := map[int]int{} // the newest run of an item
-	var instant int64     // of the round that goes on
+	var instant int64     // of the current round
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := in.ReadString('\n')
@@ -100,7 +97,7 @@ func ReadJava(r io.Reader, member string) ([]Run, []JavaLine, error) {
 	}
 }
 
-// Ours makes runs from the lines of guests.
+// Ours converts the lines of guests to runs.
 func Ours(lines []evidence.Line) []Run {
 	type key struct {
 		item, attempt int

@@ -35,10 +35,10 @@ func Together(reports []Named) Named {
 	return all
 }
 
-// Table prints a line for each role and event of each scenario. A tick is exact
-// if no item missed or doubled it. The other columns count items; unsure are those
-// that ran on a member of ElasticJob while our history says that they did not. Below
-// the table stands how often each reason excused an item, and its first case.
+// Table prints a line for each role and event of each scenario. A tick is exact if no
+// item missed or doubled it. The other columns count items; unsure counts items that ran
+// on a member of ElasticJob although our history says that they did not. Below the table
+// it prints how often each reason excused an item, and its first case.
 func Table(w io.Writer, reports []Named) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\texcused\tfaults\tunsure")

@@ -14,7 +14,7 @@ type Change struct {
 	Gone    bool
 }
 
-// Nodes that the check looks at.
+// Nodes used by the check.
 const (
 	leaderNode    = "leader/election/instance"
 	necessaryNode = "leader/sharding/necessary"
@@ -25,7 +25,7 @@ func ownerNode(item int) string    { return fmt.Sprintf("sharding/%d/instance", 
 func runningNode(item int) string  { return fmt.Sprintf("sharding/%d/running", item) }
 func failoverNode(item int) string { return fmt.Sprintf("sharding/%d/failover", item) }
 
-// tree has the changes of each node.
+// tree holds the changes of each node.
 type tree struct {
 	nodes    map[string][]Change
 	sessions map[int64]string // the addresses of instances
@@ -42,13 +42,13 @@ func grow(log []Change) tree {
 	return t
 }
 
-// address is the address of an instance.
+// address returns the address of an instance.
 func address(id string) string {
 	ip, _, _ := strings.Cut(id, "@-@")
 	return ip
 }
 
-// at is a node as it was at a time; Gone: it was not there.
+// at returns a node as it was at a time, with Gone set if it did not exist.
 func (t tree) at(path string, at int64) Change {
 	last := Change{Path: path, Gone: true}
 	for _, c := range t.nodes[path] {
@@ -60,8 +60,8 @@ func (t tree) at(path string, at int64) Change {
 	return last
 }
 
-// named is the instance that an owner's node named last. The node need not exist now:
-// it is absent for a moment whenever a leader assigns items.
+// named returns the instance that an owner's node named last. The node need not exist
+// now: it is absent for a moment whenever a leader assigns items.
 func (t tree) named(item int, at int64) string {
 	id := ""
 	for _, c := range t.nodes[ownerNode(item)] {
@@ -75,7 +75,7 @@ func (t tree) named(item int, at int64) string {
 	return id
 }
 
-// moves are the changes after from, up to to, that gave an item another owner.
+// moves returns the changes after from, up to to, that gave an item another owner.
 func (t tree) moves(item int, from, to int64) []move {
 	var all []move
 	id := ""
@@ -91,15 +91,15 @@ func (t tree) moves(item int, from, to int64) []move {
 	return all
 }
 
-// move is an item that gets another owner; by is the address of the leader that
-// assigned it.
+// move is an item that gets another owner; by is the address of the leader that assigned
+// it.
 type move struct {
 	at       int64
 	from, to string
 	by       string
 }
 
-// left reports whether an instance with an address went after from, up to to.
+// left reports whether an instance with an address disappeared after from, up to to.
 func (t tree) left(member string, from, to int64) bool {
 	for path := range t.nodes {
 		if id, ok := strings.CutPrefix(path, "instances/"); ok && address(id) == member {
@@ -111,8 +111,8 @@ func (t tree) left(member string, from, to int64) bool {
 	return false
 }
 
-// within is the first change after from, up to to, that created or set a node, or with
-// gone the first that deleted it.
+// within returns the first change after from, up to to, that created or set a node or,
+// with gone, deleted it.
 func (t tree) within(path string, gone bool, from, to int64) (Change, bool) {
 	for _, c := range t.nodes[path] {
 		if c.At > from && c.At <= to && c.Gone == gone {

@@ -9,15 +9,15 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Operator makes and removes flags of servers. The console of this release is in no registry of packages, and is a web
- * application. A line of its input is namespace, job, word and the name of a node below the servers.
+ * Operator creates and removes flags of servers. The console of this release is a web application, which no registry of
+ * packages has. A line of its input is namespace, job, word and the name of a node below the servers.
  */
 public final class Operator {
 
     private Operator() {
     }
 
-    /** Works until its input ends. */
+    /** Processes commands until its input ends. */
     public static void main(final String[] args) throws IOException {
         String zk = new Settings(args).text("zk");
         ZookeeperRegistryCenter registry = null;
@@ -36,6 +36,6 @@ public final class Operator {
             }
             Told.line("done", "asked", line);
         }
-        System.exit(0); // threads of the client would go on
+        System.exit(0); // otherwise threads of the client would go on
     }
 }

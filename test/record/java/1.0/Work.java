@@ -4,7 +4,7 @@ import com.dangdang.ddframe.job.api.JobExecutionMultipleShardingContext;
 import com.dangdang.ddframe.job.plugin.job.type.simple.AbstractSimpleElasticJob;
 import interop.Settings;
 
-/** Work is the job. It tells what it was called with, and when it is over. */
+/** Work is the job. It prints its arguments, and when it has ended. */
 public final class Work extends AbstractSimpleElasticJob {
 
     private static long milliseconds;

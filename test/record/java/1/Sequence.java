@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Sequence fetches for each of its items. Of the data of a batch, "y" fails. */
+/** Sequence fetches for each of its items. The element "y" of a batch fails. */
 public final class Sequence extends AbstractIndividualSequenceDataFlowElasticJob<String> {
 
     private final Map<Integer, Integer> fetched = new ConcurrentHashMap<>();

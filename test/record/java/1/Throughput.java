@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** Throughput fetches for all its items at once. One of three data of a batch fails. */
+/** Throughput fetches for all its items at once. One of the three elements of a batch fails. */
 public final class Throughput extends AbstractBatchThroughputDataFlowElasticJob<String> {
 
     private int fetched;

@@ -4,7 +4,7 @@ import com.dangdang.ddframe.job.api.JobExecutionMultipleShardingContext;
 import com.dangdang.ddframe.job.plugin.job.type.simple.AbstractSimpleElasticJob;
 import interop.Settings;
 
-/** Work is the job. It tells what it was called with, and when it is over. */
+/** Work is the job. It prints its arguments, and when it has ended. */
 public final class Work extends AbstractSimpleElasticJob {
 
     private static long milliseconds;
@@ -32,7 +32,7 @@ public final class Work extends AbstractSimpleElasticJob {
         Told.line(word, "items", c.getShardingItems());
     }
 
-    /** How often there is something to fetch in a run. */
+    /** The number of batches to fetch in a run. */
     static int batches() {
         return batches;
     }

@@ -10,13 +10,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Answers says what the library makes of texts of configurations: what it would write after it has read one. */
+/** Answers prints how the library reads configuration texts: what it would write after reading one. */
 public final class Answers {
 
     private Answers() {
     }
 
-    /** A line of the input is a text, as JSON. */
+    /** Each line of the input is a text, encoded as JSON. */
     public static void main(final String[] args) throws IOException {
         Gson gson = new Gson();
         PrintStream out = new PrintStream(System.out, true, "UTF-8");

@@ -20,7 +20,7 @@ public final class Member {
     private Member() {
     }
 
-    /** Joins; "joined" is said when that is done. */
+    /** Joins the job, and prints "joined" when that is done. */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         address(s.text("ip"));
@@ -34,7 +34,7 @@ public final class Member {
         Told.line("joined");
     }
 
-    /** The library has no setting for the address, but remembers the one that it found. */
+    /** The library has no setting for the address, but caches the address that it has found. */
     private static void address(final String ip) throws ReflectiveOperationException {
         Field found = LocalHostService.class.getDeclaredField("cachedIpAddress");
         found.setAccessible(true);

@@ -14,15 +14,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 
 /**
- * Operator does with the library's own operations what its console does. A line of its input is namespace, job, word and
- * argument. It says "done" or "failed" to each.
+ * Operator carries out its console's commands with the library's own operations. A line of its input is namespace, job, word
+ * and argument. It answers each with "done" or "failed".
  */
 public final class Operator {
 
     private Operator() {
     }
 
-    /** Works until its input ends. */
+    /** Processes commands until its input ends. */
     public static void main(final String[] args) throws IOException {
         String zk = new Settings(args).text("zk");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -34,7 +34,7 @@ public final class Operator {
                 Told.line("failed", "asked", line, "said", ex.toString());
             }
         }
-        System.exit(0); // threads of the client would go on
+        System.exit(0); // otherwise threads of the client would go on
     }
 
     private static Object operate(final String zk, final String namespace, final String job, final String word, final String argument) {
@@ -77,7 +77,7 @@ public final class Operator {
         }
     }
 
-    /** Each change is key=value. */
+    /** Each change has the form key=value. */
     private static void change(final JobSettingsAPI api, final String job, final String[] changes) {
         JobSettings settings = api.getJobSettings(job);
         for (String each : changes) {

@@ -4,7 +4,7 @@ import com.dangdang.ddframe.job.api.ShardingContext;
 import com.dangdang.ddframe.job.api.simple.SimpleJob;
 import interop.Settings;
 
-/** Work is the job. It tells what it was called with, and when it is over. */
+/** Work is the job. It prints its arguments, and when it has ended. */
 public final class Work implements SimpleJob {
 
     private static long milliseconds;
@@ -28,7 +28,7 @@ public final class Work implements SimpleJob {
         Told.sleep(milliseconds);
     }
 
-    /** How often there is something to fetch in a run. */
+    /** The number of batches to fetch in a run. */
     static int batches() {
         return batches;
     }

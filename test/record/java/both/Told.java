@@ -5,7 +5,7 @@ import com.google.gson.GsonBuilder;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Told is the standard output: an object of JSON a line, with a word and the time. */
+/** Told is the standard output: one JSON object per line, with a word and the time. */
 final class Told {
 
     private static final Gson GSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
@@ -13,7 +13,7 @@ final class Told {
     private Told() {
     }
 
-    /** Says one line, whole, and does not keep it back. Pairs are keys with their values. */
+    /** Prints and flushes one line. Pairs are keys with their values. */
     static void line(final String word, final Object... pairs) {
         Map<String, Object> all = new LinkedHashMap<>();
         all.put("ev", word);
@@ -28,7 +28,7 @@ final class Told {
         }
     }
 
-    /** Lets the work last. */
+    /** Sleeps, to make the work last. */
     static void sleep(final long milliseconds) {
         try {
             Thread.sleep(milliseconds);

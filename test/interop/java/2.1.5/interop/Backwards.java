@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** Backwards is a strategy that nobody knows who does not have this program. */
+/** Backwards is a strategy that only this program knows. */
 public final class Backwards implements JobShardingStrategy {
 
     @Override

@@ -20,7 +20,7 @@ public final class Member {
     private Member() {
     }
 
-    /** Joins; "joined" is said when that is done. */
+    /** Joins the job, and prints "joined" when that is done. */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         address(s.text("ip"));
@@ -61,7 +61,7 @@ public final class Member {
         return timeout > 0 ? new ElasticJobListener[] {new Once(timeout)} : new ElasticJobListener[0];
     }
 
-    /** The library's scheduler. It asks for the job when its Quartz is there and has not started. */
+    /** Scheduler is the library's scheduler. It calls for the job after its Quartz is created and before that starts. */
     private static final class Scheduler extends JobScheduler {
 
         private final String job;

@@ -3,7 +3,7 @@ package interop;
 import com.dangdang.ddframe.job.executor.ShardingContexts;
 import com.dangdang.ddframe.job.lite.api.listener.AbstractDistributeOnceElasticJobListener;
 
-/** Once tells when ElasticJob says that all items of a tick have started, and that all have completed. */
+/** Once prints when ElasticJob reports that all items of a tick have started, and that all have completed. */
 public final class Once extends AbstractDistributeOnceElasticJobListener {
 
     Once(final long timeout) {

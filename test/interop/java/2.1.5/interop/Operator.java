@@ -12,9 +12,9 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Operator does with the library's own operations what a console does. A line of its input is namespace, job, word and
- * argument; it says "done" or "failed" to each. A word that names one of the methods of Tools has two arguments, of which
- * the first may be the job; what the method answers stands behind "done".
+ * Operator carries out a console's commands with the library's own operations. A line of its input is namespace, job, word
+ * and argument; it answers each with "done" or "failed". A word that names a method of Tools has two arguments; the first
+ * may be the job. The method's result follows "done".
  */
 public final class Operator {
 
@@ -27,7 +27,7 @@ public final class Operator {
         digest = Optional.fromNullable(s.text("digest", null));
     }
 
-    /** Works until its input ends. */
+    /** Processes commands until its input ends. */
     public static void main(final String[] args) throws IOException {
         Operator operator = new Operator(new Settings(args));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -46,7 +46,7 @@ public final class Operator {
                 Told.line("failed %s", ex.toString().replace('\n', ' '));
             }
         }
-        System.exit(0); // threads of the client would go on
+        System.exit(0); // otherwise threads of the client would go on
     }
 
     private void operate(final String namespace, final String job, final String word, final String argument) {
@@ -79,7 +79,7 @@ public final class Operator {
         }
     }
 
-    /** Each change is key=value. */
+    /** Each change has the form key=value. */
     static void change(final JobSettingsAPI api, final String job, final String[] changes) {
         JobSettings settings = api.getJobSettings(job);
         for (String each : changes) {

@@ -11,8 +11,8 @@ import java.util.Collection;
 import java.util.TreeSet;
 
 /**
- * Tools are the library's operations for a console, each by the name of its interface and method, as
- * JobOperateAPI.shutdown. A name or an address that is "-" is absent.
+ * Tools are the library's operations for a console, each named by its interface and method, such as
+ * JobOperateAPI.shutdown. A name or an address "-" means that it is absent.
  */
 final class Tools {
 
@@ -28,7 +28,7 @@ final class Tools {
         this.digest = digest;
     }
 
-    /** Calls a method, and says in one line what it answers. */
+    /** Calls a method, and prints its result in one line. */
     String call(final String method, final String first, final String second) {
         String api = method.substring(0, method.indexOf('.'));
         switch (api) {

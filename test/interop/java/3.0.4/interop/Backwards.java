@@ -8,7 +8,7 @@ import org.apache.shardingsphere.elasticjob.infra.handler.sharding.JobInstance;
 import org.apache.shardingsphere.elasticjob.infra.handler.sharding.JobShardingStrategy;
 import org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl.AverageAllocationJobShardingStrategy;
 
-/** Backwards is a strategy that nobody knows who does not have this program. */
+/** Backwards is a strategy that only this program knows. */
 public final class Backwards implements JobShardingStrategy {
 
     @Override

@@ -14,7 +14,7 @@ public final class Member {
     private Member() {
     }
 
-    /** Joins; "joined" is said when that is done. */
+    /** Joins the job, and prints "joined" when that is done. */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         address(s.text("ip"));
@@ -30,7 +30,7 @@ public final class Member {
         Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("ip"));
     }
 
-    /** The library has no setting for an address that the machine has not, but remembers the one that it found. */
+    /** The library has no setting for an address that the machine does not have, but it caches the address that it has found. */
     private static void address(final String ip) throws ReflectiveOperationException {
         Field found = IpUtils.class.getDeclaredField("cachedIpAddress");
         found.setAccessible(true);

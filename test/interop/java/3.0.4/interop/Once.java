@@ -4,8 +4,8 @@ import org.apache.shardingsphere.elasticjob.infra.listener.ShardingContexts;
 import org.apache.shardingsphere.elasticjob.lite.api.listener.AbstractDistributeOnceElasticJobListener;
 
 /**
- * Once tells when ElasticJob says that all items of a tick have started, and that all have completed. The library makes
- * it, so how long members wait is a property of the process.
+ * Once prints when ElasticJob reports that all items of a tick have started, and that all have completed. The library
+ * creates it, so the waiting time of members is a system property.
  */
 public final class Once extends AbstractDistributeOnceElasticJobListener {
 
@@ -13,7 +13,7 @@ public final class Once extends AbstractDistributeOnceElasticJobListener {
 
     static final String TIMEOUT = "interop.once";
 
-    /** For the library. */
+    /** Used by the library. */
     public Once() {
         super(Long.getLong(TIMEOUT, 0), Long.getLong(TIMEOUT, 0));
     }

@@ -11,8 +11,8 @@ import org.apache.shardingsphere.elasticjob.lite.lifecycle.api.JobOperateAPI;
 import org.apache.shardingsphere.elasticjob.lite.lifecycle.api.ShardingOperateAPI;
 
 /**
- * Operator does with the library's own operations what a console does. A line of its input is namespace, job, word and
- * argument; it says "done" or "failed" to each.
+ * Operator carries out a console's commands with the library's own operations. A line of its input is namespace, job, word
+ * and argument; it answers each with "done" or "failed".
  */
 public final class Operator {
 
@@ -25,7 +25,7 @@ public final class Operator {
         digest = s.text("digest", null);
     }
 
-    /** Works until its input ends. */
+    /** Processes commands until its input ends. */
     public static void main(final String[] args) throws IOException {
         Operator operator = new Operator(new Settings(args));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -38,7 +38,7 @@ public final class Operator {
                 Told.line("failed %s", ex.toString().replace('\n', ' '));
             }
         }
-        System.exit(0); // threads of the client would go on
+        System.exit(0); // otherwise threads of the client would go on
     }
 
     private void operate(final String namespace, final String job, final String word, final String argument) {
@@ -71,7 +71,7 @@ public final class Operator {
         }
     }
 
-    /** Each change is key=value. */
+    /** Each change has the form key=value. */
     private static void change(final JobConfigurationAPI api, final String job, final String[] changes) {
         JobConfigurationPOJO configuration = api.getJobConfiguration(job);
         for (String each : changes) {

@@ -8,13 +8,12 @@ import org.quartz.impl.SchedulerRepository;
 import org.quartz.listeners.TriggerListenerSupport;
 
 /**
- * Fires tells what the scheduler of a member does: which instant it fires, and when, which it leaves out, and when the
- * round is over. An instant of 0 is a round that somebody has asked for. A line is: word, milliseconds since 1970,
- * instant, 0, trigger.
+ * Fires prints what the scheduler of a member does: which instant it fires, and when, which it leaves out, and when the
+ * round is over. An instant of 0 is a requested round. A line is: word, milliseconds since 1970, instant, 0, trigger.
  */
 final class Fires extends TriggerListenerSupport {
 
-    /** Listens to the scheduler of a job, which has its name. */
+    /** Listens to the scheduler of a job, which has the job's name. */
     static void of(final String job) throws SchedulerException {
         SchedulerRepository.getInstance().lookup(job).getListenerManager().addTriggerListener(new Fires());
     }

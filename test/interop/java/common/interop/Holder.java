@@ -5,13 +5,13 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.retry.RetryOneTime;
 
-/** Holder takes a latch as the library does, by the same recipe, and does not give it back. */
+/** Holder takes a latch by the library's own recipe, and does not give it back. */
 public final class Holder {
 
     private Holder() {
     }
 
-    /** Says "joined" when it has it, and ends when its input does. */
+    /** Prints "joined" when it holds the latch, and ends when its input does. */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         CuratorFramework client = CuratorFrameworkFactory.newClient(s.text("zk"), s.number("session", 3000), 3000, new RetryOneTime(1000));

@@ -16,7 +16,7 @@ final class Item {
     }
 
     /**
-     * Tells when it starts and ends, and lasts as many milliseconds as the item's parameter says. A line is: word,
+     * Prints its start and its end, and lasts as many milliseconds as the item's parameter says. A line is: word,
      * milliseconds since 1970, item, total, task id.
      */
     void run(final String parameter) {

@@ -3,7 +3,7 @@ package interop;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Settings are the arguments, each of the form key=value. */
+/** Settings are the arguments, each in the form key=value. */
 public final class Settings {
 
     private final Map<String, String> values = new HashMap<>();

@@ -1,12 +1,12 @@
 package interop;
 
-/** Told is the standard output: the evidence, one line for each thing that happened. */
+/** Told is the standard output: the evidence, one line for each event. */
 final class Told {
 
     private Told() {
     }
 
-    /** Says one line, whole, and does not keep it back. */
+    /** Prints and flushes one line. */
     static void line(final String format, final Object... args) {
         String text = String.format(format, args) + "\n";
         synchronized (System.out) {
