@@ -1,34 +1,36 @@
-// Package abi names what a guest module and its host agree on: the import
-// module, the exports, the functions with their types, the field ids and the
-// codes of version 1 of the ABI.
+// Package abi names everything that a guest module and its host agree on: the import
+// module, the exports, the functions with their types, the field ids and the codes of
+// version 1 of the ABI.
 //
-// It holds constants and one table, so that host, SDKs and tools spell them in
-// one place. REFERENCE.md is made from them, ABI.md says what they mean together, and wasmjob.wit shows the
-// same interface in the language of the component model. It is not for logic:
-// how a call is served belongs to the host's sandbox, how it is made to the
-// SDKs. It imports nothing and also builds under TinyGo.
+// It holds constants and one table, so that host, SDKs and tools define them in one
+// place. REFERENCE.md is generated from them, ABI.md explains how they work together, and
+// wasmjob.wit describes the same interface in the language of the component model. It
+// contains no logic: the host's sandbox serves calls, and the SDKs make them. It imports
+// nothing and also builds under TinyGo.
 package abi
 
-// Version is the major version of the ABI; it is part of Module and
-// ExportMarker, so that a later version can be served beside this one.
+// Version is the major version of the ABI. It is part of Module and ExportMarker, so that
+// a host can serve a later version as well.
 const Version = 1
 
-// HostMinor counts the additions to version 1; a guest reads it as FieldHostMinor.
+// HostMinor is the number of additions to version 1; a guest reads it as FieldHostMinor.
 const HostMinor = 2
 
 // Module is the import module of all functions that the host offers.
 const Module = "wasmjob_v1"
 
-// MarkerPrefix begins the marker of each version; the number follows.
+// MarkerPrefix begins the marker of each version; the version's number follows.
 const MarkerPrefix = "wasmjob_abi_v"
 
 // Exports of a guest.
 const (
-	// ExportMemory is the one memory of the module: defined by it, not shared, not imported.
+	// ExportMemory is the only memory of the module: defined by it, not shared, not
+	// imported.
 	ExportMemory = "memory"
-	// ExportMarker says that the module speaks this version; it is never called.
+	// ExportMarker says which version of the ABI the module uses; it is never called.
 	ExportMarker = "wasmjob_abi_v1"
-	// ExportInitialize is called once before anything else, within the time of the run, if it is there.
+	// ExportInitialize is called once before anything else, within the time of the run,
+	// if it exists.
 	ExportInitialize = "_initialize"
 	// ExportExecute is the entry of a simple job: called once per item and attempt.
 	ExportExecute = "wasmjob_execute"
@@ -46,12 +48,13 @@ const (
 	ExportStarted = "wasmjob_started"
 	// ExportCompleted is an optional listener, called once per fire, on one server, when every item has ended.
 	ExportCompleted = "wasmjob_completed"
-	// ExportStart is the entry of a script, a WASI command, which has neither the marker nor another entry.
+	// ExportStart is the entry of a script, a WASI command, which has neither the marker
+	// nor another entry.
 	ExportStart = "_start"
 )
 
-// Functions that the host offers under Module; Functions has their types. In
-// parentheses stand the arguments.
+// Functions that the host offers under Module; Functions has their types. The parentheses
+// contain the arguments.
 const (
 	// FuncCtxStr (field, buf, cap) reads a text field of the run.
 	FuncCtxStr = "ctx_str"
@@ -63,18 +66,21 @@ const (
 	FuncConfigGet = "config_get"
 	// FuncLog (level, msg, len) writes a line to the host's log.
 	FuncLog = "log"
-	// FuncLogLevel () returns the lowest level that anybody keeps.
+	// FuncLogLevel () returns the lowest level that is logged.
 	FuncLogLevel = "log_level"
-	// FuncResultSet (ptr, len) sets what the run gives back; again: replaces it; -5, changing nothing, if it is too long.
+	// FuncResultSet (ptr, len) sets the result of the run; a later call replaces it; -5,
+	// changing nothing, if it is too long.
 	FuncResultSet = "result_set"
-	// FuncErrorSet (ptr, len) sets the reason that is kept with the run, however that ends; again: replaces it; cut after 8 KiB.
+	// FuncErrorSet (ptr, len) sets the reason that is recorded with the run, however that
+	// ends; a later call replaces it; cut after 8 KiB.
 	FuncErrorSet = "error_set"
 	// FuncCancelled () returns why the run should stop, or 0.
 	FuncCancelled = "cancelled"
 	// FuncProgress (done, total) shows how far the run is.
 	FuncProgress = "progress"
-	// FuncMetricAdd (name, nlen, value) adds to a sum that is kept with the run; -4 for a name that is not 1 to 64
-	// letters, digits, _, . or -, or a value that is not finite; -5 beyond 64 names; a secret in a name is masked.
+	// FuncMetricAdd (name, nlen, value) adds to a sum that is recorded with the run; -4
+	// for a name that is not 1 to 64 letters, digits, _, . or -, or a value that is not
+	// finite; -5 beyond 64 names; a secret in a name is masked.
 	FuncMetricAdd = "metric_add"
 	// FuncSleep (ms) waits; -6 as soon as the run should stop.
 	FuncSleep = "sleep_ms"
@@ -86,11 +92,12 @@ const (
 
 	// FuncBatchAdd (ptr, len) adds an element and returns its index; -5 beyond the limits.
 	FuncBatchAdd = "batch_add"
-	// FuncBatchCount () returns how many elements there are.
+	// FuncBatchCount () returns the number of elements.
 	FuncBatchCount = "batch_count"
 	// FuncBatchRead (index, buf, cap) reads an element; -4 beyond the last.
 	FuncBatchRead = "batch_read"
-	// FuncBatchAck (index, outcome) says what became of an element; again: replaces it; -4 beyond the last.
+	// FuncBatchAck (index, outcome) sets the outcome of an element; a later call replaces
+	// it; -4 beyond the last.
 	FuncBatchAck = "batch_ack"
 
 	// FuncStateGet (key, klen, buf, cap) reads a value of the item; -3 if there is none.
@@ -101,10 +108,11 @@ const (
 	// FuncStateDelete (key, klen) removes a value; -3 if there was none.
 	FuncStateDelete = "state_delete"
 
-	// FuncSecretGet (name, nlen, buf, cap) reads a secret; -2 for one that is not granted.
+	// FuncSecretGet (name, nlen, buf, cap) reads a secret; -2 if it is not granted.
 	FuncSecretGet = "secret_get"
 
-	// FuncHTTPRequest (req, len) sends a request, waits for the head of the answer, and returns its handle.
+	// FuncHTTPRequest (req, len) sends a request, waits for the head of the response, and
+	// returns its handle.
 	FuncHTTPRequest = "http_request"
 	// FuncHTTPStatus (handle) returns the status code.
 	FuncHTTPStatus = "http_status"
@@ -113,24 +121,27 @@ const (
 	// FuncHTTPRead (handle, buf, cap) reads the next bytes of the body, at most cap; 0 at its end; -5 when the body is
 	// larger than http_body.
 	FuncHTTPRead = "http_read"
-	// FuncHTTPClose (handle) gives the answer up; open ones end with the call of the entry.
+	// FuncHTTPClose (handle) closes the response; open ones are closed when the entry
+	// returns.
 	FuncHTTPClose = "http_close"
 
-	// FuncShardInstanceCount () returns how many instances there are to assign to.
+	// FuncShardInstanceCount () returns the number of instances to assign to.
 	FuncShardInstanceCount = "shard_instance_count"
-	// FuncShardInstanceID (instance, buf, cap) reads the id of an instance; they come in descending order, as the
-	// built-in strategies get them; -4 beyond the last.
+	// FuncShardInstanceID (instance, buf, cap) reads the id of an instance; they are in
+	// descending order, as for the built-in strategies; -4 beyond the last.
 	FuncShardInstanceID = "shard_instance_id"
-	// FuncShardInstanceLabel (instance, key, klen, buf, cap) reads a label of its server; -3 if it has none of that name.
+	// FuncShardInstanceLabel (instance, key, klen, buf, cap) reads a label of its server;
+	// -3 if there is none of that name.
 	FuncShardInstanceLabel = "shard_instance_label"
-	// FuncShardPrev (item) returns the instance that owns the item now; -3 if none of these does; -4 for no item.
+	// FuncShardPrev (item) returns the instance that owns the item now; -3 if none of
+	// these does; -4 if there is no such item.
 	FuncShardPrev = "shard_prev"
-	// FuncShardAssign (item, instance) gives the item to the instance; -4 if there is no such item or instance; -9 if the
-	// item was given before.
+	// FuncShardAssign (item, instance) assigns the item to the instance; -4 if there is
+	// no such item or instance; -9 if the item was assigned before.
 	FuncShardAssign = "shard_assign"
 )
 
-// Text fields, read with FuncCtxStr; -3 for one that has no value.
+// Text fields, read with FuncCtxStr; -3 if the field has no value.
 const (
 	FieldJobName       = 1  // name of the job
 	FieldTaskID        = 2  // task id, as ElasticJob writes it; none in a strategy
@@ -144,8 +155,8 @@ const (
 	FieldReason        = 10 // since 2: in wasmjob_after, the reason that the run gave with error_set; none elsewhere
 )
 
-// Number fields, read with FuncCtxInt. Moments are milliseconds since 1970, 0 for
-// none; what has no meaning in a strategy is 0.
+// Number fields, read with FuncCtxInt. Moments are milliseconds since 1970, 0 for none;
+// fields without a meaning in a strategy are 0.
 const (
 	FieldShardingTotal = 100 // sharding total count
 	FieldShardingItem  = 101 // sharding item
@@ -153,72 +164,71 @@ const (
 	FieldDeadline      = 103 // deadline; without a granted clock it counts from 102
 	FieldAttempt       = 104 // attempt, from 1
 	FieldFailover      = 105 // 1 if the item was taken over from another server
-	FieldMisfire       = 106 // 1 if the run makes up for missed instants
-	FieldHostMinor     = 107 // how many times the host's version 1 was added to
+	FieldMisfire       = 106 // 1 if the run is for missed instants
+	FieldHostMinor     = 107 // number of additions to version 1 that the host has
 	FieldStreaming     = 108 // 1 in a streaming dataflow job
 	FieldFence         = 109 // fencing token: a later owner of the item has a larger one
 	FieldScheduledTime = 110 // scheduled instant
-	FieldFetchCount    = 111 // how many elements the job wants in a batch; 0: as many as the guest likes
+	FieldFetchCount    = 111 // number of elements that the job wants in a batch; 0: as many as the guest likes
 	FieldOutcome       = 112 // since 2: in wasmjob_after, the result of the run; the smallest i64 elsewhere
-	FieldFireSucceeded = 113 // since 2: in wasmjob_completed, how many items succeeded; the smallest i64 elsewhere or if unknown
-	FieldFireFailed    = 114 // the same: how many failed, were late or were stopped
-	FieldFireSkipped   = 115 // the same: how many had nothing to do
+	FieldFireSucceeded = 113 // since 2: in wasmjob_completed, the number of items that succeeded; the smallest i64 elsewhere or if unknown
+	FieldFireFailed    = 114 // the same: number of items that failed, were late or were stopped
+	FieldFireSkipped   = 115 // the same: number of items that had nothing to do
 )
 
-// NoInt is what FuncCtxInt answers for a field it does not know.
+// NoInt is the result of FuncCtxInt for a field that the host does not know.
 const NoInt = -1 << 63
 
-// Error codes: what a host function answers instead of a length or a zero.
-// The list only ever grows at its end.
+// Error codes: the result of a host function instead of a length or a zero. New codes are
+// only added at the end of the list.
 const (
 	ErrUnknownField = -1  // no such field
 	ErrDenied       = -2  // not granted
 	ErrNotFound     = -3  // no such value
 	ErrInvalid      = -4  // invalid argument
-	ErrLimit        = -5  // a size, count or rate is exceeded, or the host has no memory left for what it should keep
+	ErrLimit        = -5  // a size, count or rate is exceeded, or the host has no memory left for the data
 	ErrCancelled    = -6  // the run is being stopped
 	ErrTimeout      = -7  // timed out
 	ErrIO           = -8  // input or output failed
-	ErrConflict     = -9  // somebody else was first
-	ErrWrongPhase   = -10 // not now
+	ErrConflict     = -9  // another caller was first
+	ErrWrongPhase   = -10 // wrong time for this call
 	ErrInternal     = -11 // a fault of the host
 )
 
-// Result codes: what an entry of the guest returns. 4 to 127 are reserved, and
+// Result codes: the return value of an entry of the guest. 4 to 127 are reserved, and
 // negative numbers mean that an SDK was misused; both count as failed.
 const (
 	ResultOK        = 0   // done
 	ResultFailed    = 1   // failed
 	ResultRetryable = 2   // failed, and another attempt may help
 	ResultSkipped   = 3   // there was nothing to do
-	ResultLate      = 4   // in field 112 alone: the deadline has passed, whatever the entry returned
-	ResultAuthor    = 128 // and above: failed, with a code of the author's own
+	ResultLate      = 4   // only in field 112: the deadline has passed, whatever the entry returned
+	ResultAuthor    = 128 // and above: failed, with a code that the author defines
 )
 
 // Outcomes of one element of a batch, given with FuncBatchAck.
 const (
 	AckDone   = 0 // done
 	AckFailed = 1 // failed
-	AckRetry  = 2 // to be tried again
+	AckRetry  = 2 // to be retried
 )
 
-// Stop reasons: what FuncCancelled answers.
+// Stop reasons: the result of FuncCancelled.
 const (
 	StopNone        = 0 // go on
 	StopDeadline    = 1 // the deadline has passed
 	StopShutdown    = 2 // the server shuts down
 	StopDisabled    = 3 // the job was disabled
 	StopResharding  = 4 // the items are being assigned anew
-	StopSessionLost = 5 // the server's session with the registry is lost: somebody else may own the item soon
+	StopSessionLost = 5 // the server's session with the registry is lost: another server may own the item soon
 )
 
-// Levels of FuncLog; FuncLogLevel answers the lowest that is kept, or
-// LevelNone.
+// Levels of FuncLog; FuncLogLevel returns the lowest one that is logged, or LevelNone.
 const (
 	LevelTrace = 0 // trace
 	LevelDebug = 1 // debug
 	LevelInfo  = 2 // info
 	LevelWarn  = 3 // warn
 	LevelError = 4 // error
-	LevelNone  = 5 // only from log_level: nothing is kept
+	LevelNone  = 5 // only from log_level: nothing is logged
 )

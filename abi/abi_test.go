@@ -34,7 +34,7 @@ func constants(t *testing.T, file string) map[string]constant.Value {
 	return all
 }
 
-// Every function that has a name has a type, and the other way round.
+// Every named function has a type, and every type belongs to one.
 func TestTheTableHasEveryFunction(t *testing.T) {
 	t.Parallel()
 	var named, typed []string
@@ -56,7 +56,8 @@ func TestTheTableHasEveryFunction(t *testing.T) {
 	}
 }
 
-// The file wasmjob.wit says the same once its types are lowered as its comment says.
+// The file wasmjob.wit agrees with the table once its types are lowered as its comment
+// says.
 func TestTheWITSaysTheSame(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("wasmjob.wit")
@@ -126,7 +127,7 @@ func lowered(t *testing.T, params, result string) (string, string) {
 	return "", ""
 }
 
-// The contract in prose has a word on everything that has a name of its own.
+// ABI.md mentions everything that has a name of its own.
 func TestTheContractNamesEverything(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("ABI.md")

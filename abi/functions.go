@@ -1,11 +1,10 @@
 package abi
 
-// Grant is the key of [jobs.<name>.allow] without which a function answers
-// ErrDenied; GrantNone for what every guest may call.
+// Grant is the key of [jobs.<name>.allow] without which a function returns ErrDenied;
+// GrantNone for functions that every guest may call.
 type Grant string
 
-// Grants that functions need. Directories, too, are granted, but reached
-// through WASI.
+// Grants that functions need. Directories are granted, too, but used through WASI.
 const (
 	GrantNone    Grant = ""
 	GrantClock   Grant = "clock"
@@ -15,11 +14,11 @@ const (
 	GrantHTTP    Grant = "http"
 )
 
-// Phase is a set of the entries during which a function may be called; at
-// other times it answers ErrWrongPhase, or does nothing if it has no result.
+// Phase is a set of the entries during which a function may be called. At other times it
+// returns ErrWrongPhase, or does nothing if it has no result.
 type Phase uint8
 
-// Phases. InInit is while the module starts itself.
+// Phases. InInit is the time in which the module initializes itself.
 const (
 	InInit Phase = 1 << iota
 	InRun        // execute and the listeners
@@ -34,16 +33,15 @@ const (
 // Function is one function of Module.
 type Function struct {
 	Name string
-	// Params and Results are value types in short: i for i32, I for i64, F
-	// for f64.
+	// Params and Results are value types in short form: i for i32, I for i64, F for f64.
 	Params, Results string
-	// Since is the HostMinor that has it first.
+	// Since is the first HostMinor that has it.
 	Since int
 	Grant Grant
 	When  Phase
 }
 
-// Functions are all that this version offers, in the order of ABI.md.
+// Functions returns all functions of this version, in the order of ABI.md.
 func Functions() []Function {
 	return []Function{
 		{FuncCtxStr, "iii", "i", 0, GrantNone, Anytime},

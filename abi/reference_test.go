@@ -15,7 +15,7 @@ import (
 
 //go:generate go test -run ^TestReference$ -update .
 
-// TestReference: REFERENCE.md is what abi.go and functions.go say.
+// TestReference checks that REFERENCE.md agrees with abi.go and functions.go.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const page = "REFERENCE.md"
@@ -70,7 +70,7 @@ func reference(t *testing.T) []byte {
 
 var arguments = regexp.MustCompile(`^\((.*?)\) (.*)$`)
 
-// typed turns "a, b" and "iI" into "a i32, b i64", and "a, b" and "ii" into "a, b i32".
+// typed converts "a, b" and "iI" to "a i32, b i64", and "a, b" and "ii" to "a, b i32".
 func typed(t *testing.T, names, core string) string {
 	t.Helper()
 	words := map[rune]string{'i': "i32", 'I': "i64", 'F': "f64"}
@@ -111,7 +111,7 @@ func whenOf(p Phase) string {
 
 type constantOf struct{ name, value, text string }
 
-// constantsOf are the constants of abi.go with what their comments say.
+// constantsOf returns the constants of abi.go with their comments.
 func constantsOf(t *testing.T) []constantOf {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "abi.go", nil, parser.ParseComments)
@@ -142,7 +142,7 @@ func constantsOf(t *testing.T) []constantOf {
 	return all
 }
 
-// meanings are the comments of functions, by their names in the module.
+// meanings returns the comments of functions, by their names in the module.
 func meanings(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

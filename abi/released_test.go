@@ -11,9 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write released.txt")
 
-// The promise of ABI.md: a line of released.txt is never changed. Who adds
-// something adds its line with -update; a line that changes or goes breaks
-// modules that were built.
+// The promise of ABI.md: a line of released.txt never changes. For an addition, -update
+// adds its line; a line that changes or disappears breaks modules that were built.
 func TestWhatIsReleasedStays(t *testing.T) {
 	t.Parallel()
 	var lines []string

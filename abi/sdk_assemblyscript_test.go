@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What every SDK is held to: its imports are Functions, and each of its numbers
-// is one of abi.go. The names in abi.go of what an SDK must have begin so.
+// Requirements on every SDK: its imports are Functions, and each of its numbers is one of
+// abi.go. The constants of abi.go that an SDK must have begin with these prefixes.
 var sdkPrefixes = []string{"Err", "Field", "Result", "Ack", "Stop", "Level"}
 
 func TestTheAssemblyScriptSDKImportsEveryFunction(t *testing.T) {
@@ -40,8 +40,7 @@ func TestTheAssemblyScriptSDKImportsEveryFunction(t *testing.T) {
 	}
 }
 
-// The hosts that stand in for tests of jobs answer every function, too, and know the same
-// HostMinor.
+// The fake hosts for tests of jobs also have every function, and the same HostMinor.
 func TestTheFakesHaveEveryFunction(t *testing.T) {
 	t.Parallel()
 	for _, fake := range []struct{ file, function, minor string }{
@@ -105,7 +104,7 @@ func sameNumbers(t *testing.T, sdk map[string]string) {
 	}
 }
 
-// Enumerations of the SDK hold what has a prefix here.
+// An enumeration of the SDK has the constants with one of the prefixes here.
 func TestTheAssemblyScriptSDKSaysTheSame(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("assemblyscript/assembly/codes.ts")

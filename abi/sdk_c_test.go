@@ -35,7 +35,7 @@ func cHeader(t *testing.T) string {
 	return string(src)
 }
 
-// cTypes turns "int32_t field, void *buf" into "ii".
+// cTypes converts "int32_t field, void *buf" to "ii".
 func cTypes(t *testing.T, list string) string {
 	t.Helper()
 	known := map[string]string{"int32_t": "i", "int64_t": "I", "double": "F", "void": ""}
@@ -53,7 +53,7 @@ func cTypes(t *testing.T, list string) string {
 	return all
 }
 
-// WASMJOB_ERR_NOT_FOUND is ErrNotFound here.
+// WASMJOB_ERR_NOT_FOUND corresponds to ErrNotFound here.
 func TestTheCSDKSaysTheSame(t *testing.T) {
 	t.Parallel()
 	src := cHeader(t)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The SDK is a module of its own and repeats what it needs of this package.
+// The SDK is a module of its own and repeats the constants of this package that it needs.
 func TestTheGoSDKSaysTheSame(t *testing.T) {
 	t.Parallel()
 	ours, sdk := constants(t, "abi.go"), constants(t, "go/codes.go")
@@ -63,8 +63,8 @@ func TestTheGoSDKImportsEveryFunction(t *testing.T) {
 	}
 }
 
-// What is imported is of use only if an author can reach it: the import from
-// its adapter, and the adapter from the rest.
+// An import is useful only if an author can reach it: the import from its adapter, and
+// the adapter from the rest.
 func TestTheGoSDKOffersEveryFunction(t *testing.T) {
 	t.Parallel()
 	adapters := called(t, "go/guest.go")
@@ -100,8 +100,8 @@ func TestTheGoSDKOffersEveryFunction(t *testing.T) {
 	}
 }
 
-// A module exports what it imports packages for, so each entry is in one that
-// brings nothing else.
+// Importing a package adds its exports to a module, so each entry has a package without
+// other exports.
 func TestTheGoSDKExportsEveryEntry(t *testing.T) {
 	t.Parallel()
 	wanted := map[string][]string{
@@ -175,7 +175,7 @@ func pragmas(t *testing.T, file, pragma string) []directed {
 	return all
 }
 
-// short spells the types of a list as Function does.
+// short returns the types of a list in the short form of Function.
 func short(t *testing.T, list *ast.FieldList) string {
 	t.Helper()
 	var all string
@@ -199,7 +199,7 @@ func short(t *testing.T, list *ast.FieldList) string {
 	return all
 }
 
-// called names the functions and methods that a file calls, or takes as
+// called returns the names of the functions and methods that a file calls, or uses as
 // values.
 func called(t *testing.T, file string) map[string]bool {
 	t.Helper()

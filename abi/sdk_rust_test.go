@@ -36,7 +36,7 @@ func TestTheRustSDKImportsEveryFunction(t *testing.T) {
 			if !ok {
 				t.Errorf("%s: no rule for the type %q", m[1], typ)
 			}
-			// A length follows each pointer and nothing else.
+			// Each pointer is followed by a length, and a length follows only a pointer.
 			if strings.HasPrefix(last, "*") != (typ == "usize") {
 				t.Errorf("%s: %q follows %q", m[1], typ, last)
 			}
@@ -53,8 +53,7 @@ func TestTheRustSDKImportsEveryFunction(t *testing.T) {
 	}
 }
 
-// An import is of use only if something calls it, in a module and in the host
-// that stands in for tests.
+// An import is useful only if something calls it, in a module and in the fake host.
 func TestTheRustSDKOffersEveryFunction(t *testing.T) {
 	t.Parallel()
 	guest, fake := rust(t, "guest.rs"), rust(t, "fake/calls.rs")
@@ -77,7 +76,7 @@ func TestTheRustSDKOffersEveryFunction(t *testing.T) {
 
 func TestTheRustSDKSaysTheSame(t *testing.T) {
 	t.Parallel()
-	// FieldRunID is FIELD_RUN_ID there.
+	// FieldRunID corresponds to FIELD_RUN_ID there.
 	names := map[string]string{}
 	for name := range constants(t, "abi.go") {
 		names[strings.ToUpper(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))] = name

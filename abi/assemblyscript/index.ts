@@ -1,6 +1,6 @@
 /**
  * The SDK for jobs and sharding strategies written in AssemblyScript; README.md
- * shows how a module is made of it.
+ * shows how to build a module with it.
  */
 export { Ack, Code, Level, Outcome, Stop, nameOf } from "./assembly/codes";
 export { Context, Host } from "./assembly/context";
@@ -11,5 +11,5 @@ export { Sharding } from "./assembly/sharding";
 export { State } from "./assembly/state";
 export { abort } from "./assembly/abort";
 
-/** Says which contract the module speaks; export it from the entry file. It is never called. */
+/** Marks the version of the contract that the module uses; export it from the entry file. It is never called. */
 export function wasmjob_abi_v1(): void {}

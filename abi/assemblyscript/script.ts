@@ -1,7 +1,7 @@
 /**
  * The SDK for scripts: WASI commands whose code is the top level of the entry
- * file, compiled with asconfig.script.json. What a script prints is its result,
- * what it reports goes to the log, and its exit code says how it ended.
+ * file, compiled with asconfig.script.json. Printed text is the result, reported
+ * text goes to the log, and the exit code says how the script ended.
  */
 
 // @ts-ignore: decorator
@@ -23,12 +23,12 @@ declare function fd_write(fd: i32, pieces: usize, count: i32, written: usize): i
 @external("wasi_snapshot_preview1", "proc_exit")
 declare function proc_exit(code: i32): void;
 
-// Two numbers that the host writes: sizes, or a piece and how much went out.
+// Two numbers that the host writes: sizes, or an I/O vector and the bytes written.
 const PAIR: usize = memory.data(8, 4);
 const WRITTEN: usize = memory.data(4, 4);
 
-// What args_get and environ_get leave: pointers into `text`, each to one that
-// ends with a zero byte. The buffer is passed so that it lives until the end.
+// Decodes the result of args_get and environ_get: pointers into `text`, each to a string
+// that ends with a zero byte. The buffer is a parameter so that it stays alive.
 function texts(pointers: ArrayBuffer, text: ArrayBuffer): string[] {
   const all = new Array<string>();
   for (let at = changetype<usize>(pointers), end = at + pointers.byteLength; at < end; at += 4) {
@@ -41,7 +41,7 @@ function texts(pointers: ArrayBuffer, text: ArrayBuffer): string[] {
   return all;
 }
 
-/** The arguments: the name of the module, those of the job, and the context as JSON at last. */
+/** The arguments: the name of the module, the job's own, and last the context as JSON. */
 export function args(): string[] {
   if (args_sizes_get(PAIR, PAIR + 4) != 0) return [];
   const pointers = new ArrayBuffer(<i32>(load<u32>(PAIR) * 4));
@@ -50,7 +50,7 @@ export function args(): string[] {
   return texts(pointers, text);
 }
 
-/** A variable of the environment, as WASMJOB_ITEM; null if it is not set. */
+/** A variable of the environment, such as WASMJOB_ITEM; null if it is not set. */
 export function env(name: string): string | null {
   if (environ_sizes_get(PAIR, PAIR + 4) != 0) return null;
   const pointers = new ArrayBuffer(<i32>(load<u32>(PAIR) * 4));
@@ -78,16 +78,16 @@ function write(fd: i32, text: string): void {
   }
 }
 
-/** Adds to the result, as it is: without a line break. */
+/** Appends text to the result, without a line break. */
 export function print(text: string): void { write(1, text); }
 
-/** Writes a line to the log; the last ones go with a failure as its reason. */
+/** Writes a line to the log; the last lines are the reason of a failure. */
 export function report(text: string): void { write(2, text + "\n"); }
 
 /** Ends the script: 0 is success, anything else a failure with that code. */
 export function exit(code: i32): void { proc_exit(code); }
 
-/** Reports and fails; the compiler's option `--use abort=…` names it. */
+/** Reports the message and fails; the compiler's option `--use abort=…` refers to it. */
 export function abort(message: string | null = null, file: string | null = null, line: u32 = 0, column: u32 = 0): void {
   let text = message ? message : "aborted";
   if (file) text += ` (${file}:${line}:${column})`;

@@ -13,11 +13,11 @@
  * module. The header needs C11 or C++20 and clang, but neither a C library nor
  * an allocator: all buffers are the caller's.
  *
- * Reads have one rule, that of snprintf. They answer how long the value is, and
- * write it with a closing zero byte if that is less than cap. If it is not, buf
- * holds the empty text: ask again with a buffer of the length plus one. cap 0
- * only asks for the length. A negative answer is one of WASMJOB_ERR_.
- * wasmjob_http_read alone is different: it reads a stream.
+ * Reads follow the rule of snprintf. They return the length of the value, and
+ * write it with a closing zero byte if the length is less than cap. Otherwise buf
+ * holds the empty text: read again with a buffer of the length plus one. cap 0
+ * only returns the length. A negative result is one of WASMJOB_ERR_. The only
+ * exception is wasmjob_http_read, which reads a stream.
  *
  * With WASMJOB_NATIVE defined the host's functions are ordinary ones, for tests
  * of a job's logic with the machine's own compiler: wasmjob_fake.h has them. */
@@ -33,7 +33,7 @@ extern "C" {
 
 /* ---- Numbers of the contract ---- */
 
-/* What an entry returns. */
+/* The result of an entry. */
 enum {
   WASMJOB_RESULT_OK = 0,
   WASMJOB_RESULT_FAILED = 1,
@@ -43,7 +43,7 @@ enum {
   WASMJOB_RESULT_AUTHOR = 128,  /* the first code that you may give a meaning */
 };
 
-/* Why a function of the host did not do it; wasmjob_error_name names them. */
+/* Why a function of the host failed; wasmjob_error_name names the code. */
 enum {
   WASMJOB_ERR_UNKNOWN_FIELD = -1,
   WASMJOB_ERR_DENIED = -2,    /* the job is not granted this */
@@ -58,7 +58,7 @@ enum {
   WASMJOB_ERR_INTERNAL = -11,   /* the host's fault */
 };
 
-/* What became of one element of a batch. */
+/* The outcome of one element of a batch. */
 enum { WASMJOB_ACK_DONE = 0, WASMJOB_ACK_FAILED = 1, WASMJOB_ACK_RETRY = 2 };
 
 /* Why a run should stop. */
@@ -71,7 +71,7 @@ enum {
   WASMJOB_STOP_SESSION_LOST = 5, /* somebody else may own the item soon */
 };
 
-/* How much a log line matters; NONE is only an answer: nothing is kept. */
+/* The importance of a log line; NONE is only an answer: nothing is logged. */
 enum {
   WASMJOB_LEVEL_TRACE = 0,
   WASMJOB_LEVEL_DEBUG = 1,
@@ -81,7 +81,7 @@ enum {
   WASMJOB_LEVEL_NONE = 5,
 };
 
-/* Fields of the run; the functions below read them all by name. */
+/* Fields of the run; the functions below read all of them by name. */
 enum {
   WASMJOB_FIELD_JOB_NAME = 1,
   WASMJOB_FIELD_TASK_ID = 2,
@@ -122,7 +122,7 @@ enum {
 #define WASMJOB_EXPORT(name) __attribute__((export_name(#name)))
 #endif
 
-/* Define those that the job needs; a definition is enough to export it. */
+/* Define those that the job needs; a definition exports itself. */
 WASMJOB_EXPORT(wasmjob_execute) int32_t wasmjob_execute(void);
 WASMJOB_EXPORT(wasmjob_fetch) int32_t wasmjob_fetch(void);
 WASMJOB_EXPORT(wasmjob_process) int32_t wasmjob_process(void);
@@ -133,11 +133,11 @@ WASMJOB_EXPORT(wasmjob_started) int32_t wasmjob_started(void);
 WASMJOB_EXPORT(wasmjob_completed) int32_t wasmjob_completed(void);
 WASMJOB_EXPORT(wasmjob_abi_v1) void wasmjob_abi_v1(void);
 
-/* Says which contract the module speaks: once, in one file, without semicolon. */
+/* Marks the version of the contract that the module uses. Write it once, in one file, without a semicolon. */
 #define WASMJOB_MODULE \
   void wasmjob_abi_v1(void) {}
 
-/* ---- The host's functions as they are ---- */
+/* ---- The host's functions, unwrapped ---- */
 
 WASMJOB_IMPORT(ctx_str) int32_t wasmjob_v1_ctx_str(int32_t field, void *buf, int32_t cap);
 WASMJOB_IMPORT(ctx_int) int64_t wasmjob_v1_ctx_int(int32_t field);
@@ -188,7 +188,7 @@ static inline int32_t wasmjob_strlen(const char *text) {
   return n;
 }
 
-/* A place for the closing zero byte is kept back from the host. */
+/* One byte of the buffer is reserved for the closing zero byte. */
 static inline int32_t wasmjob_room(size_t cap) {
   return cap == 0 ? 0 : cap > INT32_MAX ? INT32_MAX : (int32_t)(cap - 1);
 }
@@ -227,7 +227,7 @@ static inline int32_t wasmjob_job_param(char *buf, size_t cap) { return wasmjob_
 static inline int32_t wasmjob_param(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_SHARDING_PARAM, buf, cap); }
 /* ElasticJob's id of this fire on this server. */
 static inline int32_t wasmjob_task_id(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_TASK_ID, buf, cap); }
-/* The same in every attempt of this run: a key for effects that must happen once. */
+/* The same in every attempt of this run: a key for effects that must happen only once. */
 static inline int32_t wasmjob_run_id(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_RUN_ID, buf, cap); }
 static inline int32_t wasmjob_instance_id(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_INSTANCE_ID, buf, cap); }
 static inline int32_t wasmjob_namespace(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_NAMESPACE, buf, cap); }
@@ -250,16 +250,16 @@ static inline int64_t wasmjob_fired(void) { return wasmjob_v1_ctx_int(WASMJOB_FI
 static inline int64_t wasmjob_deadline(void) { return wasmjob_v1_ctx_int(WASMJOB_FIELD_DEADLINE); }
 /* 1 if the item was taken over from another server. */
 static inline int32_t wasmjob_failover(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_FAILOVER); }
-/* 1 if the run makes up for missed instants. */
+/* 1 if the run is for missed instants. */
 static inline int32_t wasmjob_misfire(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_MISFIRE); }
 static inline int32_t wasmjob_host_minor(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_HOST_MINOR); }
 static inline int32_t wasmjob_streaming(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_STREAMING); }
-/* How many elements the job wants in a batch; 0: as many as you like. */
+/* The number of elements that the job wants in a batch; 0: as many as you like. */
 static inline int32_t wasmjob_fetch_count(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_FETCH_COUNT); }
 
 /* In wasmjob_after: how the run has ended, one of WASMJOB_RESULT_ or a code of
- * your own, and the reason it gave, WASMJOB_ERR_NOT_FOUND if none. Elsewhere, and
- * on a host whose wasmjob_host_minor() is below 2, both are negative. */
+ * your own, and its reason, or WASMJOB_ERR_NOT_FOUND if it gave none. Elsewhere,
+ * and on a host whose wasmjob_host_minor() is below 2, both are negative. */
 static inline int32_t wasmjob_known(int32_t field) {
   int64_t n = wasmjob_v1_ctx_int(field);
   return n == INT64_MIN ? WASMJOB_ERR_NOT_FOUND : (int32_t)n;
@@ -267,9 +267,9 @@ static inline int32_t wasmjob_known(int32_t field) {
 static inline int32_t wasmjob_ended(void) { return wasmjob_known(WASMJOB_FIELD_OUTCOME); }
 static inline int32_t wasmjob_ended_reason(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_REASON, buf, cap); }
 
-/* In wasmjob_completed: how many items succeeded on all servers, failed (or were
- * late, or stopped), had nothing to do. Negative elsewhere, and if the host does
- * not know. */
+/* In wasmjob_completed: the number of items, on all servers, that succeeded,
+ * failed (or were late, or stopped), had nothing to do. Negative elsewhere, and if
+ * the host does not know. */
 static inline int32_t wasmjob_fire_succeeded(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_SUCCEEDED); }
 static inline int32_t wasmjob_fire_failed(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_FAILED); }
 static inline int32_t wasmjob_fire_skipped(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_SKIPPED); }
@@ -284,16 +284,16 @@ static inline int32_t wasmjob_config(const char *key, char *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_config_get(key, wasmjob_strlen(key), buf, wasmjob_room(cap)), buf, cap);
 }
 
-/* Why the run should stop, or 0. What takes long asks now and then, and returns;
- * otherwise it is ended after a grace. */
+/* Why the run should stop, or 0. A long run checks this regularly and returns;
+ * otherwise it is ended after its grace period. */
 static inline int32_t wasmjob_cancelled(void) { return wasmjob_v1_cancelled(); }
 
 /* Waits; WASMJOB_ERR_CANCELLED as soon as the run should stop. */
 static inline int32_t wasmjob_sleep(int32_t ms) { return wasmjob_v1_sleep_ms(ms); }
 
-/* ---- What the run tells ---- */
+/* ---- What the run reports ---- */
 
-/* Whether anybody keeps lines of the level: saves making expensive ones. */
+/* Whether lines of the level are logged: check it before building an expensive line. */
 static inline int wasmjob_enabled(int32_t level) { return level >= wasmjob_v1_log_level(); }
 
 static inline void wasmjob_log(int32_t level, const char *message) { wasmjob_v1_log(level, message, wasmjob_strlen(message)); }
@@ -303,19 +303,19 @@ static inline void wasmjob_info(const char *message) { wasmjob_log(WASMJOB_LEVEL
 static inline void wasmjob_warn(const char *message) { wasmjob_log(WASMJOB_LEVEL_WARN, message); }
 static inline void wasmjob_error(const char *message) { wasmjob_log(WASMJOB_LEVEL_ERROR, message); }
 
-/* Sets what the run gives back; again: replaces it. WASMJOB_ERR_LIMIT, changing
- * nothing, if the host does not keep that much. */
+/* Sets the result of the run; a later call replaces it. WASMJOB_ERR_LIMIT,
+ * changing nothing, if it is too large for the host. */
 static inline int32_t wasmjob_result(const void *data, size_t len) { return wasmjob_v1_result_set(data, (int32_t)len); }
 static inline int32_t wasmjob_result_text(const char *text) { return wasmjob_result(text, (size_t)wasmjob_strlen(text)); }
 
 static inline void wasmjob_progress(int64_t done, int64_t total) { wasmjob_v1_progress(done, total); }
 
-/* Adds to a sum that is kept with the run. */
+/* Adds to a sum that is recorded with the run. */
 static inline int32_t wasmjob_metric(const char *name, double value) {
   return wasmjob_v1_metric_add(name, wasmjob_strlen(name), value);
 }
 
-/* These set the reason and answer what to return: return wasmjob_fail("no rows"); */
+/* These set the reason and return the value to return: return wasmjob_fail("no rows"); */
 static inline int32_t wasmjob_fail_code(int32_t code, const char *reason) {
   wasmjob_v1_error_set(reason, wasmjob_strlen(reason));
   return code;
@@ -324,13 +324,13 @@ static inline int32_t wasmjob_fail(const char *reason) { return wasmjob_fail_cod
 static inline int32_t wasmjob_retry(const char *reason) { return wasmjob_fail_code(WASMJOB_RESULT_RETRYABLE, reason); }
 static inline int32_t wasmjob_skip(const char *reason) { return wasmjob_fail_code(WASMJOB_RESULT_SKIPPED, reason); }
 
-/* Ends the run here and now with that reason. */
+/* Ends the run at once with that reason. */
 __attribute__((noreturn)) static inline void wasmjob_panic(const char *reason) {
   wasmjob_v1_error_set(reason, wasmjob_strlen(reason));
   WASMJOB_TRAP();
 }
 
-/* Ends the run if what must hold does not; unlike assert also without a C library. */
+/* Ends the run if a condition is false; unlike assert, it also works without a C library. */
 #define WASMJOB_LINE_TEXT(line) #line
 #define WASMJOB_LINE(line) WASMJOB_LINE_TEXT(line)
 #define wasmjob_assert(holds) \
@@ -345,7 +345,7 @@ static inline int64_t wasmjob_now(void) { return wasmjob_v1_now_unix_ms(); }
 static inline int32_t wasmjob_random(void *buf, size_t len) { return wasmjob_v1_random(buf, (int32_t)len); }
 
 /* Values that belong to the item, wherever it runs; they need the grant state.
- * What is set is seen at once, and kept when the entry returns 0. */
+ * A change is visible at once, and kept if the entry returns 0. */
 static inline int32_t wasmjob_state_get(const char *key, void *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_state_get(key, wasmjob_strlen(key), buf, wasmjob_room(cap)), buf, cap);
 }
@@ -362,8 +362,8 @@ static inline int32_t wasmjob_secret(const char *name, char *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_secret_get(name, wasmjob_strlen(name), buf, wasmjob_room(cap)), buf, cap);
 }
 
-/* A request; headers are lines "Name: value\n", or NULL. The text {{secret:name}}
- * in a value stands for a granted secret. Method and URL must hold no line break. */
+/* A request; headers are lines "Name: value\n", or NULL. In a value {{secret:name}}
+ * stands for a granted secret. Method and URL must not contain a line break. */
 struct wasmjob_request {
   const char *method, *url, *headers;
   const void *body;
@@ -384,8 +384,8 @@ static inline int wasmjob_one_line(const char *text) {
   return *text == 0;
 }
 
-/* Sends a request, which is put together in buf, and waits for the head of the
- * answer: its handle, or a negative code. Needs the grant http. */
+/* Builds a request in buf, sends it, and waits for the head of the response.
+ * Returns its handle, or a negative code. Needs the grant http. */
 static inline int32_t wasmjob_http(const struct wasmjob_request *r, char *buf, size_t cap) {
   if (!wasmjob_one_line(r->method) || !wasmjob_one_line(r->url)) return WASMJOB_ERR_INVALID;
   size_t n = wasmjob_append_text(buf, cap, 0, r->method);
@@ -398,7 +398,7 @@ static inline int32_t wasmjob_http(const struct wasmjob_request *r, char *buf, s
   return n > cap ? WASMJOB_ERR_LIMIT : wasmjob_v1_http_request(buf, (int32_t)n);
 }
 
-/* The status, as 200 or 404. */
+/* The status, such as 200 or 404. */
 static inline int32_t wasmjob_http_status(int32_t handle) { return wasmjob_v1_http_status(handle); }
 
 /* A header; several of one name are joined by ", ". */
@@ -413,7 +413,7 @@ static inline int32_t wasmjob_http_read(int32_t handle, void *buf, size_t cap) {
 
 static inline int32_t wasmjob_http_close(int32_t handle) { return wasmjob_v1_http_close(handle); }
 
-/* The rest of the body as a text; closes the answer. WASMJOB_ERR_LIMIT if it is
+/* The rest of the body as a text; closes the response. WASMJOB_ERR_LIMIT if it is
  * not shorter than cap. */
 static inline int32_t wasmjob_http_body(int32_t handle, char *buf, size_t cap) {
   size_t length = 0;
@@ -429,12 +429,12 @@ static inline int32_t wasmjob_http_body(int32_t handle, char *buf, size_t cap) {
 
 /* ---- A dataflow job ---- */
 
-/* In wasmjob_fetch: adds an element; its index, or WASMJOB_ERR_LIMIT when the
- * batch is full. To add nothing is to say that there is nothing more to do. */
+/* In wasmjob_fetch: adds an element and returns its index, or WASMJOB_ERR_LIMIT if
+ * the batch is full. An empty batch means that there is nothing more to do. */
 static inline int32_t wasmjob_batch_add(const void *data, size_t len) { return wasmjob_v1_batch_add(data, (int32_t)len); }
 static inline int32_t wasmjob_batch_add_text(const char *text) { return wasmjob_batch_add(text, (size_t)wasmjob_strlen(text)); }
 
-/* In wasmjob_process. An element without a mark is done if process returns 0,
+/* In wasmjob_process. An element without an outcome is done if process returns 0,
  * and has failed otherwise. */
 static inline int32_t wasmjob_batch_count(void) { return wasmjob_v1_batch_count(); }
 static inline int32_t wasmjob_batch_read(int32_t index, void *buf, size_t cap) {
@@ -442,20 +442,20 @@ static inline int32_t wasmjob_batch_read(int32_t index, void *buf, size_t cap) {
 }
 static inline int32_t wasmjob_batch_ack(int32_t index, int32_t outcome) { return wasmjob_v1_batch_ack(index, outcome); }
 
-/* ---- A strategy: each item from 0 to wasmjob_total() - 1 to one instance ---- */
+/* ---- A strategy: assigns each item from 0 to wasmjob_total() - 1 to one instance ---- */
 
 static inline int32_t wasmjob_shard_instances(void) { return wasmjob_v1_shard_instance_count(); }
-/* The id of one; they come in descending order. */
+/* The id of an instance; they are in descending order. */
 static inline int32_t wasmjob_shard_id(int32_t instance, char *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_shard_instance_id(instance, buf, wasmjob_room(cap)), buf, cap);
 }
-/* A label of the server that it runs on. */
+/* A label of the instance's server. */
 static inline int32_t wasmjob_shard_label(int32_t instance, const char *key, char *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_shard_instance_label(instance, key, wasmjob_strlen(key), buf, wasmjob_room(cap)), buf, cap);
 }
 /* The instance that owns the item now; negative if none of these does. */
 static inline int32_t wasmjob_shard_previous(int32_t item) { return wasmjob_v1_shard_prev(item); }
-/* Gives the item to the instance; WASMJOB_ERR_CONFLICT if it was given before. */
+/* Assigns the item to the instance; WASMJOB_ERR_CONFLICT if it was assigned before. */
 static inline int32_t wasmjob_shard_assign(int32_t item, int32_t instance) { return wasmjob_v1_shard_assign(item, instance); }
 
 #ifdef __cplusplus

@@ -12,8 +12,8 @@
  *     assert(code == 0 && strcmp(wasmjob_fake.result, "hello, moon") == 0);
  *   }
  *
- * It is for one thread, holds little, and is no judge of modules: that is what
- * `wasmjobd exec` and `wasmjobd test` are for. */
+ * It works in one thread, has small limits, and does not validate modules: use
+ * `wasmjobd exec` and `wasmjobd test` for that. */
 #ifndef WASMJOB_FAKE_H
 #define WASMJOB_FAKE_H
 
@@ -25,10 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a function may be called; at other times it answers that it may not. */
+/* The phases in which a function may be called; in other phases it returns WASMJOB_ERR_WRONG_PHASE. */
 enum { WASMJOB_FAKE_RUN = 1, WASMJOB_FAKE_FETCH = 2, WASMJOB_FAKE_PROCESS = 4, WASMJOB_FAKE_SHARD = 8 };
 
-/* What wasmjob_fake_run answers when the module trapped. */
+/* The result of wasmjob_fake_run if the module trapped. */
 #define WASMJOB_FAKE_TRAPPED INT32_MIN
 
 #define WASMJOB_FAKE_MANY 64
@@ -38,7 +38,7 @@ struct wasmjob_fake_pair { const char *key, *value; };
 struct wasmjob_fake_value { char key[260], data[WASMJOB_FAKE_LONG]; int32_t len; };
 
 struct wasmjob_fake {
-  /* What the module finds. Lists of pairs end with a key that is NULL. */
+  /* The module's input. Lists of pairs end with a key that is NULL. */
   const char *text[11];   /* by id of the field; NULL: none */
   int64_t number[16];     /* by id of the field, less 100; INT64_MIN: not known now */
   const char *json;
@@ -56,9 +56,9 @@ struct wasmjob_fake {
   int32_t instances;
   const char *instance_id[WASMJOB_FAKE_MANY];
   const struct wasmjob_fake_pair *instance_labels[WASMJOB_FAKE_MANY];
-  int32_t previous[WASMJOB_FAKE_MANY]; /* by item, from 1; 0: nobody */
+  int32_t previous[WASMJOB_FAKE_MANY]; /* by item, from 1; 0: none */
 
-  /* What it told. */
+  /* The module's output. */
   char result[WASMJOB_FAKE_LONG + 1], reason[WASMJOB_FAKE_LONG + 1];
   int32_t result_len;     /* -1: none was set */
   int logs;               /* how many lines; the first of them are kept */
@@ -79,7 +79,7 @@ struct wasmjob_fake {
 
 struct wasmjob_fake wasmjob_fake;
 
-/* Forgets everything: one item, first attempt, nothing granted. */
+/* Resets everything: one item, first attempt, nothing granted. */
 static inline void wasmjob_fake_reset(void) {
   memset(&wasmjob_fake, 0, sizeof wasmjob_fake);
   wasmjob_fake.text[WASMJOB_FIELD_JOB_NAME] = "job";
@@ -93,8 +93,8 @@ static inline void wasmjob_fake_reset(void) {
   for (int i = 0; i < WASMJOB_FAKE_MANY; i++) wasmjob_fake.owner[i] = -1;
 }
 
-/* Calls an entry; a fetch begins a new batch, and state that an entry set is
- * forgotten unless it returned 0. */
+/* Calls an entry. A fetch begins a new batch. Changes of the state are discarded
+ * unless the entry returned 0. */
 static inline int32_t wasmjob_fake_run(int32_t (*entry)(void), int phase) {
   static struct wasmjob_fake_value kept[WASMJOB_FAKE_MANY];
   static int values;
@@ -110,7 +110,7 @@ static inline int32_t wasmjob_fake_run(int32_t (*entry)(void), int phase) {
   return code;
 }
 
-/* The sum that was kept under a name. */
+/* The sum of a metric. */
 static inline double wasmjob_fake_metric(const char *name) {
   for (int i = 0; i < wasmjob_fake.metrics; i++)
     if (strcmp(wasmjob_fake.metric[i].name, name) == 0) return wasmjob_fake.metric[i].sum;
@@ -119,7 +119,7 @@ static inline double wasmjob_fake_metric(const char *name) {
 
 __attribute__((noreturn)) void wasmjob_fake_trap(void) { longjmp(wasmjob_fake.trap, 1); }
 
-/* A mistake that no sound module makes ends the run, with a word on stderr. */
+/* Ends the run after a mistake that no valid module makes, with a message on stderr. */
 static inline void wasmjob_fake_wrong(const char *what) {
   fprintf(stderr, "wasmjob_fake: %s\n", what);
   wasmjob_fake_trap();
@@ -305,7 +305,7 @@ int32_t wasmjob_v1_secret_get(const void *name, int32_t nlen, void *buf, int32_t
   return secret ? wasmjob_fake_text(secret, buf, cap) : WASMJOB_ERR_DENIED;
 }
 
-/* One answer is open at a time; its handle is 0. */
+/* Only one response is open at a time; its handle is 0. */
 int32_t wasmjob_v1_http_request(const void *req, int32_t len) {
   WASMJOB_FAKE_ONLY(WASMJOB_FAKE_JOB);
   if (!wasmjob_fake.http) return WASMJOB_ERR_DENIED;

@@ -20,7 +20,7 @@ import (
 //go:embed wat/*.wasm
 var built embed.FS
 
-// module is one of wat/, built.
+// module returns a built module of wat/.
 func module(name string) []byte {
 	b, err := built.ReadFile("wat/" + name + ".wasm")
 	if err != nil {
@@ -31,8 +31,8 @@ func module(name string) []byte {
 
 func request(name, kind string) Request { return Guest{Module: module(name)}.request(kind, "") }
 
-// HostCases check a host. Some need files: they are made in dir, which is the
-// caller's to remove.
+// HostCases returns the cases that check a host. Some need files, which it creates in
+// dir; the caller removes dir.
 func HostCases(dir string) ([]Case, error) {
 	var cases []Case
 	add := func(name, rule string, r Request, w Want) {
@@ -54,7 +54,7 @@ func HostCases(dir string) ([]Case, error) {
 	return cases, nil
 }
 
-// sorted goes through a map in the order of its keys.
+// sorted iterates over a map in the order of its keys.
 func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -182,7 +182,7 @@ func refused(add adder) {
 	for _, n := range []int{4, 8 + 3, len(sound) / 2, len(sound) - 1} {
 		bytes("cut at "+strconv.Itoa(n), sound[:n])
 	}
-	// A code section that claims 2^32-1 functions.
+	// A code section that declares 2^32-1 functions.
 	bytes("huge count", append(slices.Clone(sound[:8]), 3, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0))
 }
 
@@ -340,7 +340,7 @@ func rest(add adder) {
 	fires(add, rule)
 }
 
-// files makes a directory with a way out of it.
+// files creates a directory with a link that leads out of it.
 func files(add adder, dir string) error {
 	inside := filepath.Join(dir, "granted")
 	if err := os.MkdirAll(filepath.Join(inside, "sub"), 0o750); err != nil {

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// stub answers every request with the same.
+// stub gives every request the same answer.
 type stub struct{ answer Answer }
 
 func (s stub) Do(context.Context, Request) (Answer, error) { return s.answer, nil }
 
-// A host that always says the same fails nearly everything, whatever it says.
+// A host that always gives the same answer fails nearly every case, whatever the answer.
 func TestNoAnswerFitsAll(t *testing.T) {
 	t.Parallel()
 	cases, err := HostCases(t.TempDir())
@@ -121,7 +121,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// What goes through lines of JSON arrives whole.
+// Requests and answers survive their encoding as lines of JSON.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	fromUs, toHost := io.Pipe()
@@ -155,8 +155,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A case that a host never answers fails alone: the next one finds the host
-// started again.
+// A case that a host never answers fails alone: the host is restarted for the next one.
 func TestAHostThatHangsIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/abi"
 )
 
-// afterwards checks what a listener can read about a run that returned code, and
-// that the listener's own reason is not taken for the run's.
+// afterwards checks which facts a listener can read about a run that returned code, and
+// that the listener's own reason does not replace the run's.
 func afterwards(add adder, rule string, code int, outcome int64) {
 	reason, length := "it ended", int32(8)
 	if code == 0 {
@@ -32,7 +32,7 @@ func afterwards(add adder, rule string, code int, outcome int64) {
 	}})
 }
 
-// fires checks what the listener of a whole fire can read.
+// fires checks which facts the listener of a whole fire can read.
 func fires(add adder, rule string) {
 	const unknown = abi.NoInt
 	for name, tt := range sorted(map[string]struct {

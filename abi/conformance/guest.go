@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/abi"
 )
 
-// Guest is what an SDK built: a reactor with every kind of job, and a script.
+// Guest is the output of an SDK: a reactor with every kind of job, and a script.
 type Guest struct {
 	Name           string
 	Module, Script []byte
@@ -21,7 +21,7 @@ const (
 	network  = "https://example.org"
 )
 
-// request is the request for one case of GUEST.md; all others change it.
+// request returns a basic request, which the cases of GUEST.md modify.
 func (g Guest) request(kind, param string) Request {
 	north := "north"
 	return Request{
@@ -41,7 +41,7 @@ func (g Guest) request(kind, param string) Request {
 func one(v string) []string    { return []string{v} }
 func flow(b, s, f int64) *Flow { return &Flow{b, s, f} }
 
-// GuestCases check an SDK by the guest that it built.
+// GuestCases returns the cases that check an SDK by the guest that it has built.
 func GuestCases(g Guest) []Case {
 	var cases []Case
 	add := func(name, rule string, r Request, w Want) {
@@ -94,8 +94,8 @@ func (g Guest) runs(add adder) {
 	add("stop", rule, stop, Want{Verdict: one("deadline"), Result: new("1")})
 }
 
-// brokeFirst: people see the first line of a reason, so the text of a panic
-// stands there, before any stack.
+// brokeFirst requires the text of a panic in the first line of the reason, before any
+// stack, because people see that line first.
 func brokeFirst(a Answer) error {
 	if first, _, _ := strings.Cut(a.Reason, "\n"); !strings.Contains(first, "it broke") {
 		return fmt.Errorf("the reason begins with %q, wanted the text of the panic", first)

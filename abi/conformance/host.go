@@ -2,29 +2,28 @@ package conformance
 
 import "context"
 
-// Host is what runs modules.
+// Host runs modules.
 type Host interface {
-	// Do carries out one request and answers when it is over. The error is for
-	// a host that cannot answer at all: a module's fault is an Answer.
+	// Do carries out one request and returns the answer. An error means that the host
+	// cannot answer at all: a module's fault is an Answer.
 	Do(ctx context.Context, r Request) (Answer, error)
 }
 
-// Request asks a host to load a module and call it once. Fields that are left
-// out are the host's defaults; a host must not know anything of a request from
-// an earlier one, except that it may keep the module compiled.
+// Request asks a host to load a module and call it once. Absent fields have the host's
+// defaults. A host must not remember anything of a request for later ones, except that it
+// may keep the module compiled.
 type Request struct {
 	Module []byte `json:"module"` // base64 in JSON
-	// Kind is simple, dataflow, script or strategy; empty: the module is only
-	// loaded.
+	// Kind is simple, dataflow, script or strategy. If empty, the module is only loaded.
 	Kind string `json:"kind,omitempty"`
-	// Event is started or completed: that listener is called instead.
+	// Event is started or completed, to call that listener instead.
 	Event  string `json:"event,omitempty"`
 	Job    Job    `json:"job"`
 	Run    Run    `json:"run"`
 	Allow  Allow  `json:"allow"`
 	Limits Limits `json:"limits"`
-	// Fire is how the items of the fire ended, for the event completed; nil: the
-	// host does not know.
+	// Fire says how the items of the fire ended, for the event completed; nil if the host
+	// does not know.
 	Fire *Fire `json:"fire,omitempty"`
 	// Deal is for a strategy.
 	Deal Deal `json:"deal"`
@@ -37,7 +36,7 @@ type Fire struct {
 	Skipped   int `json:"skipped"`
 }
 
-// Job is what belongs to every run of a job.
+// Job holds the facts that all runs of a job share.
 type Job struct {
 	Name        string            `json:"name"`
 	Namespace   string            `json:"namespace,omitempty"`
@@ -53,8 +52,8 @@ type Job struct {
 type Run struct {
 	Item      int            `json:"item"`
 	Total     int            `json:"total"`
-	ItemParam *string        `json:"itemParam"` // nil: it has none
-	Items     []int          `json:"items"`     // all of this fire on this server
+	ItemParam *string        `json:"itemParam"` // nil if it has none
+	Items     []int          `json:"items"`     // all items of this fire on this server
 	Params    map[int]string `json:"params"`
 	TaskID    string         `json:"taskId"`
 	RunID     string         `json:"runId"`
@@ -66,18 +65,17 @@ type Run struct {
 	Misfire   bool           `json:"misfire"`
 }
 
-// Allow is what is granted; the zero value grants nothing.
+// Allow lists the grants; the zero value grants nothing.
 type Allow struct {
-	// Clock, if there is one, is a granted clock that stands at this moment, in
-	// milliseconds since 1970.
+	// Clock, if set, is a granted clock that shows this fixed time, in milliseconds since
+	// 1970.
 	Clock  *int64 `json:"clock,omitempty"`
 	Random bool   `json:"random,omitempty"`
 	State  bool   `json:"state,omitempty"`
 	// Values are the item's state before the run.
 	Values  map[string]string `json:"values,omitempty"`
 	Secrets map[string]string `json:"secrets,omitempty"`
-	// HTTP are the requests that are granted, with what the network answers;
-	// anything else is denied.
+	// HTTP lists the granted requests with their responses; others are denied.
 	HTTP []Exchange `json:"http,omitempty"`
 	Dirs []Dir      `json:"dirs,omitempty"`
 	// Env are the variables of the environment.
@@ -88,8 +86,8 @@ type Allow struct {
 type Exchange struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
-	Headers map[string]string `json:"headers,omitempty"` // that the request must have
-	Body    string            `json:"body,omitempty"`    // that it must have; empty: any
+	Headers map[string]string `json:"headers,omitempty"` // headers that the request must have
+	Body    string            `json:"body,omitempty"`    // the body that it must have; empty for any
 	Status  int               `json:"status"`
 	Answer  map[string]string `json:"answer,omitempty"` // headers
 	Content string            `json:"content,omitempty"`
@@ -97,7 +95,7 @@ type Exchange struct {
 	Fails bool `json:"fails,omitempty"`
 }
 
-// Dir is a granted directory of the machine that the host runs on.
+// Dir is a granted directory on the host's machine.
 type Dir struct {
 	Host  string `json:"host"`
 	Guest string `json:"guest"`
@@ -119,21 +117,21 @@ type Deal struct {
 	Previous []int `json:"previous,omitempty"`
 }
 
-// Instance is one that may be given items.
+// Instance is an instance that may get items.
 type Instance struct {
 	ID     string            `json:"id"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Answer is what came of a request.
+// Answer is the outcome of a request.
 type Answer struct {
-	// Refused is why the module was not accepted; nothing else is set then.
+	// Refused is the reason why the module was refused; then no other field is set.
 	Refused string `json:"refused,omitempty"`
 	// Verdict is ok, skipped, failed, retryable, deadline or fuel.
 	Verdict string `json:"verdict"`
-	Code    int32  `json:"code"` // what the entry returned; the exit code of a script
+	Code    int32  `json:"code"` // the result of the entry, or the exit code of a script
 	Result  []byte `json:"result,omitempty"`
-	Reason  string `json:"reason,omitempty"` // of whatever is not ok
+	Reason  string `json:"reason,omitempty"` // unless the verdict is ok
 	Logs    []Line `json:"logs,omitempty"`
 	// Values are the item's state afterwards.
 	Values  map[string]string  `json:"values,omitempty"`
@@ -142,7 +140,7 @@ type Answer struct {
 	// Owners is what a strategy assigned: per item, the index of an instance.
 	Owners []int `json:"owners,omitempty"`
 	Fuel   int64 `json:"fuel,omitempty"`
-	// Requests are what was sent, granted or not, as "METHOD URL".
+	// Requests lists the requests of the guest, granted or not, as "METHOD URL".
 	Requests []string `json:"requests,omitempty"`
 }
 
@@ -152,7 +150,7 @@ type Line struct {
 	Text  string `json:"text"`
 }
 
-// Flow counts what a dataflow job handled.
+// Flow counts the elements of a dataflow job.
 type Flow struct {
 	Batches   int64 `json:"batches"`
 	Succeeded int64 `json:"succeeded"`

@@ -14,17 +14,17 @@ import (
 // maxLine bounds one request or answer as text: a module of 16 MiB fits.
 const maxLine = 32 << 20
 
-// Process is a host that is another program: it reads a request as one line of
-// JSON on its stdin and writes the answer as one line on its stdout, until its
-// stdin ends. An answer may be {"error": "…"} if the program cannot answer. One
-// that ended without an answer, or was ended because none came, is started again
-// for the next request.
+// Process is a host in another program. The program reads a request as one line of JSON
+// from its stdin and writes the answer as one line to its stdout, until its stdin ends.
+// An answer may be {"error": "…"} if the program cannot answer. A program that ended
+// without an answer, or was ended because it gave none, is started again for the next
+// request.
 type Process struct {
 	start func() (*program, error)
 	now   *program // nil until the next request
 }
 
-// program is one that was started.
+// program is a started program.
 type program struct {
 	cmd *exec.Cmd // nil in tests
 	in  io.WriteCloser
@@ -32,13 +32,13 @@ type program struct {
 	out *bufio.Scanner
 }
 
-// reply is an answer as a line.
+// reply is an answer in its encoded form.
 type reply struct {
 	Answer
 	Error string `json:"error,omitempty"`
 }
 
-// Command starts a program as a host; what it writes to stderr goes to ours.
+// Command starts a program as a host; its stderr goes to ours.
 func Command(ctx context.Context, name string, args ...string) (*Process, error) {
 	p := &Process{start: func() (*program, error) {
 		cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // which host is checked is the caller's choice
@@ -67,8 +67,8 @@ func newProgram(cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) *program {
 	return &program{cmd, in, out, lines}
 }
 
-// Do implements Host. When ctx ends the program is ended, too: there is no
-// other way to take a request back.
+// Do implements Host. When ctx ends the program is ended, too: a request cannot be
+// cancelled otherwise.
 func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
 	if p.now == nil {
 		var err error
@@ -78,13 +78,13 @@ func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	a, lives, err := p.now.do(ctx, r)
 	if !lives {
-		_ = p.now.end() // why it ended is in err
+		_ = p.now.end() // err has the reason
 		p.now = nil
 	}
 	return a, err
 }
 
-// do asks the program once, and reports whether it may be asked again.
+// do sends one request, and reports whether the program can take another.
 func (p *program) do(ctx context.Context, r Request) (a Answer, lives bool, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *program) do(ctx context.Context, r Request) (a Answer, lives bool, err 
 	return text.Answer, ctx.Err() == nil, nil
 }
 
-// kill ends the program. It may have given its output to another, which would
-// keep that open.
+// kill ends the program. Its output may have been inherited by another process, which
+// would keep it open.
 func (p *program) kill() {
 	_ = p.in.Close()
 	if p.cmd != nil {
@@ -133,7 +133,7 @@ func (p *program) kill() {
 	_ = p.to.Close()
 }
 
-// end waits for the end of a program that reads no further request.
+// end waits for the end of a program that gets no further request.
 func (p *program) end() error {
 	err := p.in.Close()
 	if p.cmd != nil {
@@ -153,8 +153,7 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Serve is the other side of Command: it answers requests with h until the
-// input ends.
+// Serve is the counterpart of Command: it answers requests with h until the input ends.
 func Serve(ctx context.Context, h Host, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)

@@ -11,38 +11,38 @@ import (
 	"time"
 )
 
-// answerTime bounds one request beyond the time that its run may take.
+// answerTime is added to the time limit of a request's run.
 const answerTime = time.Minute
 
-// Case is one request and what its answer must show.
+// Case is one request with the requirements on its answer.
 type Case struct {
 	Name string
-	// Rule is where the contract says so: a heading of ABI.md or GUEST.md.
+	// Rule is the heading of ABI.md or GUEST.md that requires this.
 	Rule    string
 	Request Request
 	Want    Want
 }
 
-// Want is what an answer must show. What is left out may be anything.
+// Want lists the requirements on an answer. Absent ones allow anything.
 type Want struct {
-	Refused []string // the module is refused, and the reason has each of these
+	Refused []string // the module is refused, and the reason contains each of these
 	Verdict []string // one of these
 	Code    *int32
 	Result  *string
 	Reason  []string // parts of it
-	Lines   []string // of the log, "level text", in this order; others may be between
+	Lines   []string // of the log, "level text", in this order; others may come between
 	Values  map[string]string
 	Metrics map[string]float64
 	Flow    *Flow
 	Owners  []int
-	// Requests are those that were sent, "METHOD URL", in this order.
+	// Requests are the requests sent, "METHOD URL", in this order.
 	Requests []string
-	// Check looks at what the fields above cannot say.
+	// Check makes checks that the fields above cannot express.
 	Check func(Answer) error
 }
 
-// Verdict is how a case ended; Err is nil if it passed, and else has all that
-// differs, each on a line of its own.
+// Verdict is the outcome of a case. Err is nil if it passed, and otherwise lists all
+// differences, one per line.
 type Verdict struct {
 	Case   Case
 	Answer Answer
@@ -50,7 +50,7 @@ type Verdict struct {
 	Err    error
 }
 
-// Play plays cases on a host.
+// Play runs cases on a host.
 func Play(ctx context.Context, h Host, cases []Case) []Verdict {
 	verdicts := make([]Verdict, 0, len(cases))
 	for _, c := range cases {
@@ -71,7 +71,7 @@ func playOne(ctx context.Context, h Host, c Case) (v Verdict) {
 	return Verdict{c, a, time.Since(began), err}
 }
 
-// check says everything that an answer does not show.
+// check returns everything that an answer fails to meet.
 func (w Want) check(a Answer) error {
 	var wrong []error
 	differs := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -107,7 +107,7 @@ func (w Want) check(a Answer) error {
 	return errors.Join(wrong...)
 }
 
-// effects compares what the run did beside its result.
+// effects compares the effects of the run other than its result.
 func (w Want) effects(a Answer, differs func(format string, args ...any)) {
 	if w.Values != nil && !maps.Equal(a.Values, w.Values) {
 		differs("the state is %q, wanted %q", a.Values, w.Values)

@@ -7,15 +7,15 @@ import (
 	"text/tabwriter"
 )
 
-// Column is one guest, or the host itself, with its verdicts.
+// Column is a guest, or the host itself, with its verdicts.
 type Column struct {
 	Name     string
 	Verdicts []Verdict
 }
 
-// Print writes a table with a row for each case and a column for each name, the
-// reasons of what failed below it, and returns how many cells passed and failed. The
-// columns must have the same cases.
+// Print writes a table with a row for each case and a column for each name, followed by
+// the reasons of failures. It returns how many cells passed and failed. All columns must
+// have the same cases.
 func Print(w io.Writer, columns []Column) (passed, failed int, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "case")

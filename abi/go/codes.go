@@ -1,8 +1,8 @@
 package wasmjob
 
-// What host and guest agree on, spelled as in package abi of the host; a test
-// over there compares the two. This module cannot import that one, as it would
-// tie every job to the host's dependencies.
+// The codes that host and guest share, with the names of package abi of the host; a test
+// there compares the two. This module does not import that package, because it would tie
+// every job to the host's dependencies.
 const (
 	fieldJobName       = 1
 	fieldTaskID        = 2
@@ -42,7 +42,7 @@ const (
 	resultAuthor    = 128
 )
 
-// Level is how much a log line matters.
+// Level is the importance of a log line.
 type Level int32
 
 // The levels of a log line.
@@ -55,22 +55,22 @@ const (
 	levelNone  Level = 5
 )
 
-// Outcome is what became of one element of a batch.
+// Outcome is the outcome of one element of a batch.
 type Outcome int32
 
 // The outcomes that Batch.Ack takes.
 const (
 	AckDone   Outcome = 0
 	AckFailed Outcome = 1
-	// AckRetry asks for the element once more; if it is marked so again, it has
-	// failed.
+	// AckRetry requests that the element be passed again; if it is marked so again, it
+	// has failed.
 	AckRetry Outcome = 2
 )
 
 // Reason is why a run should stop.
 type Reason int32
 
-// The reasons that Context.Cancelled gives.
+// The reasons that Context.Cancelled returns.
 const (
 	Continue        Reason = 0
 	StopDeadline    Reason = 1
@@ -80,7 +80,7 @@ const (
 	StopSessionLost Reason = 5
 )
 
-// String names the reason.
+// String returns the name of the reason.
 func (r Reason) String() string {
 	switch r {
 	case Continue:
@@ -99,26 +99,26 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// HostError is a refusal of the host. What the methods of this package return
-// says what was attempted, too; errors.Is finds the HostError in it.
+// HostError is an error code of the host. Errors of this package's methods also say what
+// was attempted; errors.Is finds the HostError in them.
 type HostError int32
 
-// The refusals that a job may meet.
+// The errors that a job may meet.
 const (
 	ErrUnknownField HostError = -1  // the host knows no such field
 	ErrDenied       HostError = -2  // the job is not granted this
 	ErrNotFound     HostError = -3  // there is no such value
-	ErrInvalid      HostError = -4  // an argument makes no sense
+	ErrInvalid      HostError = -4  // an argument is invalid
 	ErrLimit        HostError = -5  // a size, count or rate was exceeded
 	ErrCancelled    HostError = -6  // the run is being stopped
 	ErrTimeout      HostError = -7  // the operation took too long
-	ErrIO           HostError = -8  // the outside world failed
-	ErrConflict     HostError = -9  // somebody else was first
-	ErrWrongPhase   HostError = -10 // not to be called now
-	ErrInternal     HostError = -11 // the host's fault
+	ErrIO           HostError = -8  // input or output failed
+	ErrConflict     HostError = -9  // another caller was first
+	ErrWrongPhase   HostError = -10 // must not be called now
+	ErrInternal     HostError = -11 // a fault of the host
 )
 
-// Error names the refusal.
+// Error returns the name of the error.
 func (e HostError) Error() string {
 	switch e {
 	case ErrUnknownField:

@@ -6,51 +6,50 @@ import (
 	"time"
 )
 
-// Fake is a host for tests of a job's logic outside of a sandbox: fill in what
-// the job will ask, let it Run, and look at what it told. It is for one
-// goroutine.
+// Fake is a host for tests of a job's logic without a sandbox: set the input of the job,
+// Run it, and check its output. It must be used from one goroutine.
 type Fake struct {
 	JobName, TaskID, RunID, JobParam, Instance, Namespace, ModuleDigest, Seed string
 
 	Item, Total int
-	Param       *string // nil: the item has none
+	Param       *string // nil if the item has none
 	Attempt     int
 	Fence       int64
 	HostMinor   int
 	FetchCount  int
 
-	Ended       *Ended // how the run has ended, for a listener after; nil: it has not
+	Ended       *Ended // how the run has ended, for a listener after; nil if it has not
 	EndedReason string
-	Fire        *Fire // how the items ended, for a listener completed; nil: that is not known
+	Fire        *Fire // how the items ended, for a listener completed; nil if unknown
 
-	Scheduled, Fired, Deadline   time.Time // zero: none
+	Scheduled, Fired, Deadline   time.Time // zero if there is none
 	Failover, Misfire, Streaming bool
 	JSON                         string
 	Config                       map[string]string
 
-	// Stop is asked by Context.Cancelled and Sleep; nil means Continue.
+	// Stop is called by Context.Cancelled and Sleep; nil means Continue.
 	Stop func() Reason
-	// MaxResult bounds the result as a host would; 0: no bound.
+	// MaxResult bounds the result as a host would; 0 for no bound.
 	MaxResult int
-	// Least is the lowest level of which lines are kept.
+	// Least is the lowest level that is logged.
 	Least Level
 
-	// What is nil, or zero, is not granted.
+	// Fields that are nil, or zero, are not granted.
 
-	Clock   time.Time         // what Context.Now shows; Sleep moves it
-	Random  io.Reader         // where Context.Random reads
+	Clock   time.Time         // the time of Context.Now; Sleep advances it
+	Random  io.Reader         // the source of Context.Random
 	State   map[string]string // changed when an entry returns nil
 	Secrets map[string]string
-	HTTP    func(Request) (FakeAnswer, error) // a HostError is passed on, another error is ErrIO
+	HTTP    func(Request) (FakeAnswer, error) // a HostError is passed on, any other error becomes ErrIO
 
-	Batch     []string       // what Fetch has found and Process gets
-	Instances []FakeInstance // that Shard deals to
-	Owners    []int          // the present owner of each item, -1: none; may be shorter than Total
+	Batch     []string       // filled by Fetch and read by Process
+	Instances []FakeInstance // the instances of Shard
+	Owners    []int          // the present owner of each item, -1 for none; may be shorter than Total
 
-	Result      []byte   // the last one that was set
-	Err         string   // the text that the host would keep with the run
+	Result      []byte   // as last set
+	Err         string   // the reason that the host would record with the run
 	Logs        []string // lines of every level
-	Done, Goals int64    // the last progress
+	Done, Goals int64    // as last reported
 	Metrics     map[string]float64
 	Slept       time.Duration
 	Acks        map[int]Outcome // by index in Batch, for the last Process
@@ -62,20 +61,20 @@ type Fake struct {
 	conversation []exchange
 }
 
-// FakeInstance is one that a strategy may deal to.
+// FakeInstance is an instance that a strategy may assign items to.
 type FakeInstance struct {
 	ID     string
 	Labels map[string]string
 }
 
-// FakeAnswer is what a Fake's network answers; status 0 is 200.
+// FakeAnswer is a response of a Fake's network; status 0 means 200.
 type FakeAnswer struct {
 	Status int
 	Header map[string]string
 	Body   string
 }
 
-// phase is the entry that runs.
+// phase is the entry that is running.
 type phase int
 
 const (
@@ -85,29 +84,29 @@ const (
 	sharding
 )
 
-// Context is what the job is given.
+// Context returns the context of a job.
 func (f *Fake) Context() Context { return Context{f} }
 
-// Run runs a simple job, or a listener, as the host would, with its panics
-// caught, and answers the result code: 0 for success, 1 failed, 2 try again,
-// 3 nothing to do, from 128 the author's own.
+// Run runs a simple job, or a listener, as the host would, recovers its panics, and
+// returns the result code: 0 success, 1 failed, 2 retry, 3 nothing to do, from 128 the
+// author's own.
 func (f *Fake) Run(job func(Context) error) int32 {
 	return f.play(running, func() int32 { return runJob(f, job) })
 }
 
-// Fetch runs the first half of a dataflow job, which fills Batch.
+// Fetch runs the fetch function of a dataflow job, which fills Batch.
 func (f *Fake) Fetch(fetch func(Context, Sink) error) int32 {
 	f.Batch = nil
 	return f.play(fetching, func() int32 { return runFetch(f, fetch) })
 }
 
-// Process runs the second half of a dataflow job on Batch.
+// Process runs the process function of a dataflow job on Batch.
 func (f *Fake) Process(process func(Context, Batch) error) int32 {
 	f.Acks = nil
 	return f.play(processing, func() int32 { return runProcess(f, process) })
 }
 
-// Dataflow runs both halves as often as the host would: once, or, if the job is
+// Dataflow runs both functions as often as the host would: once or, if the job is
 // Streaming, until a batch is empty or the run should stop.
 func (f *Fake) Dataflow(fetch func(Context, Sink) error, process func(Context, Batch) error) int32 {
 	for first := true; ; first = false {
@@ -127,7 +126,7 @@ func (f *Fake) Dataflow(fetch func(Context, Sink) error, process func(Context, B
 	}
 }
 
-// batch gives elements that are to be tried again to process once more.
+// batch runs process, and once more for the elements to be retried.
 func (f *Fake) batch(process func(Context, Batch) error) int32 {
 	code := f.Process(process)
 	var again []string
@@ -158,14 +157,13 @@ func (f *Fake) batch(process func(Context, Batch) error) int32 {
 	return code
 }
 
-// Shard runs a strategy; what it dealt is in Assigned.
+// Shard runs a strategy; its assignment is in Assigned.
 func (f *Fake) Shard(shard func(Context, Deal) error) int32 {
 	f.Assigned = nil
 	return f.play(sharding, func() int32 { return runShard(f, shard) })
 }
 
-// play surrounds an entry: the state is kept only if it succeeds, and a panic
-// is a failure.
+// play runs an entry: the state is kept only if it succeeds, and a panic is a failure.
 func (f *Fake) play(p phase, entry func() int32) (code int32) {
 	f.phase, f.working = p, maps.Clone(f.State)
 	defer func() {

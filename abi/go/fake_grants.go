@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// values is the state that the present entry works on.
+// values returns the state that the current entry uses.
 func (f *Fake) values() (map[string]string, HostError) {
 	switch {
 	case f.phase == sharding:
@@ -61,7 +61,7 @@ func (f *Fake) secretGet(name string, buf []byte) int32 {
 	return answer(ErrDenied)
 }
 
-// exchange is an answer that a job reads.
+// exchange is a response that a job reads.
 type exchange struct {
 	FakeAnswer
 	closed bool
@@ -89,7 +89,7 @@ func (f *Fake) httpRequest(request []byte) int32 {
 	return int32(len(f.conversation) - 1)
 }
 
-// parsed reads a request back as Request.text has spelled it.
+// parsed parses a request encoded by Request.text.
 func parsed(request []byte) Request {
 	head, body, _ := bytes.Cut(request, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
@@ -102,7 +102,7 @@ func parsed(request []byte) Request {
 	return r
 }
 
-// open finds an answer that was not closed.
+// open returns a response that was not closed.
 func (f *Fake) open(handle int32) *exchange {
 	if handle < 0 || int(handle) >= len(f.conversation) || f.conversation[handle].closed {
 		return nil

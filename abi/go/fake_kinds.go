@@ -46,7 +46,7 @@ func (f *Fake) shardInstanceCount() int32 {
 	return int32(len(f.Instances))
 }
 
-// dealt tells whether the instance is one that the strategy may deal to.
+// dealt returns an error if the strategy may not assign items to the instance.
 func (f *Fake) dealt(instance int32) HostError {
 	switch {
 	case f.phase != sharding:

@@ -5,21 +5,20 @@ package wasmjob
 import (
 	"unsafe"
 
-	// For its effect on TinyGo.
+	// Imported for its effect on TinyGo.
 	_ "github.com/wasmjob/wasmjob/abi/go/internal/panics"
 )
 
-// marker is never called: that it is exported says which version of the
-// contract the module speaks.
+// marker is never called: its export shows which version of the contract the module uses.
 //
 //go:wasmexport wasmjob_abi_v1
 func marker() {}
 
-// current is the host that runs this module.
+// current returns the host that runs this module.
 func current() host { return guest{} }
 
-// guest is the host as a module sees it. The buffers stay where they are
-// during a call, and the host keeps none of the pointers after it.
+// guest is the host as a module sees it. Buffers do not move during a call, and the host
+// keeps no pointer after it.
 type guest struct{}
 
 func at(b []byte) (unsafe.Pointer, int32) {

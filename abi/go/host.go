@@ -1,12 +1,11 @@
 package wasmjob
 
-// host is what the types of this package ask: the real one in a module, a Fake
-// in a test. It has a method for each function of the contract. A read answers
-// the full length of the value and fills the buffer only if that holds it; a
-// negative answer is an error code.
+// host is implemented by the real host in a module, and by Fake in a test. It has a
+// method for each function of the contract. A read returns the full length of the value
+// and fills the buffer only if the value fits; a negative result is an error code.
 //
-// The linkers follow calls through an interface method by method, so a module
-// imports only what its author uses.
+// Linkers follow calls through an interface method by method, so a module imports only
+// the functions that its author uses.
 type host interface {
 	ctxStr(field int32, buf []byte) int32
 	ctxInt(field int32) int64
@@ -48,8 +47,8 @@ type host interface {
 	shardAssign(item, instance int32) int32
 }
 
-// read asks again with a larger buffer if the first was too small. A negative
-// number is the host's refusal.
+// read repeats a read with a larger buffer if the first was too small. A negative number
+// is an error code of the host.
 func read(ask func(buf []byte) int32) ([]byte, int32) {
 	buf := make([]byte, 256)
 	for {
@@ -64,7 +63,7 @@ func read(ask func(buf []byte) int32) ([]byte, int32) {
 	}
 }
 
-// index makes a number that no sound host knows out of one that does not fit.
+// index converts a number that does not fit to one that every host refuses.
 func index(i int) int32 {
 	if int(int32(i)) != i {
 		return -1

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Request is what Context.HTTP sends. In the value of a header
-// {{secret:name}} stands for a granted secret, which the module never sees.
+// Request is a request for Context.HTTP. In the value of a header {{secret:name}} stands
+// for a granted secret, which the module never sees.
 type Request struct {
-	Method string // empty: GET
+	Method string // GET if empty
 	URL    string
 	Header map[string]string
-	Body   io.Reader // nil: none
+	Body   io.Reader // nil if there is none
 }
 
-// Response is the answer to a Request, and the reader of its body. The host
-// ends those that are not closed with the run.
+// Response is the response to a Request, and the reader of its body. The host closes open
+// responses when the run ends.
 type Response struct {
 	Status int
 
@@ -28,8 +28,8 @@ type Response struct {
 
 var _ io.ReadCloser = (*Response)(nil)
 
-// HTTP sends a request, which the job must be granted, and waits for the head
-// of the answer. Every status is an answer, 404, too. It fails with ErrDenied,
+// HTTP sends a request, which the job must be granted, and waits for the head of the
+// response. A response with any status, even 404, is no error. It fails with ErrDenied,
 // ErrInvalid, ErrLimit, ErrTimeout, ErrCancelled or ErrIO.
 func (c Context) HTTP(r Request) (*Response, error) {
 	text, err := r.text()
@@ -55,8 +55,8 @@ func (r Request) method() string {
 	return r.Method
 }
 
-// text spells the request as the host reads it. A line break in a part of the
-// head would smuggle in another header, so it is refused here.
+// text encodes the request for the host. A line break in the head would add another
+// header, so it is refused here.
 func (r Request) text() ([]byte, error) {
 	what := "send " + r.method() + " " + r.URL
 	if strings.ContainsAny(r.method()+r.URL, " \r\n") || r.URL == "" {
@@ -84,15 +84,14 @@ func (r Request) text() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Header is a header of the answer, several of one name joined by ", "; false
-// if there is none.
+// Header returns a header of the response, several of one name joined by ", "; false if
+// there is none.
 func (r *Response) Header(name string) (string, bool) {
 	b, n := read(func(buf []byte) int32 { return r.h.httpHeader(r.handle, name, buf) })
 	return string(b), n >= 0
 }
 
-// Read reads the body. It fails with ErrLimit if that is larger than the host
-// allows.
+// Read reads the body. It fails with ErrLimit if the body is larger than the host allows.
 func (r *Response) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -104,7 +103,7 @@ func (r *Response) Read(p []byte) (int, error) {
 	return int(max(0, n)), check(n, "read the answer")
 }
 
-// Close gives the answer up. To close it again does nothing.
+// Close closes the response. Further calls do nothing.
 func (r *Response) Close() error {
 	if r.closed {
 		return nil
@@ -113,7 +112,7 @@ func (r *Response) Close() error {
 	return check(r.h.httpClose(r.handle), "close the answer")
 }
 
-// Bytes reads what is left of the body and closes the answer.
+// Bytes reads the rest of the body and closes the response.
 func (r *Response) Bytes() ([]byte, error) {
 	b, err := io.ReadAll(r)
 	if later := r.Close(); err == nil {

@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// Run is what the export of a simple job, or of a listener, does: it calls the
-// function on the host that runs this module and answers the result code. Like
-// RunFetch, RunProcess and RunShard it is for the packages simple, dataflow,
-// strategy and those in listener, which hold the exports.
+// Run implements the export of a simple job, or of a listener: it calls the function with
+// the host that runs this module and returns the result code. Like RunFetch, RunProcess
+// and RunShard it is for the packages simple, dataflow, strategy and the ones in
+// listener, which contain the exports.
 func Run(job func(Context) error) int32 { return runJob(current(), job) }
 
-// RunFetch is what the export of a dataflow job's first half does.
+// RunFetch implements the fetch export of a dataflow job.
 func RunFetch(fetch func(Context, Sink) error) int32 { return runFetch(current(), fetch) }
 
-// RunProcess is what the export of a dataflow job's second half does.
+// RunProcess implements the process export of a dataflow job.
 func RunProcess(process func(Context, Batch) error) int32 { return runProcess(current(), process) }
 
-// RunShard is what the export of a strategy does.
+// RunShard implements the export of a strategy.
 func RunShard(shard func(Context, Deal) error) int32 { return runShard(current(), shard) }
 
 func runJob(h host, f func(Context) error) int32 {
@@ -53,11 +53,11 @@ func unregistered(h host) int32 {
 	return -1
 }
 
-// enter calls the function and turns its end into a result code; the host is
-// told the reason of everything but success.
+// enter calls the function and converts its end to a result code. The host receives the
+// reason of everything but success.
 //
-// A panic goes on after that: the instance is not sound any more, and when the
-// runtime has ended it, the host gives a batch to a fresh one.
+// A panic continues afterwards: the instance can no longer be used, and when the runtime
+// has ended it, the host passes a batch to a new one.
 func enter(h host, f func(Context) error) int32 {
 	defer func() {
 		if p := recover(); p != nil {
@@ -82,7 +82,7 @@ func enter(h host, f func(Context) error) int32 {
 	return resultFailed
 }
 
-// panicText does without package fmt, which would make small guests large.
+// panicText does not use package fmt, which would make small guests large.
 func panicText(p any) string {
 	switch v := p.(type) {
 	case error:

@@ -50,7 +50,7 @@ func TestResultCodes(t *testing.T) {
 	}
 }
 
-// The text of a panic is told before the panic goes on.
+// The host receives the text of a panic before the panic continues.
 func TestAPanicGoesOn(t *testing.T) {
 	t.Parallel()
 	f := &Fake{}
@@ -62,7 +62,7 @@ func TestAPanicGoesOn(t *testing.T) {
 	runJob(f, func(Context) error { panic("oh") })
 }
 
-// Without a host a job gets empty answers, not a crash.
+// Without a host a job gets empty values and does not crash.
 func TestWithoutAHost(t *testing.T) {
 	t.Parallel()
 	code := Run(func(c Context) error {

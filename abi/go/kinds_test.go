@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// numbers is a dataflow job over the numbers below 7, three at a time.
+// numbers is a dataflow job over the numbers below 7, in batches of three.
 func numbers(c Context, out Sink) error {
 	from, err := c.State().Int("offset")
 	if err != nil {
@@ -132,7 +132,7 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// What belongs to one entry is refused in another.
+// Functions of one entry are refused in another.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	f := &Fake{}

@@ -2,6 +2,6 @@
 
 package wasmjob
 
-// current stands in where there is no host: a Fake without anything answers
-// every question as a host that knows and grants nothing would.
+// current returns an empty Fake, because there is no host: it behaves like a host that
+// knows and grants nothing.
 func current() host { return new(Fake) }

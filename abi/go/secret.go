@@ -1,13 +1,14 @@
 package wasmjob
 
-// Secret is a secret that the job is granted; ErrDenied if it is not. To send
-// one in the header of a request, {{secret:name}} keeps it out of the module.
+// Secret returns a secret that the job is granted; ErrDenied if it is not. To send a
+// secret in the header of a request, use {{secret:name}}, which keeps it out of the
+// module.
 func (c Context) Secret(name string) (string, error) {
 	b, n := read(func(buf []byte) int32 { return c.h.secretGet(name, buf) })
 	return string(b), check(n, "read secret", name)
 }
 
-// randomAtOnce is how much the host gives in one call.
+// randomAtOnce is how many bytes the host returns in one call.
 const randomAtOnce = 64 << 10
 
 // Random fills b with random bytes, which the job must be granted.

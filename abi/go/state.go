@@ -2,23 +2,22 @@ package wasmjob
 
 import "strconv"
 
-// State are values that belong to the item and outlive the run, wherever the
-// item runs next. The job must be granted it, else all methods fail with
-// ErrDenied. What is set is kept when the run succeeds; for a dataflow job,
-// when the batch does.
+// State holds values that belong to the item and outlive the run, wherever the item runs
+// next. The job must be granted it; otherwise all methods fail with ErrDenied. Changes
+// are kept if the run succeeds or, in a dataflow job, if the batch does.
 type State struct{ h host }
 
-// State gives access to what the item keeps from run to run.
+// State returns the state of the item.
 func (c Context) State() State { return State(c) }
 
-// Get is the value; ErrNotFound if there is none.
+// Get returns a value; ErrNotFound if there is none.
 func (s State) Get(key string) ([]byte, error) {
 	b, n := read(func(buf []byte) int32 { return s.h.stateGet(key, buf) })
 	return b, check(n, "read state", key)
 }
 
-// Set keeps a value. It fails with ErrInvalid for a key that is empty, longer
-// than 256 bytes or not UTF-8, and with ErrLimit for more than the host keeps.
+// Set sets a value. It fails with ErrInvalid for a key that is empty, longer than 256
+// bytes or not UTF-8, and with ErrLimit beyond the host's limits.
 func (s State) Set(key string, value []byte) error {
 	return check(s.h.stateSet(key, value), "set state", key)
 }
@@ -28,7 +27,7 @@ func (s State) Delete(key string) error {
 	return check(s.h.stateDelete(key), "delete state", key)
 }
 
-// Int is a value that SetInt has set, such as an offset; 0 if there is none.
+// Int returns a number set by SetInt, such as an offset; 0 if there is none.
 func (s State) Int(key string) (int64, error) {
 	b, n := read(func(buf []byte) int32 { return s.h.stateGet(key, buf) })
 	if n == int32(ErrNotFound) {
@@ -44,7 +43,7 @@ func (s State) Int(key string) (int64, error) {
 	return i, nil
 }
 
-// SetInt keeps a number, in decimal.
+// SetInt sets a number, in decimal.
 func (s State) SetInt(key string, n int64) error {
 	return s.Set(key, strconv.AppendInt(nil, n, 10))
 }

@@ -2,8 +2,8 @@ package wasmjob
 
 import "time"
 
-// Now is the host's clock, which the job must be granted. Without the grant
-// time.Now begins at the scheduled instant and moves when it is looked at.
+// Now returns the time of the host's clock, which the job must be granted. Without the
+// grant time.Now begins at the scheduled instant and advances each time it is read.
 func (c Context) Now() (time.Time, error) {
 	ms := c.h.now()
 	if ms < 0 {
@@ -12,11 +12,11 @@ func (c Context) Now() (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// longest is how much one call can wait.
+// longest is the longest wait of one call, in ms.
 const longest = 1<<31 - 1
 
-// Sleep waits, for whole milliseconds. It fails with ErrCancelled as soon as
-// the run should stop.
+// Sleep waits, in whole milliseconds. It fails with ErrCancelled as soon as the run
+// should stop.
 func (c Context) Sleep(d time.Duration) error {
 	left := int64((d + time.Millisecond - 1) / time.Millisecond)
 	for {

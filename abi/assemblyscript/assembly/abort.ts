@@ -1,12 +1,12 @@
-// What the compiler calls for `throw` and failed assertions.
+// Called by the compiler's code for `throw` and failed assertions.
 
 import * as host from "./imports";
 
 const ROOM = 4096;
 const TEXT: usize = memory.data(4096);
 
-// append works without allocating, as running out of memory aborts, too. A
-// UTF-16 unit takes at most three bytes.
+// append does not allocate, because running out of memory aborts, too. A UTF-16
+// unit takes at most three bytes.
 function append(end: usize, text: string | null): usize {
   if (!text) return end;
   const units = min(text.length, <i32>(TEXT + ROOM - end) / 3);
@@ -19,7 +19,7 @@ function appendNumber(end: usize, n: u32): usize {
   return end + 1;
 }
 
-/** Tells the host the reason and ends the run; the compiler's option `--use abort=…` names it. */
+/** Passes the reason to the host and ends the run; the compiler's option `--use abort=…` refers to it. */
 export function abort(message: string | null = null, file: string | null = null, line: u32 = 0, column: u32 = 0): void {
   let end = message ? append(TEXT, message) : append(TEXT, "aborted");
   if (file && end + 3 * file.length + 32 < TEXT + ROOM) {

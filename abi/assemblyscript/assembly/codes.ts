@@ -1,7 +1,7 @@
 // The numbers that host and guest agree on, spelled as in package abi of the
 // host; a test over there compares the two.
 
-/** What an entry returns: how the run ended. */
+/** The result of an entry: how the run ended. */
 export const enum Outcome {
   /** The run succeeded. */
   Done = 0,
@@ -11,13 +11,13 @@ export const enum Outcome {
   Retryable = 2,
   /** There was nothing to do. */
   Skipped = 3,
-  /** Only told by `ended`: it came after its deadline, whatever it returned. */
+  /** Only a value of `ended`: it ended after its deadline, whatever it returned. */
   Late = 4,
-  /** The first of the failure codes that an author may give a meaning. */
+  /** The first of the failure codes that the author of a module can define. */
   Author = 128,
 }
 
-/** How the host answered a call. */
+/** The host's answer to a call. */
 export const enum Code {
   Ok = 0,
   /** The host knows no such field. */
@@ -26,7 +26,7 @@ export const enum Code {
   Denied = -2,
   /** There is no such value. */
   NotFound = -3,
-  /** An argument makes no sense. */
+  /** An argument is invalid. */
   Invalid = -4,
   /** A size, count or rate is exceeded. */
   Limit = -5,
@@ -34,17 +34,17 @@ export const enum Code {
   Cancelled = -6,
   /** The operation took too long. */
   Timeout = -7,
-  /** The outside world failed. */
+  /** Input or output failed. */
   IO = -8,
-  /** Somebody else was first. */
+  /** Another caller was first. */
   Conflict = -9,
-  /** Not to be called now. */
+  /** It must not be called now. */
   WrongPhase = -10,
-  /** The host's fault. */
+  /** A fault of the host. */
   Internal = -11,
 }
 
-/** Names a code, for reasons and log lines: "denied", "not found". */
+/** The name of a code, for reasons and log lines: "denied", "not found". */
 export function nameOf(code: Code): string {
   switch (code) {
     case Code.Ok: return "ok";
@@ -63,37 +63,37 @@ export function nameOf(code: Code): string {
   }
 }
 
-/** What became of one element of a batch. */
+/** The outcome of one element of a batch. */
 export const enum Ack {
   Done = 0,
   Failed = 1,
-  /** To be given to process once more. */
+  /** It is passed to process again. */
   Retry = 2,
 }
 
 /** Why a run should stop. */
 export const enum Stop {
-  /** It should not. */
+  /** It should go on. */
   None = 0,
   Deadline = 1,
   /** The server shuts down. */
   Shutdown = 2,
   /** The job was disabled. */
   Disabled = 3,
-  /** The items are being dealt out anew. */
+  /** The items are being assigned anew. */
   Resharding = 4,
-  /** The server lost its session: somebody else may own the item soon. */
+  /** The server lost its session: another one may own the item soon. */
   SessionLost = 5,
 }
 
-/** How much a log line matters. */
+/** The importance of a log line. */
 export const enum Level {
   Trace = 0,
   Debug = 1,
   Info = 2,
   Warn = 3,
   Error = 4,
-  /** Only as an answer: nothing is kept. */
+  /** Only an answer: nothing is logged. */
   None = 5,
 }
 

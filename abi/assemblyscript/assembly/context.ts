@@ -14,12 +14,12 @@ function field(id: Field): i32 {
 
 function text(id: Field): string { return takenText(field(id)); }
 
-// No field that is read by this is unknown to a host that loads the module.
+// Every host that loads the module knows the fields that this reads.
 // @ts-ignore: decorator
 @inline
 function number(id: Field): i64 { return host.ctx_int(id); }
 
-// For fields that only some listeners are told, and hosts of before know nothing of.
+// For fields that only some listeners have, and that older hosts do not know.
 function known(id: Field): i32 {
   const n = number(id);
   return n == i64.MIN_VALUE ? -1 : <i32>n;
@@ -37,9 +37,9 @@ export class Host {
   get moduleDigest(): string { return text(Field.ModuleDigest); }
   /** Hex digits that differ between runs and items, but not between attempts; in a strategy, between inputs. */
   get seed(): string { return text(Field.Seed); }
-  /** How many items the job is split into. */
+  /** The number of items of the job. */
   get total(): i32 { return <i32>number(Field.ShardingTotal); }
-  /** How many times the host's version 1 was added to. */
+  /** The number of additions to version 1 that the host has. */
   get hostMinor(): i32 { return <i32>number(Field.HostMinor); }
 
   /** A setting from the job's table `config`. */
@@ -50,7 +50,7 @@ export class Host {
     return taken(n);
   }
 
-  /** Whether anybody keeps log lines of this level: saves making expensive ones. */
+  /** Whether lines of this level are logged: check it before building an expensive line. */
   enabled(level: Level): bool { return <i32>level >= host.log_level(); }
 
   /** Writes a line to the host's log. */
@@ -63,10 +63,10 @@ export class Host {
   debug(message: string): void { this.log(Level.Debug, message); }
   info(message: string): void { this.log(Level.Info, message); }
   warn(message: string): void { this.log(Level.Warn, message); }
-  /** A line about something that went wrong; it does not fail the run, which `return c.fail(…)` does. */
+  /** Logs a line about an error; it does not fail the run, as `return c.fail(…)` does. */
   error(message: string): void { this.log(Level.Error, message); }
 
-  /** Sets the reason that is kept with the run, and answers what to return. Codes of your own begin at 128; others count as 1. */
+  /** Sets the reason that is recorded with the run, and returns the value to return. Codes of your own begin at 128; others count as 1. */
   fail(reason: string, code: i32 = 1): Outcome {
     why(reason);
     return code >= <i32>Outcome.Author ? <Outcome>code : Outcome.Failed;
@@ -83,13 +83,13 @@ export class Context extends Host {
   /** Values that belong to the item, wherever it runs; needs the grant `state`. */
   readonly state: State = new State();
 
-  /** The sharding item that this run is for, from 0 to `total - 1`. */
+  /** The item that this run is for, from 0 to `total - 1`. */
   get item(): i32 { return <i32>number(Field.ShardingItem); }
   /** The parameter of the item. */
   get param(): Value { return taken(field(Field.ShardingParam)); }
   /** ElasticJob's id of this fire on this server. */
   get taskId(): string { return text(Field.TaskID); }
-  /** The same in every attempt of this run: a key for effects that must happen once. */
+  /** The same in every attempt of this run: a key for effects that must happen only once. */
   get runId(): string { return text(Field.RunID); }
   /** The id of the instance that runs the job. */
   get instance(): string { return text(Field.InstanceID); }
@@ -101,27 +101,27 @@ export class Context extends Host {
   get scheduled(): i64 { return number(Field.ScheduledTime); }
   /** When this attempt began; without the grant `clock` the same as `scheduled`. */
   get fired(): i64 { return number(Field.FireTime); }
-  /** When the run should be over; 0: it may take any time. */
+  /** When the run should be over; 0 if there is no deadline. */
   get deadline(): i64 { return number(Field.Deadline); }
   /** Whether the item was taken over from another server. */
   get failover(): bool { return number(Field.Failover) != 0; }
-  /** Whether the run makes up for instants that were missed. */
+  /** Whether the run is for instants that were missed. */
   get misfire(): bool { return number(Field.Misfire) != 0; }
   /** Whether this is a streaming dataflow job. */
   get streaming(): bool { return number(Field.Streaming) != 0; }
-  /** How many elements the job wants in a batch; 0: as many as you like. */
+  /** The number of elements that the job wants in a batch; 0: as many as you like. */
   get fetchCount(): i32 { return <i32>number(Field.FetchCount); }
 
   /** How the run has ended, in the listener `wasmjob_after`; -1 elsewhere, and on a host whose `hostMinor` is below 2. */
   get ended(): i32 { return known(Field.Outcome); }
-  /** The reason that the run has given for its end, in `wasmjob_after`; there may be none. */
+  /** The reason that the run gave for its end, in `wasmjob_after`; there may be none. */
   get endedReason(): Value { return taken(field(Field.Reason)); }
 
-  /** In the listener `wasmjob_completed`, how many items succeeded on all servers; -1 elsewhere, and if the host does not know. */
+  /** In the listener `wasmjob_completed`, the number of items that succeeded on all servers; -1 elsewhere or if the host does not know. */
   get fireSucceeded(): i32 { return known(Field.FireSucceeded); }
-  /** The same: how many failed, were late, or were stopped. */
+  /** The same: the number of items that failed, were late, or were stopped. */
   get fireFailed(): i32 { return known(Field.FireFailed); }
-  /** The same: how many had nothing to do. */
+  /** The same: the number of items that had nothing to do. */
   get fireSkipped(): i32 { return known(Field.FireSkipped); }
 
   /** The whole context as JSON. */
@@ -131,31 +131,31 @@ export class Context extends Host {
     return takenText(n);
   }
 
-  /** Sets what the run gives back; again: replaces it. `Code.Limit`, changing nothing, if the host does not keep that much. */
+  /** Sets the result of the run; a later call replaces it. `Code.Limit`, changing nothing, if it is too large for the host. */
   result<T>(value: T): Code {
     const b = bytesOf<T>(value);
     return <Code>host.result_set(at(b), b.byteLength);
   }
 
-  /** Says that the run failed and another attempt may help: `return c.retry("…")`. */
+  /** Ends the run as failed so that another attempt may follow: `return c.retry("…")`. */
   retry(reason: string): Outcome {
     why(reason);
     return Outcome.Retryable;
   }
 
-  /** Says that there was nothing to do: `return c.skip()`. */
+  /** Ends the run with nothing to do: `return c.skip()`. */
   skip(reason: string = ""): Outcome {
     if (reason.length > 0) why(reason);
     return Outcome.Skipped;
   }
 
-  /** Why the run should stop. What takes long asks now and then, and returns; otherwise it is ended after a grace. */
+  /** Why the run should stop. A long run checks this regularly and returns; otherwise it is ended after its grace period. */
   get cancelled(): Stop { return <Stop>host.cancelled(); }
 
-  /** Tells onlookers how far the run is. */
+  /** Shows how far the run is. */
   progress(done: i64, total: i64): void { host.progress(done, total); }
 
-  /** Adds to a sum that is kept with the run. */
+  /** Adds to a sum that is recorded with the run. */
   metric(name: string, value: f64): Code {
     const n = utf8(name);
     return <Code>host.metric_add(at(n), n.byteLength, value);
@@ -167,7 +167,7 @@ export class Context extends Host {
   /** Milliseconds since 1970; needs the grant `clock`, and is negative, a `Code`, without it. */
   get now(): i64 { return host.now_unix_ms(); }
 
-  /** That many random bytes, at most 65536; needs the grant `random`. */
+  /** As many random bytes as count, at most 65536; needs the grant `random`. */
   random(count: i32): Value {
     reserve(count);
     const code = host.random(buf(), count);

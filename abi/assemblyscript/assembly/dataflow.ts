@@ -5,18 +5,18 @@ import { Context } from "./context";
 import * as host from "./imports";
 import { Value, at, buf, bytesOf, cap, taken, tooSmall } from "./memory";
 
-/** What `wasmjob_fetch` fills. To add nothing is to say that there is nothing more to do. */
+/** The batch that `wasmjob_fetch` fills. An empty batch means that there is nothing more to do. */
 export class Fetch extends Context {
-  /** Adds an element; answers its index, or a negative `Code`: `Code.Limit` when the batch is full. */
+  /** Adds an element; returns its index, or a negative `Code`: `Code.Limit` if the batch is full. */
   add<T>(element: T): i32 {
     const b = bytesOf<T>(element);
     return host.batch_add(at(b), b.byteLength);
   }
 }
 
-/** What `wasmjob_process` handles. */
+/** The batch that `wasmjob_process` handles. */
 export class Batch extends Context {
-  /** How many elements there are. */
+  /** The number of elements. */
   get count(): i32 { return host.batch_count(); }
 
   element(index: i32): Value {
@@ -25,6 +25,6 @@ export class Batch extends Context {
     return taken(n);
   }
 
-  /** Says what became of one element. One without a mark is done if process ends well, and has failed otherwise. */
+  /** Sets the outcome of an element. An element without one is done if process succeeds, and has failed otherwise. */
   ack(index: i32, ack: Ack): Code { return <Code>host.batch_ack(index, ack); }
 }

@@ -1,4 +1,4 @@
-// Requests to the outside world, as far as the grant `http` reaches.
+// HTTP requests, as far as the grant `http` allows them.
 
 import { Code, nameOf } from "./codes";
 import * as host from "./imports";
@@ -6,14 +6,14 @@ import { Value, at, buf, bytesOf, cap, reserve, taken, tooSmall, utf8 } from "./
 
 const PIECE: i32 = 64 * 1024;
 
-// A line break would smuggle lines of its own into the head of a request.
+// A line break would add lines to the head of a request.
 function broken(text: string): bool {
   return text.includes("\n") || text.includes("\r");
 }
 
 /**
- * A request: `new Request("GET", url).send()`. The text `{{secret:name}}` in the
- * value of a header stands for a granted secret.
+ * A request: `new Request("GET", url).send()`. In the value of a header,
+ * `{{secret:name}}` stands for a granted secret.
  */
 export class Request {
   private head: string;
@@ -36,7 +36,7 @@ export class Request {
     return this;
   }
 
-  /** Waits for the head of the answer. */
+  /** Sends the request and waits for the head of the response. */
   send(): Response {
     if (!this.sound) return new Response(<i32>Code.Invalid);
     const head = utf8(this.head + "\n");
@@ -47,17 +47,17 @@ export class Request {
   }
 }
 
-/** An answer. Whatever its status, it is one; `ok` is false when there is none. */
+/** A response, with any status; `ok` is false if there is none. */
 export class Response {
   constructor(private readonly handle: i32) {}
 
-  /** `Code.Ok`, or why there is no answer. */
+  /** `Code.Ok`, or why there is no response. */
   get code(): Code { return this.handle < 0 ? <Code>this.handle : Code.Ok; }
   get ok(): bool { return this.handle >= 0; }
   /** The name of the code, for reasons and log lines. */
   get error(): string { return nameOf(this.code); }
 
-  /** The status, as 200 or 404; negative, a `Code`, if there is no answer. */
+  /** The status, such as 200 or 404; negative, a `Code`, if there is no response. */
   get status(): i32 { return this.ok ? host.http_status(this.handle) : this.handle; }
 
   /** A header; several of one name are joined by ", ". */
@@ -76,7 +76,7 @@ export class Response {
     return taken(host.http_read(this.handle, buf(), size));
   }
 
-  /** The rest of the body; closes the answer. */
+  /** The rest of the body; closes the response. */
   body(): Value {
     if (!this.ok) return taken(this.handle);
     let all = new ArrayBuffer(PIECE);
@@ -94,6 +94,6 @@ export class Response {
     return n < 0 ? taken(n) : new Value(Code.Ok, all.slice(0, length));
   }
 
-  /** Gives the answer up; those still open end with the entry. */
+  /** Closes the response; open ones are closed when the entry returns. */
   close(): Code { return this.ok ? <Code>host.http_close(this.handle) : this.code; }
 }

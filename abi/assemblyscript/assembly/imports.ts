@@ -1,5 +1,5 @@
-// Every function of the host, as it is. Pointers and lengths are unsigned to the
-// host; the other files of this folder wrap them.
+// Every function of the host, unwrapped. The host treats pointers and lengths as
+// unsigned; the other files of this folder wrap them.
 
 // @ts-ignore: decorator
 @external("wasmjob_v1", "ctx_str")

@@ -1,9 +1,9 @@
-// How text and bytes cross the border: UTF-8 out of AssemblyScript's UTF-16, and
+// Conversion of text and bytes: UTF-8 for the host, AssemblyScript's UTF-16 inside, and
 // one buffer that all reads share.
 
 import { Code, nameOf } from "./codes";
 
-/** What the host answered to a read: bytes, or the code that says why not. */
+/** The result of a read: bytes, or the code that says why there are none. */
 export class Value {
   constructor(
     /** `Code.Ok`, or why there is no value. */
@@ -33,29 +33,29 @@ const NOTHING = new ArrayBuffer(0);
 // buffer is enough for all reads. It grows to the largest value read.
 let room = new ArrayBuffer(256);
 
-/** Where the host writes what is read. */
+/** The address to which the host writes values. */
 // @ts-ignore: decorator
 @inline
 export function buf(): usize { return changetype<usize>(room); }
 
-/** How much the host may write there. */
+/** The size of that buffer. */
 // @ts-ignore: decorator
 @inline
 export function cap(): i32 { return room.byteLength; }
 
-/** Makes the buffer at least that large. */
+/** Makes the buffer at least this large. */
 export function reserve(size: i32): void {
   if (size > room.byteLength) room = new ArrayBuffer(size);
 }
 
-/** Whether a read that answered n has to be made again, now with room enough. */
+/** Whether a read with the result n must be repeated; the buffer is then large enough. */
 export function tooSmall(n: i32): bool {
   if (n <= room.byteLength) return false;
   room = new ArrayBuffer(n);
   return true;
 }
 
-/** The value that a read with the answer n has left in the buffer. */
+/** The value of a read with the result n. */
 export function taken(n: i32): Value {
   return n < 0 ? new Value(<Code>n, NOTHING) : new Value(Code.Ok, room.slice(0, n));
 }
@@ -81,7 +81,7 @@ export function bytesOf<T>(value: T): ArrayBuffer {
   ERROR("a value is a string, an ArrayBuffer or an Uint8Array");
 }
 
-/** Where the bytes are, for the host. */
+/** The address of the bytes, for the host. */
 // @ts-ignore: decorator
 @inline
 export function at(bytes: ArrayBuffer): usize { return changetype<usize>(bytes); }

@@ -1,4 +1,4 @@
-// What a sharding strategy sees.
+// The input of a sharding strategy.
 
 import { Code } from "./codes";
 import { Host } from "./context";
@@ -6,14 +6,14 @@ import * as host from "./imports";
 import { Value, at, buf, cap, taken, takenText, tooSmall, utf8 } from "./memory";
 
 /**
- * The question that a strategy answers: every item from 0 to `total - 1` is
- * given to one instance. The same input must lead to the same answer.
+ * A strategy assigns every item from 0 to `total - 1` to one instance. The same
+ * input must always lead to the same assignment.
  */
 export class Sharding extends Host {
-  /** How many instances there are to deal to. */
+  /** The number of instances to assign to. */
   get instances(): i32 { return host.shard_instance_count(); }
 
-  /** The id of one; they come in descending order. */
+  /** The id of an instance; they are in descending order. */
   id(instance: i32): string {
     let n: i32;
     do { n = host.shard_instance_id(instance, buf(), cap()); } while (tooSmall(n));
@@ -31,6 +31,6 @@ export class Sharding extends Host {
   /** The instance that owns the item now; negative if none of these does. */
   previous(item: i32): i32 { return host.shard_prev(item); }
 
-  /** Gives the item to the instance; `Code.Conflict` if it was given before. */
+  /** Assigns the item to the instance; `Code.Conflict` if it was assigned before. */
   assign(item: i32, instance: i32): Code { return <Code>host.shard_assign(item, instance); }
 }

@@ -5,8 +5,8 @@ import * as host from "./imports";
 import { Value, at, buf, bytesOf, cap, taken, tooSmall, utf8 } from "./memory";
 
 /**
- * Values that belong to the item, wherever it runs. What is set is seen at once
- * and kept when the entry returns `Outcome.Done`; otherwise it is forgotten.
+ * Values that belong to the item, wherever it runs. A change is visible at once
+ * and kept if the entry returns `Outcome.Done`; otherwise it is discarded.
  */
 export class State {
   get(key: string): Value {

@@ -50,7 +50,8 @@ export function wasmjob_process(): Outcome {
   return Outcome.Done;
 }
 
-// By what they are, not where: an element that is given once more stands elsewhere.
+// Elements are identified by content, because their index changes when they are passed
+// again.
 function mark(b: Batch, elements: string[]): Outcome {
   for (let i = 0; i < elements.length; i++) {
     const e = elements[i];

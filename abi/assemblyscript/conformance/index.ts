@@ -1,4 +1,4 @@
-// The guest of ../../conformance/GUEST.md, which tells what each case does.
+// The guest of ../../conformance/GUEST.md, which describes each case.
 
 import { Context, Outcome } from "wasmjob";
 export { wasmjob_abi_v1 } from "wasmjob";

@@ -1,11 +1,11 @@
-// The conformance guest on the fake host: tests the SDK and the fake host by each
-// other. The real judge is abi/conformance.
+// Runs the conformance guest on the fake host, which tests the SDK and the fake host
+// against each other. The authoritative test is abi/conformance.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { FakeHost } from "../testing/index.mjs";
 
-// Where `npm run build` and .ci/guests put them.
+// The folder that `npm run build` and .ci/guests write to.
 const folder = process.env.WASMJOB_GUESTS ?? new URL("../../../build/guests/conformance", import.meta.url).pathname;
 const guest = await WebAssembly.compile(await readFile(`${folder}/assemblyscript.wasm`));
 const script = await WebAssembly.compile(await readFile(`${folder}/assemblyscript-script.wasm`));

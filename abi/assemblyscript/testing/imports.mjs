@@ -1,5 +1,5 @@
-// Every function of the host, as a fake: settings come from the host, what the
-// module tells goes to the run.
+// Every function of the host, as a fake: settings come from the FakeHost, output of the
+// module goes to the Run.
 
 const NO_INT = -(2n ** 63n);
 const UNKNOWN_FIELD = -1, DENIED = -2, NOT_FOUND = -3, INVALID = -4, LIMIT = -5, WRONG_PHASE = -10;
@@ -28,7 +28,7 @@ export function imports(host, run, call) {
     if (all.length <= room.length) room.set(all);
     return all.length;
   };
-  const answers = []; // open and closed ones; a closed one is null
+  const answers = []; // open and closed responses; a closed one is null
   const answer = (handle) => answers[handle] ?? null;
   const during = (phases, f) => (...args) => phases.includes(call.phase) ? f(...args) : WRONG_PHASE;
   const own = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);

@@ -1,50 +1,50 @@
 /**
- * A host for tests of a module's logic with node alone: say what the module
- * will find, run an entry, and look at what it told.
+ * A host for tests of a module's logic with node alone: set the module's input,
+ * run an entry, and check its output.
  *
  *     import { FakeHost } from "wasmjob/testing";
  *     const run = await new FakeHost({ item: 1, total: 3 }).execute("build/job.wasm");
  *     assert.equal(run.result, "hello");
  *
- * It knows modules of any language. It has no bounds of time, memory or size, and
- * is no judge of modules: that is what `wasmjobd exec` and `wasmjobd test` are for.
+ * It runs modules of any language. It has no limits of time, memory or size, and
+ * does not validate modules: use `wasmjobd exec` and `wasmjobd test` for that.
  */
 import { readFile } from "node:fs/promises";
 import { imports } from "./imports.mjs";
 import { Exit, wasi } from "./wasi.mjs";
 
-/** What a module finds. Everything that is not granted here is denied to it. */
+/** The module's input. Anything that is not granted here is denied. */
 const defaults = {
   jobName: "job", jobParam: "", taskId: "job@-@0@-@READY@-@127.0.0.1@-@1", runId: "job/0/0", instance: "127.0.0.1@-@1",
   namespace: "test", moduleDigest: "", seed: "0123456789abcdef",
   item: 0, total: 1, param: null, attempt: 1, fence: 1, scheduled: 0, fired: 0, deadline: 0, failover: false, misfire: false,
   streaming: false, fetchCount: 0, json: "{}",
   config: {},
-  /** What wasmjob_after is told: a result code and a reason; undefined: nothing. `execute` fills both in. */
+  /** The input of wasmjob_after: a result code and a reason; undefined: none. `execute` sets both. */
   ended: undefined, endedReason: undefined,
-  /** What wasmjob_completed is told: {succeeded, failed, skipped}; undefined: that is not known. */
+  /** The input of wasmjob_completed: {succeeded, failed, skipped}; undefined: unknown. */
   fire: undefined,
-  /** Granted values, which runs change; undefined: not granted. */
+  /** The granted state, which runs change; undefined: not granted. */
   state: undefined,
   /** name: value of the granted secrets. */
   secrets: {},
-  /** The moment of a granted clock; undefined: not granted. */
+  /** The time of a granted clock; undefined: not granted. */
   clock: undefined,
   /** (count) => bytes; undefined: not granted. */
   random: undefined,
   /** ({method, url, headers, body}) => {status, headers, body}, or an error code; undefined: not granted. */
   http: undefined,
-  /** () => why the run should stop. */
+  /** () => the reason to stop, or 0. */
   stop: () => 0,
-  /** (ms) => 0, or -6 for a sleep that was cut short. */
+  /** (ms) => 0, or -6 for an interrupted sleep. */
   sleep: () => 0,
-  /** The most bytes of a result. */
+  /** The maximum size of a result in bytes. */
   maxResult: 1 << 20,
-  /** [{id, labels}], and per item the instance that owns it or -1: for strategies. */
+  /** For strategies: [{id, labels}], and for each item the instance that owns it, or -1. */
   instances: [], previous: [],
 };
 
-/** What became of a run. `trap` is the text of the fault that ended it, or null. */
+/** The outcome of a run. `trap` is the text of the fault that ended it, or null. */
 class Run {
   code = null;
   trap = null;
@@ -55,7 +55,7 @@ class Run {
   progress = null; // [done, total]
   batch = []; // of bytes
   acks = new Map();
-  owners = []; // what a strategy dealt
+  owners = []; // the assignment of a strategy
 
   get result() { return this.bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes); }
   get lines() { return this.logs.map((l) => l.text); }
@@ -84,14 +84,14 @@ export class FakeHost {
     return run;
   }
 
-  /** Calls one listener: before, after, started or completed. */
+  /** Calls a listener: before, after, started or completed. */
   async listen(module, name) {
     const { run, call } = await this.#load(module);
     call(`wasmjob_${name}`, "run");
     return run;
   }
 
-  /** Runs a dataflow job: one batch, or batches until an empty one if it is streaming. */
+  /** Runs a dataflow job: one batch, or, if it is streaming, batches until an empty one. */
   async dataflow(module) {
     const { run, call } = await this.#load(module);
     for (let batches = 0; ; batches++) {
@@ -115,14 +115,14 @@ export class FakeHost {
     }
   }
 
-  /** Runs a strategy; `owners` has what it dealt. */
+  /** Runs a strategy; `owners` holds its assignment. */
   async shard(module) {
     const { run, call } = await this.#load(module);
     call("wasmjob_shard", "shard");
     return run;
   }
 
-  /** Runs a script: `code` is its exit code, `result` what it printed, `reason` what it reported. */
+  /** Runs a script: `code` is its exit code, `result` its output, `reason` what it reported. */
   async script(module, args = [], env = {}) {
     const run = new Run();
     const world = wasi(run, ["script.wasm", ...args, this.json], env);
@@ -173,7 +173,8 @@ async function compile(module) {
   return WebAssembly.compile(module instanceof Uint8Array ? module : await readFile(module));
 }
 
-// What AssemblyScript imports when it is compiled without the options of this package.
+// The functions that AssemblyScript imports when compiled without the options of this
+// package.
 function env(run, call) {
   const text = (at) => {
     if (at === 0) return "";

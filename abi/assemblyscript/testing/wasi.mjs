@@ -1,5 +1,5 @@
-// The few parts of WASI that scripts and reactors need: arguments, environment,
-// output, exit. What they print is the result, what they report the reason.
+// The parts of WASI that scripts and reactors need: arguments, environment, output, exit.
+// Standard output is the result, standard error the reason.
 
 /** Ends a script. */
 export class Exit extends Error {

@@ -28,7 +28,7 @@ int32_t wasmjob_fetch(void) {
   return add("e", 0, guest_is("flowack") ? 3 : 1);
 }
 
-/* By what they are, not where: an element that is given once more stands elsewhere. */
+/* Elements are identified by content, because their index changes when they are passed again. */
 static int32_t mark(int32_t count) {
   char element[16];
   for (int32_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The guest of ../../conformance/GUEST.md, which tells what each case does. */
+/* The guest of ../../conformance/GUEST.md, which describes each case. */
 #include "guest.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 WASMJOB_MODULE
 
-/* Weak, so that a native test can give its own. */
+/* Weak, so that a native test can replace it. */
 __attribute__((weak)) const char *guest_param(void) {
   static char *param;
   if (param == NULL) {

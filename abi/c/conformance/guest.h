@@ -1,15 +1,15 @@
-/* What the files of the conformance guest share. */
+/* Declarations shared by the files of the conformance guest. */
 #ifndef GUEST_H
 #define GUEST_H
 
 #include "wasmjob.h"
 
-/* The parameter of the job; guest_argument is what follows its first colon. */
+/* The parameter of the job; guest_argument is the part after its first colon. */
 const char *guest_param(void);
 const char *guest_argument(void);
-/* Whether the parameter, up to its first colon, is that. */
+/* Whether the parameter, up to its first colon, equals name. */
 int guest_is(const char *name);
-/* Room for a value of that length and its closing zero byte. */
+/* A buffer for a value of that length and its closing zero byte. */
 char *guest_room(int32_t length);
 
 /* Sets the result. */

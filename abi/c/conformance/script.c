@@ -1,5 +1,5 @@
-/* The script of ../../conformance/GUEST.md. A script is an ordinary program: it
- * needs nothing of this SDK. */
+/* The script of ../../conformance/GUEST.md. A script is an ordinary program and
+ * does not need this SDK. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Built without a C library: nearly everything of the header in one job. */
+/* Built without a C library: one job that uses nearly everything in the header. */
 #include "wasmjob.h"
 
 WASMJOB_MODULE

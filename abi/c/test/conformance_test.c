@@ -1,5 +1,5 @@
-/* The conformance guest on the fake host: tests the SDK and the fake host by
- * each other. The real judge is abi/conformance. */
+/* Runs the conformance guest on the fake host, which tests the SDK and the fake
+ * host against each other. The authoritative test is abi/conformance. */
 #include "wasmjob_fake.h"
 
 #include "expect.h"

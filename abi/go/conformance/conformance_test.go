@@ -10,8 +10,8 @@ import (
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
 )
 
-// The kit judges the guest on a host; here its logic is seen to be as
-// GUEST.md tells before it is built.
+// The kit checks the built guest on a host; this test checks its logic against GUEST.md
+// before it is built.
 func TestExecute(t *testing.T) {
 	t.Parallel()
 	for param, want := range map[string]struct {

@@ -45,13 +45,13 @@ func execute(c wasmjob.Context) error {
 	return c.ResultString(result)
 }
 
-// again asks for another attempt in words of its own.
+// again requests another attempt with its own text.
 type again struct{}
 
 func (again) Error() string { return "again later" }
 func (again) Unwrap() error { return wasmjob.Retry }
 
-// answer are the cases that give back a text.
+// answer handles the cases that return a text.
 func answer(c wasmjob.Context, name, argument string) (string, error) {
 	switch name {
 	case "fields":
@@ -94,7 +94,7 @@ func answer(c wasmjob.Context, name, argument string) (string, error) {
 	return "", unknown(name)
 }
 
-// either is the text, or the word for the error.
+// either returns the text, or the word for the error.
 func either(text string, err error) string {
 	if err != nil {
 		return word(err)
@@ -151,7 +151,7 @@ func fields(c wasmjob.Context) string {
 	return lines.String()
 }
 
-// large gives back so many bytes itself, or what is said if it may not.
+// large returns that many bytes as the result, or the word for the error.
 func large(c wasmjob.Context, argument string) (string, error) {
 	n, err := number(argument)
 	if err != nil {

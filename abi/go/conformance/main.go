@@ -1,9 +1,8 @@
-// Command conformance is the guest by which the conformance kit judges this
-// SDK, for Go and TinyGo from one source; abi/conformance/GUEST.md says what it
-// does. The parameter of the job selects the case.
+// Command conformance is the guest with which the conformance kit checks this SDK, for Go
+// and TinyGo from the same source; abi/conformance/GUEST.md describes it. The parameter
+// of the job selects the case.
 //
-// It is not an example: a module of one's own registers what it is for and
-// nothing else.
+// It is not an example: a normal module registers only the kind of job that it is for.
 package main
 
 import (
@@ -46,7 +45,7 @@ func says(name string) func(wasmjob.Context) error {
 	}
 }
 
-// ended is the listener that is told how the run has ended.
+// ended is the listener that learns how the run has ended.
 func ended(c wasmjob.Context) error {
 	c.Info("after")
 	line := "ended unknown"
@@ -60,7 +59,7 @@ func ended(c wasmjob.Context) error {
 	return nil
 }
 
-// fire is the listener that is told how all items have ended.
+// fire is the listener that learns how all items have ended.
 func fire(c wasmjob.Context) error {
 	c.Info("completed")
 	line := "fire unknown"
@@ -71,13 +70,13 @@ func fire(c wasmjob.Context) error {
 	return nil
 }
 
-// selected is the case and its argument.
+// selected returns the case and its argument.
 func selected(c wasmjob.Context) (name, argument string) {
 	name, argument, _ = strings.Cut(c.JobParam(), ":")
 	return name, argument
 }
 
-// number reads the argument of a case, or an element.
+// number parses the argument of a case, or an element.
 func number(argument string) (int, error) {
 	n, err := strconv.Atoi(argument)
 	if err != nil {
@@ -88,7 +87,7 @@ func number(argument string) (int, error) {
 
 func unknown(name string) error { return errors.New("there is no case " + name) }
 
-// word names an error as the kit does.
+// word returns the kit's name of an error.
 func word(err error) string {
 	for _, e := range []struct {
 		is   wasmjob.HostError

@@ -13,9 +13,9 @@
 //	GOOS=wasip1 GOARCH=wasm go build -o report.wasm .
 //	tinygo build -target=wasip1 -o report.wasm .
 //
-// What is written to out is the result, what goes to stderr is logged. The
-// package does not reach the host's functions, which are for the other kinds of
-// jobs; a module that imports package wasmjob is no script.
+// Text written to out is the result; stderr is logged. The package does not use the
+// host's functions, which are for the other kinds of jobs; a module that imports package
+// wasmjob cannot be a script.
 package script
 
 import (
@@ -27,30 +27,29 @@ import (
 	"os"
 	"time"
 
-	// For its effect on TinyGo.
+	// Imported for its effect on TinyGo.
 	_ "github.com/wasmjob/wasmjob/abi/go/internal/panics"
 )
 
-// Context is what a script knows of its run.
+// Context holds the facts about a script's run.
 type Context struct {
 	JobName, TaskID, JobParam string
 	// Item is the sharding item that this run is for, from 0 to Total-1.
 	Item, Total int
-	Param       *string // of the item; nil: it has none
+	Param       *string // of the item; nil if it has none
 	// RunID is the same in every attempt of this run.
 	RunID     string
 	Attempt   int // from 1
 	Scheduled time.Time
 	// Fence is the fencing token: a later owner of the item has a larger one.
 	Fence int64
-	// Items are all items, with their parameters, that this fire runs on this
-	// server.
+	// Items are all items that this fire runs on this server, with their parameters.
 	Items map[int]*string
-	// Args are the job's own arguments.
+	// Args are the arguments of the job.
 	Args []string
 }
 
-// document is the context as the host spells it.
+// document is the context in its JSON form.
 type document struct {
 	JobName   string  `json:"jobName"`
 	TaskID    string  `json:"taskId"`
@@ -67,8 +66,8 @@ type document struct {
 	} `json:"wasmjob"`
 }
 
-// Parse reads what a script gets when it starts: the name of the module, the
-// job's own arguments, and the context as JSON at last.
+// Parse parses the arguments of a script: the name of the module, the job's own
+// arguments, and last the context as JSON.
 func Parse(args []string) (Context, error) {
 	if len(args) < 2 {
 		return Context{}, errors.New("read the context: it has to be the last argument, but there is none")
@@ -84,9 +83,9 @@ func Parse(args []string) (Context, error) {
 	}, nil
 }
 
-// Main runs a script and ends the program: with exit code 0 if it returns nil,
-// else with its error on stderr and the code of WithCode, or 1. What could not
-// be written to out is a failure, too: the script need not look at each write.
+// Main runs a script and ends the program: with exit code 0 if it returns nil, otherwise
+// with its error on stderr and the code of WithCode, or 1. A failed write to out is a
+// failure, too, so the script need not check each write.
 func Main(run func(c Context, out io.Writer) error) {
 	os.Exit(play(os.Args, os.Stdout, os.Stderr, run))
 }
@@ -97,14 +96,14 @@ func play(args []string, stdout, stderr io.Writer, run func(c Context, out io.Wr
 	if err == nil {
 		err = run(c, out)
 	}
-	// What was written before a failure belongs to the result, too.
+	// Text written before a failure belongs to the result, too.
 	if late := out.Flush(); err == nil {
 		err = late
 	}
 	if err == nil {
 		return 0
 	}
-	_, _ = io.WriteString(stderr, err.Error()+"\n") // there is nobody else to tell
+	_, _ = io.WriteString(stderr, err.Error()+"\n") // there is no other way to report it
 	var own *exit
 	if errors.As(err, &own) {
 		return own.code
@@ -121,8 +120,8 @@ type exit struct {
 func (e *exit) Error() string { return e.err.Error() }
 func (e *exit) Unwrap() error { return e.err }
 
-// WithCode gives a failure an exit code, from 1 to 255, which the host keeps
-// with the run; another one is ignored.
+// WithCode gives a failure an exit code from 1 to 255, which the host records with the
+// run; any other code is ignored.
 func WithCode(code int, err error) error {
 	if err == nil || code < 1 || code > 255 {
 		return err

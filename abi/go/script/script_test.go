@@ -45,7 +45,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// broken takes nothing.
+// broken refuses every write.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

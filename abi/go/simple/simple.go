@@ -3,17 +3,16 @@
 //
 //	func init() { simple.Register(run) }
 //
-// It holds the export and nothing else; what a job can do is in package
-// wasmjob. Importing it is what makes the module such a job, so a module that
-// is none must not.
+// It contains only the export; package wasmjob has everything that a job can do.
+// Importing this package makes the module such a job, so other modules must not import
+// it.
 package simple
 
 import wasmjob "github.com/wasmjob/wasmjob/abi/go"
 
-// registered is what the export calls. Exports are global, so this has to be,
-// too; it is set before anything runs.
+// registered is called by the export. Exports are global, so this must be, too; it is set
+// before anything runs.
 var registered func(wasmjob.Context) error
 
-// Register says what the job of this module is; call it from init. The last
-// call counts.
+// Register sets the job of this module; call it from init. The last call counts.
 func Register(job func(wasmjob.Context) error) { registered = job }

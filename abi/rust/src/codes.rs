@@ -1,5 +1,5 @@
-//! The numbers of the contract, spelled as in `abi.go` of the host; a test over
-//! there compares the two.
+//! The numbers of the contract, with the names of `abi.go` of the host; a test there
+//! compares the two.
 
 pub(crate) const HOST_MINOR: i32 = 2;
 

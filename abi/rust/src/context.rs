@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// A job's view of its run. An entry gets one and cannot keep it.
+/// A job's view of its run. It is valid only during the entry.
 pub struct Context {
-    // The host answers the one thread that it called.
+    // The host serves only the thread that it has called.
     here: PhantomData<*const ()>,
 }
 
@@ -20,11 +20,11 @@ pub enum Stop {
     Shutdown,
     /// The job was disabled.
     Disabled,
-    /// The items are being dealt out anew.
+    /// The items are being assigned anew.
     Resharding,
-    /// The server lost its session: somebody else may own the item soon.
+    /// The server lost its session: another one may own the item soon.
     SessionLost,
-    /// A reason that is younger than this crate.
+    /// A reason that is newer than this crate.
     Other(i32),
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn text(field: i32) -> Option<String> {
 
 pub(crate) fn number(field: i32) -> i64 {
     match host::ctx_int(field) {
-        NO_INT => 0, // a host that is older than the field
+        NO_INT => 0, // the host is older than the field
         n => n,
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn config(key: &str) -> Option<String> {
     read::text(&mut |buf| host::config_get(key, buf)).ok()
 }
 
-/// What the run is.
+/// Facts about the run.
 impl Context {
     pub(crate) fn new() -> Self {
         Context { here: PhantomData }
@@ -132,8 +132,8 @@ impl Context {
         text(FIELD_SEED).unwrap_or_default()
     }
 
-    /// The same in every attempt of this run: a good key for effects that must
-    /// happen once.
+    /// The same in every attempt of this run: a key for effects that must happen only
+    /// once.
     pub fn run_id(&self) -> String {
         text(FIELD_RUN_ID).unwrap_or_default()
     }
@@ -143,7 +143,7 @@ impl Context {
         count(FIELD_SHARDING_ITEM)
     }
 
-    /// How many items the job is split into.
+    /// The number of items of the job.
     pub fn total(&self) -> usize {
         count(FIELD_SHARDING_TOTAL)
     }
@@ -159,7 +159,7 @@ impl Context {
         Timestamp::from_millis(number(FIELD_FIRE_TIME))
     }
 
-    /// When the run should be over, if it may not take any time.
+    /// When the run should be over, if there is a deadline.
     pub fn deadline(&self) -> Option<Timestamp> {
         match number(FIELD_DEADLINE) {
             0 => None,
@@ -172,17 +172,17 @@ impl Context {
         count(FIELD_ATTEMPT)
     }
 
-    /// Tells whether the item was taken over from another server.
+    /// Whether the item was taken over from another server.
     pub fn failover(&self) -> bool {
         number(FIELD_FAILOVER) != 0
     }
 
-    /// Tells whether the run makes up for missed instants.
+    /// Whether the run is for instants that were missed.
     pub fn misfire(&self) -> bool {
         number(FIELD_MISFIRE) != 0
     }
 
-    /// Tells whether the job is a streaming dataflow job.
+    /// Whether the job is a streaming dataflow job.
     pub fn streaming(&self) -> bool {
         number(FIELD_STREAMING) != 0
     }
@@ -193,18 +193,18 @@ impl Context {
         number(FIELD_FENCE)
     }
 
-    /// How many elements the job wants in a batch, if it says.
+    /// How many elements the job wants in a batch, if it sets that.
     pub fn fetch_count(&self) -> Option<usize> {
         Some(count(FIELD_FETCH_COUNT)).filter(|&n| n > 0)
     }
 
-    /// How many times version 1 of the contract was added to in this host.
+    /// The number of additions to version 1 of the contract that the host has.
     pub fn host_minor(&self) -> usize {
         count(FIELD_HOST_MINOR)
     }
 
-    /// The whole context as ElasticJob gives it to script jobs, with a part of
-    /// this host's own. This crate has no parser for it.
+    /// The whole context as ElasticJob gives it to script jobs, with an additional part
+    /// of this host. This crate has no parser for it.
     pub fn json(&self) -> String {
         read::text(&mut |buf| host::ctx_json(buf)).unwrap_or_default()
     }
@@ -215,34 +215,34 @@ impl Context {
     }
 }
 
-/// What the run tells the host.
+/// Reports to the host.
 impl Context {
-    /// Sets what the run gives back; again: replaces it. [`Error::Limit`], and
-    /// no change, if it is too long.
+    /// Sets the result of the run; a later call replaces it. [`Error::Limit`], changing
+    /// nothing, if it is too long.
     pub fn set_result(&self, value: impl AsRef<[u8]>) -> Result<(), Error> {
         Error::check(host::result_set(value.as_ref())).map(drop)
     }
 
-    /// Tells onlookers how far the run is.
+    /// Shows how far the run is.
     pub fn progress(&self, done: u64, total: u64) {
         let signed = |n| i64::try_from(n).unwrap_or(i64::MAX);
         host::progress(signed(done), signed(total));
     }
 
-    /// Adds to a sum that is kept with the run. [`Error::Invalid`] for a name
-    /// that is not 1 to 64 letters, digits, `_`, `.` or `-`, or a value that is
-    /// not finite; [`Error::Limit`] beyond 64 names.
+    /// Adds to a sum that is recorded with the run. [`Error::Invalid`] for a name that is
+    /// not 1 to 64 letters, digits, `_`, `.` or `-`, or a value that is not finite;
+    /// [`Error::Limit`] beyond 64 names.
     pub fn metric(&self, name: &str, value: f64) -> Result<(), Error> {
         Error::check(host::metric_add(name, value)).map(drop)
     }
 
-    /// Why the run should stop, if it should. A job that takes long asks now
-    /// and then and returns; otherwise it is ended after a grace.
+    /// Why the run should stop, if it should. A long job checks this regularly and
+    /// returns; otherwise it is ended after its grace period.
     pub fn cancelled(&self) -> Option<Stop> {
         Stop::of(host::cancelled())
     }
 
-    /// Waits. [`Error::Cancelled`] as soon as the run should stop.
+    /// Waits; [`Error::Cancelled`] as soon as the run should stop.
     pub fn sleep(&self, time: Duration) -> Result<(), Error> {
         let mut left = time.as_micros().div_ceil(1000);
         loop {
@@ -256,7 +256,7 @@ impl Context {
     }
 }
 
-/// What the job must be granted, else [`Error::Denied`].
+/// Operations that need a grant; without it, [`Error::Denied`].
 impl Context {
     /// The time. Grant: `clock`.
     pub fn now(&self) -> Result<Timestamp, Error> {
@@ -291,7 +291,7 @@ impl Context {
         read::bytes(&mut |buf| host::secret_get(name, buf))
     }
 
-    /// What the item remembers from run to run. Grant: `state`.
+    /// The state of the item, which is kept from run to run. Grant: `state`.
     pub fn state(&self) -> State<'_> {
         State::new(self)
     }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 /// The batch that `fetch` of a dataflow job fills; also its [`Context`].
 ///
-/// A batch that stays empty ends the run.
+/// An empty batch ends the run.
 pub struct Batch {
     context: Context,
 }
@@ -16,8 +16,8 @@ impl Batch {
         }
     }
 
-    /// Adds an element and answers its index. [`Error::Limit`] if the batch
-    /// holds no more; what was added before stays.
+    /// Adds an element and returns its index. [`Error::Limit`] if the batch is full; the
+    /// elements added before stay.
     pub fn add(&mut self, element: impl AsRef<[u8]>) -> Result<usize, Error> {
         Error::check(host::batch_add(element.as_ref()))
     }
@@ -32,7 +32,7 @@ impl Deref for Batch {
 
 /// The batch that `process` of a dataflow job handles; also its [`Context`].
 ///
-/// An element without a mark is done if `process` succeeds, and failed if not.
+/// An element without an outcome is done if `process` succeeds, and failed if not.
 pub struct Elements {
     context: Context,
 }
@@ -44,12 +44,12 @@ impl Elements {
         }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         Error::check(host::batch_count()).unwrap_or(0)
     }
 
-    /// Tells whether there are none, which happens only if `process` is tested.
+    /// Whether there are none, which happens only in tests of `process`.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -67,7 +67,7 @@ impl Deref for Elements {
     }
 }
 
-/// What became of an element.
+/// The outcome of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Ack {
@@ -75,11 +75,11 @@ pub enum Ack {
     Done = ACK_DONE,
     /// It has failed.
     Failed = ACK_FAILED,
-    /// It is to be given to `process` once more.
+    /// It is passed to `process` again.
     Retry = ACK_RETRY,
 }
 
-/// One element of a batch. It is read when it is asked for.
+/// One element of a batch. It is read on request.
 #[derive(Clone, Copy)]
 pub struct Element<'a> {
     of: &'a Elements,
@@ -87,7 +87,7 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// Where it is in the batch.
+    /// Its index in the batch.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -102,18 +102,18 @@ impl Element<'_> {
         read::bytes(&mut |buf| host::batch_read(self.index as i32, buf))
     }
 
-    /// Its bytes, in a buffer that serves for many.
+    /// Its bytes, in a buffer that can be reused.
     pub fn read_into(&self, buf: &mut Vec<u8>) -> Result<(), Error> {
         buf.resize(buf.capacity(), 0);
         read::into(buf, &mut |buf| host::batch_read(self.index as i32, buf))
     }
 
-    /// Its bytes as text; what is not UTF-8 in it is mended.
+    /// Its bytes as text; invalid UTF-8 is replaced.
     pub fn text(&self) -> Result<String, Error> {
         self.bytes().map(read::mend)
     }
 
-    /// Says what became of it; again: replaces it.
+    /// Sets its outcome; a later call replaces it.
     pub fn ack(&self, outcome: Ack) -> Result<(), Error> {
         Error::check(host::batch_ack(self.index as i32, outcome as i32)).map(drop)
     }

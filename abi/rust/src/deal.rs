@@ -1,10 +1,10 @@
 use crate::codes::*;
 use crate::{context, host, read, Error};
 
-/// What a sharding strategy is asked: to give each item to one instance.
+/// The input of a sharding strategy, which assigns each item to one instance.
 ///
-/// A strategy has no grants, no clock and no chance: the host runs it twice and
-/// takes the answer only if both are the same and every item is placed.
+/// A strategy has no grants, no clock and no real random numbers: the host runs it twice
+/// and uses the result only if both agree and every item is assigned.
 pub struct Deal {
     _asked: (),
 }
@@ -39,13 +39,13 @@ impl Deal {
         context::config(key)
     }
 
-    /// How many items there are to deal out; they are 0 to `total() - 1`.
+    /// The number of items to assign; they are 0 to `total() - 1`.
     pub fn total(&self) -> usize {
         context::count(FIELD_SHARDING_TOTAL)
     }
 
-    /// The instances to deal to, in descending order of their ids, as the
-    /// built-in strategies get them.
+    /// The instances to assign to, in descending order of their ids, as the built-in
+    /// strategies get them.
     pub fn instances(&self) -> impl ExactSizeIterator<Item = Instance> {
         let count = Error::check(host::shard_instance_count()).unwrap_or(0);
         (0..count).map(|index| Instance { index })
@@ -56,15 +56,14 @@ impl Deal {
         Error::check(host::shard_prev(item as i32)).ok()
     }
 
-    /// Gives an item to the instance with an index. [`Error::Invalid`] if there
-    /// is no such item or instance, [`Error::Conflict`] if the item was given
-    /// before.
+    /// Assigns an item to the instance with an index. [`Error::Invalid`] if there is no
+    /// such item or instance, [`Error::Conflict`] if the item was assigned before.
     pub fn assign(&mut self, item: usize, instance: usize) -> Result<(), Error> {
         Error::check(host::shard_assign(item as i32, instance as i32)).map(drop)
     }
 }
 
-/// An instance that a strategy may give items to.
+/// An instance that a strategy may assign items to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
     index: usize,
@@ -81,7 +80,7 @@ impl Instance {
         read::text(&mut |buf| host::shard_instance_id(self.index as i32, buf)).unwrap_or_default()
     }
 
-    /// A label of its server, if it has one of the name.
+    /// A label of its server, if there is one of that name.
     pub fn label(&self, key: &str) -> Option<String> {
         read::text(&mut |buf| host::shard_instance_label(self.index as i32, key, buf)).ok()
     }

@@ -1,7 +1,7 @@
 use crate::codes::*;
 use crate::{context, host, Context};
 
-/// How a run has ended, as the listener [`after!`](crate::after) is told.
+/// How a run has ended, for the listener [`after!`](crate::after).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ended {
@@ -15,7 +15,7 @@ pub enum Ended {
     Skipped,
     /// It ended after its deadline, whatever it returned.
     Late,
-    /// It failed with a code of the author's own.
+    /// It failed with a code that the author defines.
     Code(i32),
 }
 
@@ -45,22 +45,21 @@ impl Ended {
 }
 
 /// How many items of a fire ended in which way, on all servers. An item that was
-/// disabled, or whose server died, may be in none of the numbers.
+/// disabled, or whose server died, may be missing in all numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fire {
-    /// How many succeeded.
+    /// The number that succeeded.
     pub succeeded: usize,
-    /// How many failed, were late, or were stopped.
+    /// The number that failed, were late, or were stopped.
     pub failed: usize,
-    /// How many had nothing to do.
+    /// The number that had nothing to do.
     pub skipped: usize,
 }
 
-/// What the listener [`completed!`](crate::completed) is told, and nobody else.
+/// Only for the listener [`completed!`](crate::completed).
 impl Context {
-    /// How the items of the fire have ended. `None` elsewhere than in that
-    /// listener, if the host does not know, and on one whose
-    /// [`host_minor`](Self::host_minor) is below 2.
+    /// How the items of the fire have ended. `None` outside of that listener, if the host
+    /// does not know, and on a host whose [`host_minor`](Self::host_minor) is below 2.
     pub fn fire(&self) -> Option<Fire> {
         if host::ctx_int(FIELD_FIRE_SUCCEEDED) == NO_INT {
             return None;
@@ -73,17 +72,17 @@ impl Context {
     }
 }
 
-/// What the listener [`after!`](crate::after) is told, and nobody else.
+/// Only for the listener [`after!`](crate::after).
 impl Context {
-    /// How the run has ended. `None` elsewhere than in that listener, and on a
-    /// host whose [`host_minor`](Self::host_minor) is below 2.
+    /// How the run has ended. `None` outside of that listener, and on a host whose
+    /// [`host_minor`](Self::host_minor) is below 2.
     pub fn ended(&self) -> Option<Ended> {
         i32::try_from(host::ctx_int(FIELD_OUTCOME))
             .ok()
             .map(Ended::of)
     }
 
-    /// The reason that the run has given for its end, if it gave one.
+    /// The reason that the run gave for its end, if any.
     pub fn ended_reason(&self) -> Option<String> {
         context::text(FIELD_REASON)
     }

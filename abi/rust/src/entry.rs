@@ -19,7 +19,7 @@ impl<E: Into<Failure>> End for Result<(), E> {
     }
 }
 
-/// Runs an entry and answers its result code, after the host has the reason.
+/// Runs an entry, passes the reason to the host, and returns the result code.
 fn enter<R: End>(entry: impl FnOnce() -> R) -> i32 {
     #[cfg(target_family = "wasm")]
     host::catch_panics();
@@ -54,8 +54,8 @@ pub fn deal<R: End>(f: impl FnOnce(&mut Deal) -> R) -> i32 {
     enter(|| f(&mut Deal::new()))
 }
 
-/// Says that the module speaks this version of the contract; never called. It
-/// is here and not in a macro, so that a module has it once.
+/// Marks the version of the contract that the module uses; never called. It is not in a
+/// macro, so that a module has it only once.
 #[cfg(all(target_family = "wasm", feature = "reactor"))]
 #[unsafe(no_mangle)]
 extern "C" fn wasmjob_abi_v1() {}
@@ -65,7 +65,7 @@ extern "C" fn wasmjob_abi_v1() {}
 macro_rules! __export {
     ($name:literal, $enter:ident, $f:expr) => {
         const _: () = {
-            // Elsewhere than in a module it is only checked, for tests.
+            // On other targets it is only type-checked, for tests.
             #[allow(dead_code)]
             #[cfg_attr(target_family = "wasm", unsafe(export_name = $name))]
             extern "C" fn entry() -> i32 {
@@ -101,8 +101,8 @@ macro_rules! strategy {
     };
 }
 
-/// Makes a function a listener that is called before the entry of each run:
-/// `fn(&Context) -> Result`. If it does not succeed, the run ends with that.
+/// Makes a function a listener that is called before the entry of each run: `fn(&Context)
+/// -> Result`. If it does not succeed, the run ends with its result.
 #[macro_export]
 macro_rules! before {
     ($f:expr) => {
@@ -110,9 +110,9 @@ macro_rules! before {
     };
 }
 
-/// Makes a function a listener that is called after the entry of each run,
-/// unless that trapped: `fn(&Context) -> Result`. [`Context::ended`](crate::Context::ended)
-/// tells it how the run has ended.
+/// Makes a function a listener that is called after the entry of each run, unless that
+/// trapped: `fn(&Context) -> Result`. [`Context::ended`](crate::Context::ended) says how
+/// the run has ended.
 #[macro_export]
 macro_rules! after {
     ($f:expr) => {
@@ -129,9 +129,9 @@ macro_rules! started {
     };
 }
 
-/// Makes a function a listener that is called once per fire, on one server,
-/// when every item has ended: `fn(&Context) -> Result`.
-/// [`Context::fire`](crate::Context::fire) tells it how they have ended.
+/// Makes a function a listener that is called once per fire, on one server, when every
+/// item has ended: `fn(&Context) -> Result`. [`Context::fire`](crate::Context::fire) says
+/// how they have ended.
 #[macro_export]
 macro_rules! completed {
     ($f:expr) => {

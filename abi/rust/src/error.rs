@@ -1,7 +1,7 @@
 use crate::codes::*;
 use std::{fmt, io};
 
-/// What the host answers when it does not do what it was asked.
+/// An error code of the host.
 ///
 /// It is a [`std::error::Error`], so `?` turns it into a [`Failure`](crate::Failure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Error {
     Denied,
     /// There is no such value.
     NotFound,
-    /// An argument makes no sense.
+    /// An argument is invalid.
     Invalid,
     /// A size, a count or a rate is exceeded.
     Limit,
@@ -23,13 +23,13 @@ pub enum Error {
     Timeout,
     /// Input or output failed.
     Io,
-    /// Somebody else was first.
+    /// Another caller was first.
     Conflict,
-    /// Not to be called now.
+    /// It must not be called now.
     WrongPhase,
     /// A fault of the host.
     Internal,
-    /// A code that is younger than this crate.
+    /// A code that is newer than this crate.
     Other(i32),
 }
 
@@ -51,7 +51,7 @@ impl Error {
         }
     }
 
-    /// What a host function answered: a length or a number, or an error.
+    /// Converts the result of a host function: a length or a number, or an error.
     pub(crate) fn check(answer: i32) -> Result<usize, Self> {
         usize::try_from(answer).map_err(|_| Error::of(answer))
     }

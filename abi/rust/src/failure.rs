@@ -2,17 +2,17 @@ use crate::codes::*;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// How an entry ends: well, or with a [`Failure`].
+/// The end of an entry: success, or a [`Failure`].
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// Any end of an entry but success: a result code, and a reason that the host
-/// keeps with the run.
+/// records with the run.
 ///
-/// Every error becomes one with `?`, its causes included: one that is a
-/// [`std::error::Error`], a `Box<dyn Error>`, one of the crate `anyhow`, or a
-/// text. It is no error itself, which is what makes that possible. (A
-/// `Box<dyn Error + Send + Sync>` is the exception of the standard library: `?`
-/// needs `.map_err(|e| e as Box<dyn Error>)` before it.)
+/// `?` converts every error to a failure, including its causes: a
+/// [`std::error::Error`], a `Box<dyn Error>`, an error of the crate `anyhow`, or
+/// a text. That is possible because a failure is not itself an error. (For a
+/// `Box<dyn Error + Send + Sync>` the standard library requires
+/// `.map_err(|e| e as Box<dyn Error>)` before the `?`.)
 ///
 /// ```
 /// use wasmjob::{Context, Failure};
@@ -33,8 +33,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The run failed, for a reason: a text or an error, as `?` takes it, or
-    /// another failure.
+    /// The run failed, for a reason: a text or an error, as `?` takes it, or another
+    /// failure.
     pub fn new(reason: impl Into<Failure>) -> Self {
         Failure::of(RESULT_FAILED, reason)
     }
@@ -49,8 +49,8 @@ impl Failure {
         Failure::of(RESULT_SKIPPED, reason)
     }
 
-    /// The run failed with a code of the author's own, which the host keeps.
-    /// Own codes begin at 128; with a lower one this is [`Failure::new`].
+    /// The run failed with a code that the author defines, which the host records. Such
+    /// codes begin at 128; with a lower one this is [`Failure::new`].
     pub fn with_code(code: i32, reason: impl Into<Failure>) -> Self {
         let own = code >= RESULT_AUTHOR;
         Failure::of(if own { code } else { RESULT_FAILED }, reason)
@@ -61,12 +61,12 @@ impl Failure {
         Failure { code, reason }
     }
 
-    /// The result code: 1 failed, 2 try again, 3 nothing to do, or the author's.
+    /// The result code: 1 failed, 2 retry, 3 nothing to do, or the author's.
     pub fn code(&self) -> i32 {
         self.code
     }
 
-    /// The text that the host keeps.
+    /// The text that the host records.
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -85,7 +85,7 @@ impl<'a, E: Into<Box<dyn StdError + 'a>>> From<E> for Failure {
         let mut cause = e.source();
         while let Some(c) = cause {
             let text = c.to_string();
-            // Many errors tell of their cause themselves.
+            // Many errors include the text of their cause.
             if !reason.ends_with(&text) {
                 reason.push_str(": ");
                 reason.push_str(&text);

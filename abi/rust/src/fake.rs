@@ -1,9 +1,9 @@
 //! A host for tests, so that a job's logic runs under `cargo test`.
 //!
-//! Fill in a [`Host`] with what the job will ask, run the job on it, and look
-//! at what it told. As with a real host, nothing is granted that is not filled
-//! in, and what a failed run has set in the state is forgotten. A panic of the
-//! job is one of the test.
+//! Set the input of the job in a [`Host`], run the job on it, and check its
+//! output. As with a real host, only what is set is granted, and changes of the
+//! state by a failed run are discarded. A panic of the job is a panic of the
+//! test.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -28,8 +28,8 @@
 //! assert!(host.state.unwrap().is_empty());
 //! ```
 //!
-//! Limits of size and number are those of [`Host::max_result`] alone. Each test
-//! thread has its own host.
+//! The only limit of size and number is [`Host::max_result`]. Each test thread
+//! has its own host.
 
 pub(crate) mod calls;
 mod deal;
@@ -49,7 +49,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a job may ask, and what it told.
+/// The input and the output of a job.
 #[allow(missing_docs)] // the fields are the methods of Context
 pub struct Host {
     pub job_name: String,
@@ -78,32 +78,32 @@ pub struct Host {
     pub ended_reason: Option<String>,
     pub fire: Option<Fire>,
 
-    /// Asked by [`Context::cancelled`], and between batches.
+    /// Called by [`Context::cancelled`], and between batches.
     pub stop: Option<Box<dyn FnMut() -> Option<Stop>>>,
-    /// The length of the longest result that is taken.
+    /// The maximum length of a result.
     pub max_result: usize,
-    /// The lowest level that is kept.
+    /// The lowest level that is logged.
     pub level: Level,
 
-    /// The clock, if it is granted; a sleep moves it.
+    /// The clock, if it is granted; a sleep advances it.
     pub clock: Option<Timestamp>,
-    /// What random bytes are made from, if they are granted.
+    /// The seed of random bytes, if they are granted.
     pub random: Option<u64>,
     /// The state of the item, if it is granted.
     pub state: Option<BTreeMap<String, Vec<u8>>>,
     /// The granted secrets.
     pub secrets: BTreeMap<String, Vec<u8>>,
-    /// Answers HTTP requests, if they are granted.
+    /// Handles HTTP requests, if they are granted.
     pub http: Option<Server>,
 
-    /// The batch: what [`Host::fetch`] leaves and [`Host::process`] takes.
+    /// The batch that [`Host::fetch`] fills and [`Host::process`] handles.
     pub batch: Vec<Vec<u8>>,
-    /// What the last process marked, by index.
+    /// The outcomes that the last process has set, by index.
     pub acks: Vec<Option<Ack>>,
     /// The counts of the last [`Host::dataflow`].
     pub flow: Flow,
 
-    /// The instances that a strategy deals to.
+    /// The instances that a strategy assigns items to.
     pub instances: Vec<Instance>,
     /// The instances that own the items now, by item.
     pub owners: Vec<Option<usize>>,
@@ -112,7 +112,7 @@ pub struct Host {
     pub logs: Vec<(Level, String)>,
     pub progress: Option<(u64, u64)>,
     pub metrics: BTreeMap<String, f64>,
-    /// How long the job slept in all.
+    /// The total time that the job slept.
     pub slept: Duration,
 }
 
@@ -181,7 +181,7 @@ impl Host {
         String::from_utf8_lossy(self.result.as_deref().unwrap_or_default()).into_owned()
     }
 
-    /// Lets the calls of this thread come to this host while an entry runs.
+    /// Directs this thread's host calls to this host while an entry runs.
     fn enter(
         &mut self,
         phase: Phase,
@@ -198,7 +198,7 @@ impl Host {
     }
 }
 
-/// Puts a host where calls find it, and back, even if the entry panics.
+/// Makes a host current, and restores the previous state even if the entry panics.
 struct Place<'a> {
     host: &'a mut Host,
     outer: Option<Served>,

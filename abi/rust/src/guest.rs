@@ -1,8 +1,8 @@
-//! The host as a module reaches it: the imports, with slices for pointers.
+//! The host as a module uses it: the imports, with slices instead of pointers.
 //!
-//! Every call is sound for the same reason: pointer and length are those of a
-//! slice that outlives the call, the host writes only into the mutable ones and
-//! only bytes, and keeps no pointer.
+//! Every call is sound for the same reason: pointer and length belong to a slice that
+//! outlives the call, and the host writes only bytes, only into mutable slices, and keeps
+//! no pointer.
 
 use crate::imports;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,8 +151,8 @@ pub(crate) fn shard_assign(item: i32, instance: i32) -> i32 {
     unsafe { imports::shard_assign(item, instance) }
 }
 
-/// A panic ends a module with a trap, which has no text: the hook gives the
-/// text to the host before, and behind it the place.
+/// A panic ends a module with a trap, which has no text. The hook passes the text to the
+/// host first, followed by its position.
 pub(crate) fn catch_panics() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {

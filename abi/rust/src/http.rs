@@ -36,17 +36,17 @@ impl Request {
         Request::new("GET", url)
     }
 
-    /// A request to send something.
+    /// A request to send data.
     pub fn post(url: &str) -> Self {
         Request::new("POST", url)
     }
 
-    /// A request to put something in a place.
+    /// A request to store data at the URL.
     pub fn put(url: &str) -> Self {
         Request::new("PUT", url)
     }
 
-    /// A request to remove something.
+    /// A request to delete data.
     pub fn delete(url: &str) -> Self {
         Request::new("DELETE", url)
     }
@@ -54,7 +54,7 @@ impl Request {
     /// Adds a header. `{{secret:name}}` in the value stands for a granted
     /// secret, which the job then never sees.
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        // A line break would end the header, and the rest be read as another.
+        // A line break would end the header and begin another one.
         self.sound &= is_name(name) && !value.contains(['\r', '\n', '\0']);
         for part in [name, ": ", value, "\n"] {
             self.head.push_str(part);
@@ -68,11 +68,10 @@ impl Request {
         self
     }
 
-    /// Sends the request and waits for the head of the answer. A status such as
-    /// 404 is an answer, no error. [`Error::Denied`] if the URL, an address it
-    /// leads to, or a redirect is not granted; [`Error::Limit`] when the run has
-    /// used up its requests; [`Error::Timeout`], [`Error::Cancelled`] and
-    /// [`Error::Io`] as they say.
+    /// Sends the request and waits for the head of the response. A response with any
+    /// status, such as 404, is no error. [`Error::Denied`] if the URL, an address it
+    /// leads to, or a redirect is not granted; [`Error::Limit`] if the run has used up
+    /// its requests; and [`Error::Timeout`], [`Error::Cancelled`] or [`Error::Io`].
     pub fn send(self) -> Result<Response, Error> {
         if !self.sound {
             return Err(Error::Invalid);
@@ -90,14 +89,14 @@ impl Request {
     }
 }
 
-/// Tells whether text is a token as HTTP has it for methods and header names.
+/// Whether a text is an HTTP token, as methods and header names must be.
 fn is_name(text: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !text.is_empty() && text.bytes().all(token)
 }
 
-/// The answer to a [`Request`]. Its body is read from it once, as from a file;
-/// dropping it closes it. At most 16 may be open at a time.
+/// The response to a [`Request`]. Its body can be read once; dropping the response closes
+/// it. At most 16 may be open at a time.
 #[derive(Debug)]
 pub struct Response {
     handle: i32,
@@ -110,7 +109,7 @@ impl Response {
         self.status
     }
 
-    /// A header, if there is one of the name; several are joined by `, `.
+    /// A header, if there is one of that name; several are joined by `, `.
     pub fn header(&self, name: &str) -> Option<String> {
         read::text(&mut |buf| host::http_header(self.handle, name, buf)).ok()
     }
@@ -131,7 +130,7 @@ impl Response {
         }
     }
 
-    /// The rest of the body as text; what is not UTF-8 in it is mended.
+    /// The rest of the body as text; invalid UTF-8 is replaced.
     pub fn text(self) -> Result<String, Error> {
         self.bytes().map(read::mend)
     }

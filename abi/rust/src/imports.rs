@@ -1,5 +1,5 @@
-//! The functions of the host, as a module imports them. Those that a module
-//! does not use are not among its imports.
+//! The functions of the host, as a module imports them. A module does not import
+//! functions that it does not use.
 
 #[link(wasm_import_module = "wasmjob_v1")]
 extern "C" {

@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! The crate is a `cdylib`, built for a target without a system:
+//! The crate is a `cdylib`, built for a target without an operating system:
 //!
 //! ```toml
 //! [lib]
@@ -33,11 +33,11 @@
 //! cargo build --release --target wasm32-unknown-unknown
 //! ```
 //!
-//! The function runs once per item and attempt, each time in a fresh instance:
-//! statics do not live on. `Ok` is success, any error fails the run with its
-//! text and those of its causes, be it one of the crate `anyhow`. [`Failure`]
-//! says more: to try again, that there was nothing to do, or a code of the
-//! author's own. The text and place of a panic reach the host.
+//! The function runs once per item and attempt, each time in a new instance: statics are
+//! lost. `Ok` is success. Any error, also of the crate `anyhow`, fails the run with its
+//! text and the texts of its causes. A [`Failure`] can request another attempt, say that
+//! there was nothing to do, or set a code that the author defines. The text and position
+//! of a panic reach the host.
 //!
 //! | macro | entry | is given |
 //! |---|---|---|
@@ -47,13 +47,12 @@
 //! | [`before!`], [`after!`], [`started!`], [`completed!`] | listeners | [`Context`] |
 //! | none: see [`script`] | `main` | [`script::Script`] |
 //!
-//! A module has the exports and the imports that it uses, no others.
+//! A module has only the exports and the imports that it uses.
 //!
 //! # Tests
 //!
-//! Built for another target than Wasm, the crate has no host behind it: there
-//! [`fake::Host`] stands in, so that a job's logic is tested with `cargo test`
-//! alone.
+//! On targets other than Wasm there is no host: [`fake::Host`] replaces it, so that a
+//! job's logic can be tested with `cargo test` alone.
 //!
 //! ```
 //! # use wasmjob::Context;
@@ -110,7 +109,7 @@ pub use log::{enabled, log, Level};
 pub use state::State;
 pub use timestamp::Timestamp;
 
-/// For the macros alone.
+/// Only for the macros.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entry::{deal, fetch, job, process};

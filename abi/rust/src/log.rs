@@ -2,19 +2,19 @@ use crate::codes::*;
 use crate::host;
 use std::fmt;
 
-/// How much a log line matters.
+/// The importance of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum Level {
     /// Every step.
     Trace = LEVEL_TRACE,
-    /// For whoever looks for a fault.
+    /// Helps to find a fault.
     Debug = LEVEL_DEBUG,
     /// Of general interest.
     Info = LEVEL_INFO,
-    /// Something odd.
+    /// Something unusual.
     Warn = LEVEL_WARN,
-    /// Something went wrong. It does not fail the run.
+    /// An error. It does not fail the run.
     Error = LEVEL_ERROR,
 }
 
@@ -23,8 +23,7 @@ pub fn log(level: Level, line: &str) {
     host::log(level as i32, line);
 }
 
-/// Tells whether anybody keeps lines of the level. The macros ask it before
-/// they format.
+/// Whether lines of the level are logged. The macros check this before they format.
 pub fn enabled(level: Level) -> bool {
     level as i32 >= host::log_level()
 }
@@ -40,7 +39,7 @@ pub fn log_arguments(level: Level, line: fmt::Arguments<'_>) {
     }
 }
 
-/// Formats and writes a line at a level, if anybody keeps it.
+/// Formats and writes a line if its level is logged.
 #[macro_export]
 macro_rules! log {
     ($level:expr, $($line:tt)+) => { $crate::__private::log_arguments($level, ::std::format_args!($($line)+)) };

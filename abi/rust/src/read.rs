@@ -1,13 +1,13 @@
 use crate::Error;
 
-/// Reads a value of any length: most fit at once, the others the second time.
+/// Reads a value of any length: most fit at the first call, the others at the second.
 pub(crate) fn bytes(ask: &mut dyn FnMut(&mut [u8]) -> i32) -> Result<Vec<u8>, Error> {
     let mut value = vec![0; 128];
     into(&mut value, ask)?;
     Ok(value)
 }
 
-/// Reads a value into a buffer and cuts it to the value.
+/// Reads a value into a buffer and truncates the buffer to it.
 pub(crate) fn into(
     value: &mut Vec<u8>,
     ask: &mut dyn FnMut(&mut [u8]) -> i32,
@@ -22,8 +22,8 @@ pub(crate) fn into(
     }
 }
 
-/// Reads text. The host keeps text as UTF-8; values that a job set itself, as
-/// bytes, are mended.
+/// Reads text. The host stores text as UTF-8. In values that a job has set as bytes,
+/// invalid UTF-8 is replaced.
 pub(crate) fn text(ask: &mut dyn FnMut(&mut [u8]) -> i32) -> Result<String, Error> {
     bytes(ask).map(mend)
 }
@@ -32,7 +32,7 @@ pub(crate) fn mend(value: Vec<u8>) -> String {
     String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// Makes an answer that there is no such value into `None`.
+/// Converts the error of a missing value to `None`.
 pub(crate) fn optional<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Ok(value) => Ok(Some(value)),

@@ -1,9 +1,8 @@
-//! What a script is told. A script is a WASI command: a program with `main`,
-//! built for `wasm32-wasip1`. It depends on this crate with
-//! `default-features = false`, or not at all.
+//! The input of a script. A script is a WASI command: a program with `main`, built for
+//! `wasm32-wasip1`. It depends on this crate with `default-features = false`, or not at
+//! all.
 //!
-//! What it prints is the result, stderr goes to the log, and its exit code says
-//! how it went.
+//! Its output is the result, stderr goes to the log, and its exit code says how it ended.
 //!
 //! ```no_run
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +19,7 @@ use std::{env, fmt};
 pub struct Script {
     /// The name of the module.
     pub module: String,
-    /// The arguments that the job gives.
+    /// The arguments of the job.
     pub args: Vec<String>,
     /// The whole context, as JSON.
     pub context: String,
@@ -30,12 +29,12 @@ pub struct Script {
     pub job_param: String,
     /// The parameter of the item, if it has one.
     pub param: Option<String>,
-    /// The scheduled instant, as `2026-01-01T00:00:00.000Z`; empty on a host
-    /// that does not tell.
+    /// The scheduled instant, as `2026-01-01T00:00:00.000Z`; empty on a host that does
+    /// not set it.
     pub scheduled: String,
     /// The item that this run is for.
     pub item: usize,
-    /// How many items the job is split into.
+    /// The number of items of the job.
     pub total: usize,
     /// The same in every attempt of this run.
     pub run_id: String,
@@ -45,8 +44,8 @@ pub struct Script {
     pub fence: i64,
 }
 
-/// Something that a host gives every script is missing: the program was started
-/// by somebody else.
+/// A variable or argument is missing that every host sets: the program was not started as
+/// a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing(String);
 

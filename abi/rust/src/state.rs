@@ -1,10 +1,10 @@
 use crate::{host, read, Context, Error};
 use std::marker::PhantomData;
 
-/// What an item remembers from run to run, wherever it runs.
+/// The state of an item, which is kept from run to run, wherever it runs.
 ///
-/// What is set is seen at once and kept when the entry succeeds; what a failed
-/// run has set is forgotten. For a dataflow job that is after each batch.
+/// A change is visible at once and kept if the entry succeeds; changes of a failed run
+/// are discarded. In a dataflow job that applies to each batch.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     run: PhantomData<&'a Context>,
@@ -20,18 +20,18 @@ impl State<'_> {
         read::optional(read::bytes(&mut |buf| host::state_get(key, buf)))
     }
 
-    /// A value as text, if there is one; what is not UTF-8 in it is mended.
+    /// A value as text, if there is one; invalid UTF-8 is replaced.
     pub fn get_text(&self, key: &str) -> Result<Option<String>, Error> {
         Ok(self.get(key)?.map(read::mend))
     }
 
-    /// Sets a value. [`Error::Invalid`] for a key that is empty or longer than
-    /// 256 bytes, [`Error::Limit`] if the item holds too much.
+    /// Sets a value. [`Error::Invalid`] for a key that is empty or longer than 256 bytes,
+    /// [`Error::Limit`] if the item would hold too much.
     pub fn set(&self, key: &str, value: impl AsRef<[u8]>) -> Result<(), Error> {
         Error::check(host::state_set(key, value.as_ref())).map(drop)
     }
 
-    /// Removes a value and tells whether there was one.
+    /// Removes a value and returns whether there was one.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
         let gone = Error::check(host::state_delete(key)).map(drop);
         Ok(read::optional(gone)?.is_some())

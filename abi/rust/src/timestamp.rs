@@ -3,24 +3,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A moment, in milliseconds since 1970.
 ///
-/// It takes the place of [`SystemTime`], whose `now` and `elapsed` panic in a
-/// module without WASI: there only [`Context::now`](crate::Context::now) has
-/// a clock.
+/// It replaces [`SystemTime`], whose `now` and `elapsed` panic in a module without WASI:
+/// there only [`Context::now`](crate::Context::now) has a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The moment so many milliseconds after 1970 began.
+    /// The moment the given number of milliseconds after the beginning of 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Timestamp(millis)
     }
 
-    /// How many milliseconds after 1970 began it is.
+    /// The number of milliseconds since the beginning of 1970.
     pub const fn millis(self) -> i64 {
         self.0
     }
 
-    /// How long after another moment this is; zero if it is before it.
+    /// The time since an earlier moment; zero if that is later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -1,5 +1,5 @@
-// Command script is the half of the conformance guest that is a program; the
-// first argument of the job selects the case.
+// Command script is the part of the conformance guest that is a program; the first
+// argument of the job selects the case.
 //
 // It is not an example: see plugins/examples/report-go.
 package main

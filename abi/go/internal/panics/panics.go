@@ -1,4 +1,4 @@
-// Package panics makes the text of a panic reach the host when a module is
-// built with TinyGo; importing it is enough. With Go it holds nothing: there
-// the text is on stderr by itself.
+// Package panics makes the text of a panic reach the host if a module is built with
+// TinyGo; importing it is enough. With Go it contains nothing: there the runtime writes
+// the text to stderr.
 package panics

@@ -4,11 +4,10 @@ package panics
 
 import "unsafe"
 
-// With TinyGo a panic cannot be recovered, and its text goes to stdout, where a
-// host looks for everything but the reason of a failure. The runtime writes it
-// with a function of its own, which fdWrite replaces: from the line that begins
-// a panic on, it writes to stderr. Should a later TinyGo not call it any more,
-// the text is in the log as before.
+// With TinyGo a panic cannot be recovered, and its text goes to stdout, where the host
+// does not look for the reason of a failure. The runtime writes it with a function that
+// fdWrite replaces: from the line on that begins a panic, it writes to stderr. If a later
+// TinyGo no longer calls that function, the text is only in the log, as before.
 //
 //go:linkname fdWrite runtime.fd_write
 func fdWrite(fd uint32, vector *ioVector, n uint, written *uint) uint {
@@ -22,7 +21,7 @@ func fdWrite(fd uint32, vector *ioVector, n uint, written *uint) uint {
 	return uint(wasiWrite(fd, unsafe.Pointer(vector), uint32(n), unsafe.Pointer(written)))
 }
 
-// panicking lasts until the instance is gone; the text may come in pieces.
+// panicking stays true until the instance is gone; the text may come in pieces.
 var panicking bool
 
 // ioVector is WASI's ciovec.

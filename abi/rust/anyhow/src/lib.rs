@@ -1,4 +1,4 @@
-//! What `?` and an entry make of errors that the SDK does not know.
+//! Tests how `?` and an entry convert errors that the SDK does not know.
 
 use anyhow::Context as _;
 use std::error::Error;
@@ -6,7 +6,7 @@ use wasmjob::{Context, Failure};
 
 wasmjob::simple!(load);
 
-/// An entry of anyhow alone.
+/// An entry that uses only anyhow.
 pub fn load(c: &Context) -> anyhow::Result<()> {
     let rows = parse(c.job_param().as_str())?;
     anyhow::ensure!(rows > 0, "no rows");
@@ -17,7 +17,7 @@ fn parse(text: &str) -> anyhow::Result<u32> {
     text.parse().with_context(|| format!("read {text:?}"))
 }
 
-/// An entry that says what the failure means, whatever its error.
+/// An entry that sets the meaning of the failure, whatever the error.
 pub fn again(c: &Context) -> wasmjob::Result {
     parse(&c.job_param()).map_err(Failure::retry)?;
     Ok(())
@@ -29,7 +29,7 @@ pub fn plain(c: &Context) -> wasmjob::Result {
     Ok(())
 }
 
-/// An entry of the standard library alone.
+/// An entry that uses only the standard library.
 pub fn boxed(c: &Context) -> Result<(), Box<dyn Error>> {
     parse(&c.job_param())?;
     Ok(())

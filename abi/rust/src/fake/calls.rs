@@ -1,5 +1,5 @@
-//! The functions of the host where there is none: they go to the [`Host`] that
-//! runs an entry on this thread.
+//! The functions of the host on targets without one: they go to the [`Host`] that runs an
+//! entry on this thread.
 //!
 //! [`Host`]: super::Host
 
@@ -17,7 +17,7 @@ pub(super) fn with<T>(f: impl FnOnce(&mut Served) -> T) -> T {
     })
 }
 
-// Lines are written by functions that know of no run, too.
+// Log lines may also be written outside of a run.
 fn with_any<T>(none: T, f: impl FnOnce(&mut Served) -> T) -> T {
     SERVED.with(|s| s.borrow_mut().as_mut().map_or(none, f))
 }
@@ -31,7 +31,7 @@ pub(crate) fn log_level() -> i32 {
 }
 
 pub(crate) fn error_set(_: &str) -> i32 {
-    0 // the failure itself is what a test gets
+    0 // a test gets the failure itself
 }
 
 macro_rules! served {
@@ -71,7 +71,7 @@ served! {
     shard_assign(item: i32, instance: i32) -> i32;
 }
 
-// An answer may be dropped after the entry, which has closed it then.
+// A response may be dropped after the entry, which has already closed it.
 pub(crate) fn http_close(handle: i32) -> i32 {
     with_any(0, |s| s.http_close(handle))
 }

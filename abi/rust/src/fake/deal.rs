@@ -4,7 +4,7 @@ use crate::codes::*;
 use crate::{Deal, End, Failure};
 use std::collections::BTreeMap;
 
-/// An instance that a strategy deals to.
+/// An instance that a strategy assigns items to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instance {
     /// Its id.
@@ -14,8 +14,8 @@ pub struct Instance {
 }
 
 impl Host {
-    /// Runs a strategy and answers the index of the instance for each item; it
-    /// fails if an item is not placed.
+    /// Runs a strategy and returns the index of the instance for each item; it fails if
+    /// an item is not assigned.
     pub fn deal<R: End>(
         &mut self,
         deal: impl FnOnce(&mut Deal) -> R,

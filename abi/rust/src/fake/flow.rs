@@ -3,32 +3,32 @@ use super::Host;
 use crate::codes::*;
 use crate::{Ack, Batch, Elements, End, Failure};
 
-/// What became of the elements of a dataflow job.
+/// The outcomes of the elements of a dataflow job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// How many batches there were.
+    /// The number of batches.
     pub batches: usize,
-    /// How many elements were done.
+    /// The number of elements that are done.
     pub done: usize,
-    /// How many failed.
+    /// The number of elements that failed.
     pub failed: usize,
 }
 
 impl Host {
-    /// Runs fetch; the batch is in [`Host::batch`] then.
+    /// Runs fetch, which fills [`Host::batch`].
     pub fn fetch<R: End>(&mut self, fetch: impl FnOnce(&mut Batch) -> R) -> Result<(), Failure> {
         self.batch.clear();
         self.enter(Phase::Fetch, || fetch(&mut Batch::new()).end())
     }
 
-    /// Runs process on what is in [`Host::batch`].
+    /// Runs process on [`Host::batch`].
     pub fn process<R: End>(&mut self, process: impl FnOnce(&Elements) -> R) -> Result<(), Failure> {
         self.acks = vec![None; self.batch.len()];
         self.enter(Phase::Process, || process(&Elements::new()).end())
     }
 
-    /// Runs a dataflow job as a host does: one batch, or batch after batch if
-    /// it is streaming, each given once more for the elements marked so.
+    /// Runs a dataflow job as a host does: one batch, or batch after batch if it is
+    /// streaming, and each once more for the elements to be retried.
     pub fn dataflow<A: End, B: End>(
         &mut self,
         mut fetch: impl FnMut(&mut Batch) -> A,

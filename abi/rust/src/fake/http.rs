@@ -2,7 +2,7 @@ use super::serve::{at, fill_some, Served};
 use crate::codes::*;
 use crate::Error;
 
-/// Answers the HTTP requests of a job.
+/// Responds to the HTTP requests of a job.
 pub type Server = Box<dyn FnMut(&Sent) -> Result<Answer, Error>>;
 
 /// A request that a job sent.
@@ -12,13 +12,13 @@ pub struct Sent {
     pub method: String,
     /// The URL.
     pub url: String,
-    /// The headers, in the order of sending; secrets are not filled in.
+    /// The headers, in the order of sending; secrets are not inserted.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// What a [`Server`] answers.
+/// The response of a [`Server`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
@@ -93,8 +93,8 @@ impl Served {
     }
 }
 
-/// Reads a request as a host does: a line with method and URL, headers, an
-/// empty line, the body.
+/// Parses a request as a host does: a line with method and URL, headers, an empty line,
+/// the body.
 fn parse(request: &[u8]) -> Option<Sent> {
     let end = request.windows(2).position(|two| two == b"\n\n")?;
     let mut lines = std::str::from_utf8(&request[..end]).ok()?.lines();

@@ -3,7 +3,7 @@ use crate::codes::*;
 use crate::{Level, Timestamp};
 use std::time::Duration;
 
-/// Which entry runs.
+/// The entry that is running.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Run,
@@ -17,10 +17,10 @@ pub(super) struct Served {
     pub(super) host: Host,
     pub(super) dealt: Vec<Option<usize>>,
     pub(super) phase: Phase,
-    pub(super) answers: Vec<Option<(Answer, usize)>>, // by handle, with how much was read
+    pub(super) answers: Vec<Option<(Answer, usize)>>, // by handle, with the number of bytes read
 }
 
-/// Answers a read: the whole length, and the value if it fits.
+/// Handles a read: returns the full length, and writes the value if it fits.
 pub(super) fn fill(buf: &mut [u8], value: &[u8]) -> i32 {
     if let Some(room) = buf.get_mut(..value.len()) {
         room.copy_from_slice(value);
@@ -186,7 +186,7 @@ impl Served {
             return ERR_LIMIT;
         }
         for b in buf {
-            // A linear congruential generator; its high bits are the better ones.
+            // A linear congruential generator; its high bits are better.
             *seed = seed
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);

@@ -246,7 +246,7 @@ fn a_host_comes_back_from_a_panic() {
     }));
     assert!(caught.is_err());
     assert_eq!(host.logs, [(Level::Info, "here".to_string())]);
-    assert!(!crate::enabled(Level::Error)); // no host is left behind
+    assert!(!crate::enabled(Level::Error)); // no host stays current
     crate::error!("into the void");
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(c: &Context) -> wasmjob::Result {
     Ok(())
 }
 
-/// What needs a grant: without it, the result is the error's name.
+/// Operations that need a grant: without it, the result is the error's name.
 fn granted(c: &Context, name: &str, argument: &str) -> wasmjob::Result {
     let answer = match name {
         "clock" => c.now().map(|now| now.millis().to_string()),

@@ -2,7 +2,7 @@ use crate::{case, unknown};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmjob::{Ack, Batch, Context, Elements, Error, Failure};
 
-/// How often fetch was called in this instance, which serves the whole run.
+/// The number of fetches of this instance, which serves the whole run.
 static FETCHED: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) fn fetch(b: &mut Batch) -> wasmjob::Result {
@@ -49,7 +49,8 @@ pub(crate) fn process(all: &Elements) -> wasmjob::Result {
         }
         "flowack" => {
             for (element, outcome) in all.iter().zip([Ack::Done, Ack::Failed, Ack::Retry]) {
-                // A batch that is given again has one element, the one marked so.
+                // A batch that is passed again has only the element that was marked for
+                // that.
                 let again = all.len() == 1;
                 element.ack(if again { Ack::Retry } else { outcome })?;
             }

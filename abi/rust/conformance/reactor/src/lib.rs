@@ -1,5 +1,6 @@
-//! The module that the conformance kit judges; see `abi/conformance/GUEST.md`.
-//! The parameter of the job selects the case: `name` or `name:argument`.
+//! The module with which the conformance kit checks this SDK; see
+//! `abi/conformance/GUEST.md`. The parameter of the job selects the case: `name` or
+//! `name:argument`.
 
 mod deal;
 mod execute;
@@ -42,7 +43,7 @@ fn completed(c: &Context) {
     }
 }
 
-/// Takes the parameter of the job apart.
+/// Splits the parameter of the job.
 fn case(param: &str) -> (&str, &str) {
     param.split_once(':').unwrap_or((param, ""))
 }

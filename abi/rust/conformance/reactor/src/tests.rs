@@ -10,7 +10,7 @@ fn host(case: &str) -> Host {
     }
 }
 
-/// Plays a case without a grant and answers code and reason, or result.
+/// Runs a case without grants and returns the code and the reason, or the result.
 fn play(case: &str) -> (i32, String) {
     let mut h = host(case);
     match h.run(execute::run) {
@@ -152,7 +152,7 @@ fn with_grants() {
 
 #[test]
 fn flows() {
-    // One test, as the count of fetches is one for the whole process.
+    // A single test, because the count of fetches is global to the process.
     let mut h = host("flow:3");
     h.streaming = true;
     h.dataflow(flow::fetch, flow::process).unwrap();

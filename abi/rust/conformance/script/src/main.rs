@@ -1,4 +1,5 @@
-//! The script that the conformance kit judges; see `abi/conformance/GUEST.md`.
+//! The script with which the conformance kit checks this SDK; see
+//! `abi/conformance/GUEST.md`.
 
 use std::process::ExitCode;
 use wasmjob::script::{Missing, Script};
