@@ -40,7 +40,7 @@ enum {
   WASMJOB_RESULT_RETRYABLE = 2, /* failed, and another attempt may help */
   WASMJOB_RESULT_SKIPPED = 3,   /* there was nothing to do */
   WASMJOB_RESULT_LATE = 4,      /* only from wasmjob_ended: after its deadline, whatever it returned */
-  WASMJOB_RESULT_AUTHOR = 128,  /* the first code that you may give a meaning */
+  WASMJOB_RESULT_AUTHOR = 128,  /* the first code that you can define */
 };
 
 /* Why a function of the host failed; wasmjob_error_name names the code. */
@@ -48,14 +48,14 @@ enum {
   WASMJOB_ERR_UNKNOWN_FIELD = -1,
   WASMJOB_ERR_DENIED = -2,    /* the job is not granted this */
   WASMJOB_ERR_NOT_FOUND = -3, /* there is no such value */
-  WASMJOB_ERR_INVALID = -4,   /* an argument makes no sense */
+  WASMJOB_ERR_INVALID = -4,   /* an argument is invalid */
   WASMJOB_ERR_LIMIT = -5,     /* a size, count or rate is exceeded */
   WASMJOB_ERR_CANCELLED = -6, /* the run is being stopped */
   WASMJOB_ERR_TIMEOUT = -7,
-  WASMJOB_ERR_IO = -8,          /* the outside world failed */
-  WASMJOB_ERR_CONFLICT = -9,    /* somebody else was first */
-  WASMJOB_ERR_WRONG_PHASE = -10, /* not to be called now */
-  WASMJOB_ERR_INTERNAL = -11,   /* the host's fault */
+  WASMJOB_ERR_IO = -8,          /* input or output failed */
+  WASMJOB_ERR_CONFLICT = -9,    /* another caller was first */
+  WASMJOB_ERR_WRONG_PHASE = -10, /* must not be called now */
+  WASMJOB_ERR_INTERNAL = -11,   /* a fault of the host */
 };
 
 /* The outcome of one element of a batch. */
@@ -67,8 +67,8 @@ enum {
   WASMJOB_STOP_DEADLINE = 1,
   WASMJOB_STOP_SHUTDOWN = 2,
   WASMJOB_STOP_DISABLED = 3,
-  WASMJOB_STOP_RESHARDING = 4,   /* the items are being dealt out anew */
-  WASMJOB_STOP_SESSION_LOST = 5, /* somebody else may own the item soon */
+  WASMJOB_STOP_RESHARDING = 4,   /* the items are being assigned anew */
+  WASMJOB_STOP_SESSION_LOST = 5, /* another server may own the item soon */
 };
 
 /* The importance of a log line; NONE is only an answer: nothing is logged. */

@@ -47,8 +47,8 @@ struct wasmjob_fake {
   int random;             /* whether granted: then all bytes are 7 */
   int state;              /* whether granted */
   int32_t stop;           /* why the run should stop */
-  int32_t slept;          /* what sleeping answers */
-  int32_t max_result;     /* 0: as long as there is room */
+  int32_t slept;          /* the result of sleeping */
+  int32_t max_result;     /* 0: the size of the buffer */
   /* Answers a request with the status or a negative code; NULL: not granted. */
   int32_t (*http)(const char *request, size_t len);
   const struct wasmjob_fake_pair *http_headers;
@@ -61,7 +61,7 @@ struct wasmjob_fake {
   /* The module's output. */
   char result[WASMJOB_FAKE_LONG + 1], reason[WASMJOB_FAKE_LONG + 1];
   int32_t result_len;     /* -1: none was set */
-  int logs;               /* how many lines; the first of them are kept */
+  int logs;               /* number of lines; only the first ones are kept */
   struct { int32_t level; char line[256]; } log[WASMJOB_FAKE_MANY];
   int64_t done, goal;     /* the last progress */
   int metrics;
@@ -69,8 +69,8 @@ struct wasmjob_fake {
   int values;
   struct wasmjob_fake_value value[WASMJOB_FAKE_MANY];
   int batch;
-  struct { char data[256]; int32_t len, ack; } element[WASMJOB_FAKE_MANY]; /* ack -1: without a mark */
-  int32_t owner[WASMJOB_FAKE_MANY]; /* what a strategy dealt; -1: to nobody */
+  struct { char data[256]; int32_t len, ack; } element[WASMJOB_FAKE_MANY]; /* ack -1: no outcome */
+  int32_t owner[WASMJOB_FAKE_MANY]; /* the assignment of a strategy; -1: none */
 
   int phase;
   int32_t body_read, answer; /* of the last request: bytes read, status */

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Signer is somebody with a private key.
+// Signer signs with a private key.
 type Signer struct {
 	Public string // the key as written in a configuration
 	id     []byte

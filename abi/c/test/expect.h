@@ -1,4 +1,4 @@
-/* A few checks for tests in C: each prints what was expected, and counts. */
+/* Checks for tests in C: they count passes and failures, and print each failure. */
 #ifndef EXPECT_H
 #define EXPECT_H
 

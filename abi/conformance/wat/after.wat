@@ -1,7 +1,8 @@
-;; Returns its item, after a reason if that is not 0; with item 4 it returns 0 once it was
-;; asked to stop. The result is set by after: how the run has ended (8 bytes), how long its
-;; reason is or the code for none (4), the reason. Then after fails with a reason of its own.
-;; The result of completed is how many items succeeded, failed and had nothing to do (8 each).
+;; Returns its item, after setting a reason if that is not 0; with item 4 it returns 0 once
+;; it was asked to stop. The listener after sets the result: how the run has ended (8
+;; bytes), the length of its reason or the code for none (4), the reason. Then it fails
+;; with its own reason. The result of completed is how many items succeeded, failed and had
+;; nothing to do (8 bytes each).
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "ctx_str" (func $str (param i32 i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Process logs how many elements it got and then traps; with item 1, fetch
-;; traps instead.
+;; Process logs the number of its elements and then traps; with item 1, fetch traps
+;; instead.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "log" (func $log (param i32 i32 i32)))

@@ -1,5 +1,5 @@
-;; Gives host functions arguments that make no sense but are no fault of memory,
-;; and looks at the codes. It returns 128 plus the number of the step that went wrong.
+;; Passes invalid arguments to host functions, but no invalid memory ranges, and checks the
+;; codes. It returns 128 plus the number of the step that failed.
 (module
   (import "wasmjob_v1" "ctx_str" (func $ctx_str (param i32 i32 i32) (result i32)))
   (import "wasmjob_v1" "ctx_int" (func $ctx_int (param i32) (result i64)))

@@ -1,5 +1,5 @@
-;; Adds elements of 1 MiB until that is refused with -5, and gives their number
-;; as four bytes.
+;; Adds elements of 1 MiB until that is refused with -5. The result is their number, as
+;; four bytes.
 (module
   (import "wasmjob_v1" "batch_add" (func $add (param i32 i32) (result i32)))
   (import "wasmjob_v1" "batch_count" (func $count (result i32)))

@@ -1,4 +1,4 @@
-;; A job with listeners: each logs a letter. With item 1, before says that there is
+;; A job with listeners: each logs a letter. With item 1, before returns that there is
 ;; nothing to do; with item 2 the job traps.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))

@@ -1,4 +1,4 @@
-;; Refused: a command and a job at once.
+;; Refused: a module that is both a command and a job.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

@@ -1,4 +1,4 @@
-;; Returns the number of its item: every result code, also those without meaning.
+;; Returns the number of its item: every result code, including those without a meaning.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (memory (export "memory") 1)

@@ -1,6 +1,6 @@
-;; A strategy. Its parameter's first letter says how it deals: a round and
-;; round, r reversed, m leaves out the last item, d deals the first twice, o to
-;; an instance that is not there, c looks at the clock, x at random numbers, l loops, t traps, f fails.
+;; A strategy. The first letter of its parameter selects how it assigns: a in turns, r
+;; reversed, m leaves out the last item, d assigns the first twice, o to an instance that
+;; does not exist, c reads the clock, x reads random numbers, l loops, t traps, f fails.
 (module
   (import "wasmjob_v1" "ctx_str" (func $str (param i32 i32 i32) (result i32)))
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))

@@ -1,4 +1,4 @@
-;; Calls itself without an end.
+;; Calls itself endlessly.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

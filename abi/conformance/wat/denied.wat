@@ -1,5 +1,5 @@
-;; Is granted nothing, and must be told so (-2) by each function that needs a
-;; grant. It returns 128 plus the number of the one that answered otherwise.
+;; Without any grant, each function that needs one must return -2. The job returns 128 plus
+;; the number of the first function that does not.
 (module
   (import "wasmjob_v1" "now_unix_ms" (func $now (result i64)))
   (import "wasmjob_v1" "random" (func $random (param i32 i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Ends itself in the way of a command, with the code 0, in the midst of a job.
+;; Exits like a command, with code 0, in the middle of a job.
 (module
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
   (memory (export "memory") 1)

@@ -1,5 +1,5 @@
-;; Opens, below the first granted directory (descriptor 3), what its item names;
-;; the result is WASI's error number as one byte.
+;; Opens the file that its item names, below the first granted directory (descriptor 3).
+;; The result is WASI's error number as one byte.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "config_get" (func $config (param i32 i32 i32 i32) (result i32)))

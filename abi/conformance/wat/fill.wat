@@ -1,4 +1,4 @@
-;; Fills 32 MiB again and again: few instructions, much work.
+;; Fills 32 MiB repeatedly: few instructions, much work.
 (module
   (memory (export "memory") 512)
   (func (export "wasmjob_abi_v1"))

@@ -1,6 +1,6 @@
-;; A dataflow job. Its item says how many elements the first batch has; each of
-;; four bytes, its index. The second batch is empty. Process checks each element,
-;; and returns 128 plus the step that went wrong.
+;; A dataflow job. Its item is the number of elements in the first batch; each has four
+;; bytes, its index. The second batch is empty. Process checks each element, and returns
+;; 128 plus the number of the step that failed.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "batch_add" (func $add (param i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Fails if it finds what an earlier run has left: in a global, in the memory, in
-;; a table. Item 1 ends with a trap after it has left it.
+;; Fails if it finds traces of an earlier run in a global, in the memory, or in a table.
+;; Item 1 leaves such traces and ends with a trap.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (memory (export "memory") 1)

@@ -1,5 +1,5 @@
-;; Takes memory, 16 pages at a time, until there is no more. The result is the
-;; number of pages, four bytes.
+;; Grows its memory by 16 pages at a time until that is refused. The result is the number
+;; of pages, as four bytes.
 (module
   (import "wasmjob_v1" "result_set" (func $result (param i32 i32) (result i32)))
   (memory (export "memory") 1)

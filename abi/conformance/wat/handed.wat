@@ -1,4 +1,4 @@
-;; Refused: an entry that is a function of the host, handed on as it came.
+;; Refused: an entry that is a re-exported function of the host.
 (module
   (import "wasmjob_v1" "cancelled" (func $cancelled (result i32)))
   (memory (export "memory") 1)

@@ -1,4 +1,4 @@
-;; Refused: its memory is somebody else's.
+;; Refused: an imported memory.
 (module
   (import "env" "memory" (memory 1))
   (export "memory" (memory 0))

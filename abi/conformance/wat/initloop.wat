@@ -1,4 +1,4 @@
-;; Never ends, and does so before its entry is called.
+;; Loops forever before its entry is called.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

@@ -1,4 +1,4 @@
-;; Begins with 1,200 pages, 75 MiB.
+;; Starts with 1,200 pages, 75 MiB.
 (module
   (memory (export "memory") 1200)
   (func (export "wasmjob_abi_v1"))

@@ -1,4 +1,4 @@
-;; Returns -1, which only a misused SDK does.
+;; Returns -1, which means that an SDK was misused.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

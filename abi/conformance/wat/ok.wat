@@ -1,4 +1,4 @@
-;; The least that a simple job is.
+;; The smallest simple job.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

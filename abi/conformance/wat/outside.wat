@@ -1,5 +1,5 @@
-;; Hands one function a range that reaches one byte beyond the memory; the item
-;; says which. Each must end the run. 65,535 and 2 is such a range.
+;; Passes a range that reaches one byte beyond the memory to one function, selected by the
+;; item. Each must end the run. 65,535 and 2 is such a range.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "ctx_str" (func $ctx_str (param i32 i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Calls in a simple job what belongs to other entries: -10 each. It returns 128
-;; plus the number of the one that answered otherwise.
+;; A simple job that calls the functions of other entries: each must return -10. The job
+;; returns 128 plus the number of the first one that does not.
 (module
   (import "wasmjob_v1" "batch_add" (func $batch_add (param i32 i32) (result i32)))
   (import "wasmjob_v1" "batch_count" (func $batch_count (result i32)))

@@ -1,5 +1,4 @@
-;; Fails with a reason. The item decides its bytes: 0 plain, 1 not UTF-8, 2 of
-;; 60,000 bytes.
+;; Fails with a reason, selected by the item: 0 plain, 1 not UTF-8, 2 of 60,000 bytes.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "error_set" (func $error (param i32 i32) (result i32)))

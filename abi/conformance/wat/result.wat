@@ -1,5 +1,5 @@
-;; Sets a result of 1 MiB, which is kept, and one of a byte more, which is
-;; refused with -5 and changes nothing. It returns 128 plus the step that went wrong.
+;; Sets a result of 1 MiB, and one with one more byte, which is refused with -5 and changes
+;; nothing. It returns 128 plus the number of the step that failed.
 (module
   (import "wasmjob_v1" "result_set" (func $result (param i32 i32) (result i32)))
   (memory (export "memory") 20)

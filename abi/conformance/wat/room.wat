@@ -1,5 +1,5 @@
-;; Reads the name of the job, 11 bytes, into buffers of every kind of size. It
-;; returns 128 plus the number of the step that went wrong.
+;; Reads the name of the job, 11 bytes, into buffers of various sizes. It returns 128 plus
+;; the number of the step that failed.
 (module
   (import "wasmjob_v1" "ctx_str" (func $str (param i32 i32 i32) (result i32)))
   (memory (export "memory") 1)

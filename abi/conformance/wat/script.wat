@@ -1,5 +1,5 @@
-;; A script: it writes its last argument to stdout and exits with the code that
-;; the first letter of its first argument stands for (0 for none).
+;; A script that writes its last argument to stdout and exits with a code selected by the
+;; first letter of its first argument (0 if there is none).
 (module
   (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))

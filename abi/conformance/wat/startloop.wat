@@ -1,4 +1,4 @@
-;; Never ends, and does so in its start function.
+;; Loops forever in its start function.
 (module
   (memory (export "memory") 1)
   (func (export "wasmjob_abi_v1"))

@@ -1,5 +1,5 @@
-;; Sets "a" to "1", reads it back, and then ends as its item says: 0 well, 1
-;; with a failure, 2 with a trap, 3 with "nothing to do", 4 asks for another attempt.
+;; Sets "a" to "1", reads it back, and ends as its item selects: 0 with success, 1 with a
+;; failure, 2 with a trap, 3 with "nothing to do", 4 with a request for another attempt.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "state_get" (func $get (param i32 i32 i32 i32) (result i32)))

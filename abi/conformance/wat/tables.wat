@@ -1,4 +1,4 @@
-;; Makes its table larger, a million entries at a time, until that is refused.
+;; Grows its table by a million entries at a time until that is refused.
 (module
   (memory (export "memory") 1)
   (table 1 funcref)

@@ -1,5 +1,5 @@
-;; Reads the text field that its item names. The result is the text, or, if the
-;; host answered an error code, a minus and the code's amount as one digit (or "x").
+;; Reads the text field with the number of its item. The result is the text or, for an
+;; error code, a minus and the code's absolute value as one digit (or "x").
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "ctx_str" (func $str (param i32 i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Traps, in the way that its item says: unreachable, a division by zero, an
-;; address beyond the memory, a call of nothing.
+;; Traps in the way that its item selects: unreachable, a division by zero, an address
+;; beyond the memory, a call of a null reference.
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (memory (export "memory") 1)

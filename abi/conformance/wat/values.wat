@@ -1,5 +1,5 @@
-;; Sets 64 values, and a 65th, which is refused with -5. It returns 128 plus the step
-;; that went wrong.
+;; Sets 64 values, and a 65th, which is refused with -5. It returns 128 plus the number of
+;; the step that failed.
 (module
   (import "wasmjob_v1" "state_set" (func $set (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)

@@ -105,7 +105,7 @@ func DecodeModule(data []byte) (Module, error) {
 			continue
 		}
 		if len(c.Digest) != 64 || strings.Trim(c.Digest, "0123456789abcdef") != "" {
-			return Module{}, fmt.Errorf("%s: %.100q is no sha256: write 64 lower-case hex digits", key, c.Digest)
+			return Module{}, fmt.Errorf("%s: %.100q is not a sha256: write 64 lower-case hex digits", key, c.Digest)
 		}
 	}
 	if m.Pinned && (m.Code == nil || m.Next != nil) {

@@ -171,7 +171,7 @@ func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%.100q is no duration: write 1m30s", text)
+		return fmt.Errorf("%.100q is not a duration: write 1m30s", text)
 	}
 	*d = duration(v)
 	return nil

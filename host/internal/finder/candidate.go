@@ -234,9 +234,9 @@ func (c *candidate) changed(now *job.Config) {
 func (c *candidate) end(e discovery.Withdraw) {
 	switch log := c.f.o.Log; {
 	case e.Removed:
-		log.Info("the job is not in the registry any more", "job", c.name)
+		log.Info("the job is no longer in the registry", "job", c.name)
 	case len(e.Blockers) > 0:
-		log.Error("the job was changed so that this server may not run it any more", "job", c.name, "error", admission.Refusal(e.Blockers))
+		log.Error("the job was changed so that this server may no longer run it", "job", c.name, "error", admission.Refusal(e.Blockers))
 	}
 	c.withdraw()
 }

@@ -108,7 +108,7 @@ func (s *Store) admit(digest string, text []byte, there func(digest string) bool
 	if _, damaged := signature.Parse(stored); damaged != nil || bytes.Equal(stored, text) || !there(digest) {
 		return nil //nolint:nilerr // a damaged one may be replaced
 	}
-	return fmt.Errorf("%w: set module_keys, and what one of them has signed takes its place, or let whoever owns the disk delete %s%s", ErrSigned, digest, signature.Suffix)
+	return fmt.Errorf("%w: set module_keys, so that a module signed by one of them replaces it, or delete %s%s on the server", ErrSigned, digest, signature.Suffix)
 }
 
 // putSignature stores the signature of a module, unless the text is empty.

@@ -170,7 +170,7 @@ func removeGroup(group string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("look for what is in it: %w", err)
+		return fmt.Errorf("list its contents: %w", err)
 	}
 	for _, dir := range slices.Backward(dirs) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// away starts a process that prints its number and goes on for ever in a session and a
+// away starts a process that prints its number and goes on forever in a session and a
 // group of its own, as a daemon does. The command goes on as well. wiped also clears the
 // environment of that process.
 const (

@@ -36,7 +36,7 @@ const (
 	// checkEvery is the interval at which a run checks whether it should stop.
 	checkEvery = 100 * time.Millisecond
 	// pipeDelay is the wait for output after the end of the command: a process that
-	// left the group may hold the pipe open for ever.
+	// left the group may hold the pipe open forever.
 	pipeDelay = time.Second
 )
 

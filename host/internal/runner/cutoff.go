@@ -71,7 +71,7 @@ func (l *generations) storeCutOff() {
 			continue
 		}
 		if err := l.sink.write(ctx, l.Sink, rows); err != nil {
-			l.Log.Error("the history cannot be written; what these runs did is missing there", "rows", len(rows), "error", err)
+			l.Log.Error("the history cannot be written; the results of these runs are missing there", "rows", len(rows), "error", err)
 		}
 	}
 }

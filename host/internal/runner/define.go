@@ -34,7 +34,7 @@ func (m *member) defineAnswered(fault string) {
 	o.asked, o.fault = false, fault
 	o.done = fault == "" || o.tries >= defineTries
 	if o.done && fault != "" {
-		m.defineFailed(fmt.Errorf("given up after %d tries: %s; have the file read again", o.tries, fault))
+		m.defineFailed(fmt.Errorf("given up after %d tries: %s; reload the file to try again", o.tries, fault))
 		o.givenUp = true
 	}
 	if fault == "" && m.Defined != nil {

@@ -163,7 +163,7 @@ func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause e
 	m := h.member
 	n := m.lostRows.Add(1)
 	row, _ := m.row(r, schedules) // as complete as it is known
-	m.Log.Error("the history refuses a row for good", "row", fmt.Sprintf("%+v", row), "error", cause)
+	m.Log.Error("the history refuses a row permanently", "row", fmt.Sprintf("%+v", row), "error", cause)
 	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
 

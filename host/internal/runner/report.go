@@ -121,7 +121,7 @@ func (r *reporter) note(n protocol.Note, self job.InstanceID) {
 	}
 	switch {
 	case n.Goes:
-		r.log.Error("the job does not go on as it should", attrs...)
+		r.log.Error("the job does not continue as expected", attrs...)
 	case n.Wrong:
 		r.log.Error("the job cannot go on", attrs...)
 	default:

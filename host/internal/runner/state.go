@@ -15,7 +15,7 @@ import (
 
 // ErrMoved says that the state was not saved: the item has another owner by now, or its
 // state was changed.
-var ErrMoved = errors.New("the item has passed to another member, or its state was changed by somebody else; nothing was saved")
+var ErrMoved = errors.New("the item has passed to another member, or its state was changed by another program; nothing was saved")
 
 // itemState reads and writes the state of one item in the registry, for one run. It uses
 // the job session in which the run began: if its member has ended, a late save finds the

@@ -43,7 +43,7 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s, its troubles are %q", when, text)
 			}
 			if when == "when it is written" {
-				if !strings.Contains(log.String(), "level=ERROR msg=\"the job does not go on as it should\"") {
+				if !strings.Contains(log.String(), "level=ERROR msg=\"the job does not continue as expected\"") {
 					t.Errorf("the log says nothing:\n%s", log)
 				}
 				s.stop(t)

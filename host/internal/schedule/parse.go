@@ -174,7 +174,7 @@ func (p *parser) finish() {
 		case p.near:
 			f.rule, f.odd = byNear, f.pick > 28
 		}
-		// With 0W, Quartz loops for ever at the end of the month.
+		// With 0W, Quartz loops forever at the end of the month.
 		if f.rule == byNear && f.pick == 0 {
 			f.never = "day-of-month 0W is no day"
 		}

@@ -202,7 +202,7 @@ func (s *search) nearest() step {
 
 // turnBack moves to an earlier day of the same month. If the search turns back to
 // one day twice, a clock change hides the wanted time of that day, and Quartz would
-// loop for ever. The search then skips the month, as Quartz skips a hidden day
+// loop forever. The search then skips the month, as Quartz skips a hidden day
 // elsewhere, so that the job goes on. Where no such continuation is defined (the
 // day does not exist at all, the rule reaches out of its month) the result is
 // never.

@@ -131,7 +131,7 @@ func (e *entry) advance(ctx context.Context, now time.Time) {
 	for i := 0; ; i++ {
 		next := e.schedule.Next(at)
 		if !next.After(at) {
-			next = time.Time{} // never; or a schedule that does not advance, which would loop for ever
+			next = time.Time{} // never; or a schedule that does not advance, which would loop forever
 		}
 		late := !next.IsZero() && !next.After(now)
 		if !late || i%64 == 63 && ctx.Err() != nil {

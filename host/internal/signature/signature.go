@@ -29,7 +29,7 @@ const (
 
 var (
 	// ErrUnsigned reports bytes without a valid signature by an accepted key.
-	ErrUnsigned = errors.New("the module is not signed as it has to be")
+	ErrUnsigned = errors.New("the module has no valid signature")
 	// ErrText reports a text that is not a signature.
 	ErrText = errors.New("not a signature of minisign")
 )
@@ -165,5 +165,5 @@ func verifier(wasm io.Reader, algorithm uint16) (func(minisign.PublicKey, []byte
 }
 
 func (k Keys) unsigned(why string) error {
-	return fmt.Errorf("%w: %s; accepted keys: %s; sign it with minisign -Sm MODULE.wasm, and bring it again with MODULE.wasm%s beside it", ErrUnsigned, why, k.Names(), Suffix)
+	return fmt.Errorf("%w: %s; accepted keys: %s; sign it with minisign -Sm MODULE.wasm, and upload it again together with MODULE.wasm%s", ErrUnsigned, why, k.Names(), Suffix)
 }

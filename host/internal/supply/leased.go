@@ -158,7 +158,7 @@ func (s *Store) fetch(ctx context.Context, digest string, m *leased) error {
 		}
 		addresses, err := peers(ctx)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("module %s: ask who offers it: %w", digest, err))
+			faults = append(faults, fmt.Errorf("module %s: find a server that offers it: %w", digest, err))
 			continue
 		}
 		addresses = slices.DeleteFunc(addresses, func(a string) bool { return asked[a] })

@@ -22,7 +22,7 @@ func (s *Store) Listen(ctx context.Context) (err error) {
 		return err
 	}
 	s.address = cmp.Or(s.o.Address, s.reachable(s.listener.Addr()))
-	s.o.Log.Info("modules are given to other servers", "address", s.address)
+	s.o.Log.Info("serving modules to other servers", "address", s.address)
 	return nil
 }
 

@@ -29,7 +29,7 @@ public final class Member {
         Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("ip"));
     }
 
-    /** The library has no setting for the address, but remembers the one that it found. */
+    /** The library has no setting for the address, but caches the address that it has found. */
     private static void address(final String ip) throws ReflectiveOperationException {
         Field found = IpUtils.class.getDeclaredField("cachedIpAddress");
         found.setAccessible(true);
