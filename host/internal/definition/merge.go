@@ -327,7 +327,7 @@ func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 		m.note(path, said)
 		m.drifted = append(m.drifted, Dispute{path, leafText(there), leafText(file), false})
 		return there, said
-	case m.unsaid[path] && !m.recanted(path, said):
+	case m.unsaid[path] && !m.changedInFile(path, said):
 		return there, base
 	case m.old(path, said):
 		m.note(path, said)

@@ -49,8 +49,8 @@ func (m *merger) old(path string, said any) bool {
 	return m.said != nil && m.said[path] == text
 }
 
-// recanted reports whether the file had another value for a key before.
-func (m *merger) recanted(path string, said any) bool {
+// changedInFile reports whether the file had another value for a key before.
+func (m *merger) changedInFile(path string, said any) bool {
 	old, ok := m.said[path]
 	text, _ := said.(string)
 	return ok && old != text

@@ -96,7 +96,7 @@ func (w *faultyWorld) play() {
 	}
 	busy.Wait()
 	w.story.add("nothing is wrong any more")
-	w.soothe()
+	w.restoreAll()
 	w.pass(calmTime)
 	w.checkCalm()
 	for _, s := range w.servers {
@@ -117,9 +117,9 @@ func (w *faultyWorld) sessions() (n int) {
 	return n
 }
 
-// soothe starts all servers, and lifts everything that operators have forbidden, even if
+// restoreAll starts all servers, and lifts everything that operators have forbidden, even if
 // another server was asked for it a moment before.
-func (w *faultyWorld) soothe() {
+func (w *faultyWorld) restoreAll() {
 	for _, s := range w.servers {
 		s.start()
 	}

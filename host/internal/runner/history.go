@@ -41,7 +41,7 @@ type history struct {
 const maxRowsAtOnce = 1_000
 
 func (h *history) add(b batch) {
-	b.news, b.errors = h.member.untold(b.rows), h.member.effective.job.ErrorHandler
+	b.news, b.errors = h.member.unreported(b.rows), h.member.effective.job.ErrorHandler
 	h.member.unstored.Add(int64(len(b.rows)))
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -51,10 +51,10 @@ func (m *member) reportRows(b *batch) {
 	}
 }
 
-// untold returns the rows that have not been reported, to the best of this member's
+// unreported returns the rows that have not been reported, to the best of this member's
 // knowledge. A record keeps rows that the history has, so reclaiming it returns them
 // again; its own member has reported all that are older than reportedWithin.
-func (m *member) untold(rows []protocol.Row) []protocol.Row {
+func (m *member) unreported(rows []protocol.Row) []protocol.Row {
 	old := time.Now().Add(-reportedWithin).UnixMilli()
 	reported := func(r protocol.Row) bool { return r.By != m.self && r.Ended != 0 && r.Ended < old }
 	if !slices.ContainsFunc(rows, reported) {
