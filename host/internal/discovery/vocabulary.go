@@ -147,7 +147,7 @@ type (
 		Name   string
 		Forget bool
 	}
-	// Settled says, once, that the candidate has started or does not run for now.
+	// Settled says, once, that the job does not run for now.
 	Settled struct{ Name string }
 	// Gone says that the job is no longer a candidate; another one may take its place.
 	Gone struct{ Name string }

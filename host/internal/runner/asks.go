@@ -2,13 +2,13 @@ package runner
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// freshAsks are the asks that the core has not received yet. The core decides by its
-// view, which may be older than a change by another server: if an item was disabled there
-// a moment ago, the view still shows it enabled, and an ask to enable it would do
-// nothing. So the member syncs the session after an ask has come, and passes the ask to
-// the core with a view that contains everything the sync brought. That takes a
-// transaction, so an ask that the core would then refuse is passed on without one.
-// maxAsks bounds each list.
+// freshAsks are the asks that the core has not received yet. The core decides by its view,
+// which may be older than a change by another server: if an item was disabled there a
+// moment ago, the view still shows it enabled, and an ask to enable it would do nothing.
+// So the member syncs the session after an ask has come, and passes the ask to the core
+// with a view that contains everything the sync brought. A sync takes a transaction; an
+// ask whose own transaction is refused if the view is too old needs none. maxAsks bounds
+// each list.
 type freshAsks struct {
 	syncing  bool             // a sync is under way; its message holds the asks that came before it
 	unsynced []protocol.Asked // asks that came since that sync was sent

@@ -142,7 +142,7 @@ func (m *member) finish() {
 	m.alarm.stop()
 	m.drain.stop()
 	m.troubles.clear(troubleAfter)
-	if m.removed && m.exit.again { // another tool's removal gives up if nodes change under it, so leave it time
+	if m.removed && m.exit.again { // a tool that is removing the job gives up if other nodes vanish meanwhile
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
 	runs, schedules := m.loop.State().Open()

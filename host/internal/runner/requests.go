@@ -94,8 +94,8 @@ func (q *requests) send(m message) {
 	}
 }
 
-// attach makes inbox the receiver of requests. It starts with the asks that wait, and
-// with the newest file unless that is known, the one with which the member was made.
+// attach makes inbox the receiver of requests. It first puts the newest file, unless that
+// is known, the file with which the member was made, and then the waiting asks.
 func (q *requests) attach(inbox *inbox, known *job.Config) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

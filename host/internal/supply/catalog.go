@@ -20,8 +20,8 @@ type File struct {
 	Path     string
 	Artifact string // a reference used instead of Path, such as oci://registry.example/report:1.4.0; empty if none
 	SHA256   string // the digest that it must have, in hex; empty if any
-	// Keys may sign modules that run under this name. They are required in addition to
-	// Options.Keys; if empty, only those count.
+	// Keys restrict Options.Keys to those that may sign modules under this name. If empty,
+	// they do not.
 	Keys []string
 }
 
@@ -150,7 +150,7 @@ func (c *Catalog) verify(name, digest string) error {
 	return c.disk.Verify(digest, bytes.NewReader(wasm), keys)
 }
 
-// signers returns the keys that may sign the job's modules, apart from the server's own.
+// signers returns the Keys of the job's modules, which restrict their signatures.
 func (c *Catalog) signers(j *job.Config) []string {
 	if one := c.files[j.StrategyModule].Keys; len(one) > 0 {
 		return slices.Concat(c.files[j.Module].Keys, []string{""}, one)

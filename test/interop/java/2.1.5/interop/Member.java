@@ -61,7 +61,7 @@ public final class Member {
         return timeout > 0 ? new ElasticJobListener[] {new Once(timeout)} : new ElasticJobListener[0];
     }
 
-    /** Scheduler is the library's scheduler. It calls for the job after its Quartz is created and before that starts. */
+    /** Scheduler is the library's scheduler. It asks for the job between the creation and the start of its Quartz. */
     private static final class Scheduler extends JobScheduler {
 
         private final String job;
