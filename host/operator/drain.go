@@ -188,6 +188,11 @@ func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) err
 	if err != nil {
 		return err
 	}
+	return refuseDrained(drains, ip)
+}
+
+// refuseDrained returns an error if the address is drained.
+func refuseDrained(drains clustertree.Drains, ip string) error {
 	if d := drains.Find(ip); d != nil && !d.Ending {
 		return failf(host.Refused, nil, "enable server %s: %s has drained it since %s; use server undrain", ip, d.By, time.UnixMilli(d.Since).UTC().Format(time.RFC3339))
 	}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -109,6 +110,36 @@ func TestDrain(t *testing.T) {
 func second(_, _ []string, err error) error { return err }
 
 // Reports on jobs work without readable drains, which would only add reasons to them.
+// silentOnce does not answer the first read of a path.
+type silentOnce struct {
+	registry.Session
+	path  string
+	asked bool
+}
+
+func (s *silentOnce) Read(ctx context.Context, path string) (registry.Node, error) {
+	if path == s.path && !s.asked {
+		s.asked = true
+		return registry.Node{}, errors.New("no answer")
+	}
+	return s.Session.Read(ctx, path)
+}
+
+// A job is not enabled in part because the drains could not be read for one server.
+func TestJobIsNotEnabledWithoutTheDrains(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, javatest.Config(nil))
+	put(t, o, registry.Set, javatest.Node("servers", "10.0.0.1"), "DISABLED")
+	put(t, o, registry.Create, javatest.Node("servers", "10.0.0.2"), "DISABLED")
+	o.session = &silentOnce{Session: o.session, path: o.tree.Drains()}
+	wantCode(t, "enable", o.SetJob(t.Context(), javatest.Name, false), host.Unavailable)
+	v, _, err := o.jobView(t.Context(), javatest.Name)
+	if err != nil || !v.Servers[0].Disabled || !v.Servers[1].Disabled {
+		t.Errorf("%v: %+v", err, v.Servers)
+	}
+}
+
 func TestDrainsOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

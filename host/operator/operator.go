@@ -116,20 +116,28 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	if len(v.Servers) == 0 {
 		return failf(host.Refused, nil, "%s job %s: no server is known to it", verbOf(disabled), name)
 	}
-	drained := 0
+	var drains clustertree.Drains // they keep nobody from disabling a server
+	if !disabled {
+		if drains, _, err = o.readDrains(ctx, "enable job "+name); err != nil {
+			return err
+		}
+	}
+	var refused error
+	set := 0
 	for _, s := range v.Servers {
-		if err = o.notDrained(ctx, s.IP, disabled); err != nil {
-			drained++
+		if err := refuseDrained(drains, s.IP); err != nil {
+			refused = err
 			continue // leave it disabled, and enable the others
 		}
 		if err := o.setServer(ctx, name, s.IP, disabled); err != nil {
 			return err
 		}
+		set++
 	}
-	if drained < len(v.Servers) {
-		return nil
+	if set == 0 {
+		return refused
 	}
-	return err
+	return nil
 }
 
 // SetServers calls SetServer for every job that knows the address. It returns the jobs
