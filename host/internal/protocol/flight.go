@@ -66,7 +66,8 @@ func (s *State) committed(in Committed, p *Plan) {
 			s.commits.refusedOn, s.commits.refusals = f.view.Rev, 0
 		}
 		if m, ok := f.m.(Release); ok {
-			s.roundPart(m.Event).last = false // a node is left there; the member tries again when the round has been full for long
+			w := s.roundPart(m.Event)
+			w.last, w.ends = false, false // a node is left there; the member tries again when the round has been full for long
 		}
 		s.commits.refusals++
 		if s.commits.refusals > 1 {
@@ -111,7 +112,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case RecordTaken:
 		s.evidence.taken = nil
 	case JoinRound:
-		s.roundPart(m.Event).last = m.Last
+		s.roundPart(m.Event).joined(m, rev)
 	case Take:
 		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)

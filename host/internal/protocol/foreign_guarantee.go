@@ -6,14 +6,16 @@ import "slices"
 // calls a guarantee. Each creates a node for every item that it begins, and later for
 // every item that has ended. The one that sees all of them calls its listener and
 // deletes them; then all go on. So our members create their nodes, too, when they see
-// such a round, and the one that creates the last node calls its listener, if its module
-// has one. Our members do not wait.
+// such a round. The one that creates the last node ends the round if no foreign member
+// does so soon, after a call of its listener if its module has one. Our members do not wait.
 
 // Round is the nodes of one event.
 type Round struct {
-	Exists bool
-	Items  []int    // ascending
-	Strays []string // names that are no items
+	Exists  bool
+	Created int64    // revision that created it
+	Changed int64    // revision that created or deleted its newest node
+	Items   []int    // ascending
+	Strays  []string // names that are no items
 }
 
 // Guarantee has the rounds of both events.
@@ -29,15 +31,25 @@ func (g *Guarantee) of(e Event) *Round {
 // roundPart is a member's part in the rounds of one event.
 type roundPart struct {
 	event Event
-	items []int // that began, or ended, here since the last round was over; ascending
+	items []int // that began, or ended, here since the last round was over, and have had no node of ours; ascending
 	was   bool  // the view before had a round
-	last  bool  // our node was the last: the round ends after the call of our listener
+	last  bool  // our node was to be the last, so the round is ours to end
+	rev   int64 // revision that created our newest nodes; 0: none did
+	ends  bool  // it ends after the call of our listener
 	full  int64 // since when all nodes exist; 0: they do not
+
+	created int64 // the round, by the revision that created it; 0: there is none
+	seen    []int // the items whose nodes were seen in it
+	thins   int64 // since when one of these is gone; 0: none is
 }
 
 // fullFor is how long, in ms, all nodes may exist before a member of ours ends the
 // round: the foreign member that saw them may be calling, or none has.
 const fullFor = 5_000
+
+// seenFor is the same for the member that created the last node. A foreign member looks
+// whether its own nodes exist before it waits. If they are gone by then, it looks for ever.
+const seenFor = 200
 
 // did notes items that began or ended here.
 func (s *State) did(e Event, items []int) {
@@ -74,13 +86,42 @@ func (s *State) watchRounds() {
 		switch {
 		case !r.Exists && w.was:
 			*w = roundPart{event: e}
+		case r.Created != w.created: // what is known of another round is void
+			*w = roundPart{event: e, items: w.items, created: r.Created}
+		}
+		switch {
 		case !s.view.full(r):
 			w.full = 0
 		case w.full == 0:
 			w.full = s.now
 		}
 		w.was = r.Exists
+		w.watchDeletion(r, s.now)
 	}
+}
+
+// watchDeletion notes that nodes of a round have gone. A foreign member that ends a round
+// deletes them one by one, and deletes what is created meanwhile, too.
+func (w *roundPart) watchDeletion(r *Round, now int64) {
+	gone := func(i int) bool {
+		_, there := slices.BinarySearch(r.Items, i)
+		return !there
+	}
+	switch thins := slices.ContainsFunc(w.seen, gone); {
+	case !thins:
+		w.seen, w.thins = r.Items, 0
+	case w.thins == 0:
+		w.thins = now
+	}
+}
+
+// joined notes that nodes of ours were created.
+func (w *roundPart) joined(m JoinRound, rev int64) {
+	if len(m.Items) > 0 {
+		w.rev = rev
+	}
+	w.last, w.ends = w.last || m.Last, m.Next != nil
+	w.items = slices.DeleteFunc(w.items, func(i int) bool { return slices.Contains(m.Items, i) })
 }
 
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
@@ -96,40 +137,54 @@ func joinRound(s *facts) Mutation {
 		if !r.Exists {
 			continue
 		}
+		if until := w.thins + fullFor; w.thins != 0 && s.now < until {
+			s.hold(until)
+			continue
+		}
 		missing := slices.DeleteFunc(slices.Clone(w.items), func(i int) bool {
 			_, there := slices.BinarySearch(r.Items, i)
 			return there || i >= s.view.total()
 		})
-		m := JoinRound{Self: s.self, Event: w.event, Items: s.room().first(missing)}
 		switch {
-		case w.last && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self:
+		case w.ends && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self:
 			return Release{Event: w.event}
-		case w.last:
-			continue
+		case w.ends:
 		case len(missing) > 0:
-			m.Last = len(r.Items)+len(m.Items) >= s.view.total()
+			some := s.room().first(missing)
+			return JoinRound{Self: s.self, Event: w.event, Items: some, Last: len(r.Items)+len(some) >= s.view.total()}
 		case w.full != 0 && s.view.calls(w.event):
 			s.note(roundFull{k, s.now}) // it may take long
-			continue
-		case w.full != 0 && s.company.reclaims && s.now >= w.full+fullFor:
-			m.Last = true
-		default:
-			if w.full != 0 && s.company.reclaims {
-				s.hold(w.full + fullFor)
+		case w.full != 0:
+			if m := endRound(s, w, r); m != nil {
+				return m
 			}
-			continue
 		}
-		if m.Last && s.listens(w.event) {
-			next := s.view.Fires
-			*next.of(w.event) = Call{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
-			if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
-				next.Completed = Call{Instant: next.Started.Instant} // which has a round of its own
-			}
-			m.Next = &next
-		}
-		return m
 	}
 	return nil
+}
+
+// endRound ends a round that no foreign member has ended in time.
+func endRound(s *facts, w *roundPart, r *Round) Mutation {
+	until := w.full + fullFor
+	switch {
+	case w.last, w.rev != 0 && w.rev == r.Changed:
+		until = w.full + seenFor
+	case !s.company.reclaims:
+		return nil
+	}
+	if s.now < until {
+		s.hold(until)
+		return nil
+	}
+	if !s.listens(w.event) {
+		return Release{Event: w.event}
+	}
+	next := s.view.Fires
+	*next.of(w.event) = Call{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
+	if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
+		next.Completed = Call{Instant: next.Started.Instant} // which has a round of its own
+	}
+	return JoinRound{Self: s.self, Event: w.event, Next: &next}
 }
 
 // roundFull: the listener is being called, so the time for which the round is full

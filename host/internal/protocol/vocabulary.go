@@ -364,8 +364,8 @@ type (
 		Check   []ID  // beside foreign members: all other members with a record
 		Next    int64 // as of Begin
 	}
-	// JoinRound creates the member's nodes of a round. With Last they complete the
-	// round, and the member ends it; with Next it calls its listener before.
+	// JoinRound creates the member's nodes of a round. With Last they complete it.
+	// With Next the member calls its listener, and then ends the round.
 	JoinRound struct {
 		Self  ID
 		Event Event

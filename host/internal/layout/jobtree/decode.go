@@ -153,7 +153,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 
 // round is a round of ElasticJob's guarantee: the items that members have reported.
 func round(n registry.Node) protocol.Round {
-	r := protocol.Round{Exists: n.Exists}
+	r := protocol.Round{Exists: n.Exists, Created: n.Stat.Created, Changed: n.Stat.ChildrenChanged}
 	for _, c := range n.Children {
 		if i, ok := spelling.ItemNumber(c); ok {
 			r.Items = append(r.Items, i)
