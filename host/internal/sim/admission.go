@@ -14,6 +14,14 @@ type admitted struct {
 	member, barred bool
 }
 
+// kept is what a session of the same process, or of another one, knows of the decision before.
+func (a admitted) kept(same bool) admitted {
+	if same {
+		return a
+	}
+	return admitted{file: a.file}
+}
+
 // decideAdmission passes the admission for a view to the core.
 func (m *member) decideAdmission(v *protocol.View) {
 	a := &m.admitted

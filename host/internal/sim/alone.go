@@ -9,7 +9,7 @@ import (
 
 // queues checks that no member is left in a queue.
 func (l *ledger) queues() {
-	for _, p := range []string{l.w.nodes.election, l.w.nodes.failover} {
+	for _, p := range []string{l.w.nodes.election, l.w.nodes.failover, l.w.nodes.started + "-latch", l.w.nodes.completed + "-latch"} {
 		if kids := l.w.tree.Get(p).Children; len(kids) > 0 {
 			l.w.breach("the latch", "in the end %s has %s", strings.TrimPrefix(p, l.w.nodes.root), strings.Join(kids, " "))
 		}
@@ -20,8 +20,9 @@ func (l *ledger) queues() {
 func (l *ledger) alone() {
 	v := l.v
 	l.queues()
-	if l.w.three && slices.ContainsFunc(v.Items, outlived) {
-		return // who was there when the session ended knew it by another id, and nobody looks later
+	ownerless := func(it protocol.Item) bool { return registered(v, it.Owner) == nil }
+	if l.w.three && (slices.ContainsFunc(v.Items, outlived) || slices.ContainsFunc(v.Items, ownerless)) {
+		return // who was there when the session ended knew it by another id, or was just assigning items, and nobody looks soon
 	}
 	if v.Necessary || v.Processing || v.Leader == "" || len(v.Items) != v.Config.Total {
 		l.w.breach("calm", "necessary %v processing %v, the leader is %q, %d items of %d", v.Necessary, v.Processing, v.Leader, len(v.Items), v.Config.Total)

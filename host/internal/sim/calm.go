@@ -45,7 +45,7 @@ func (w *World) plan() int64 {
 func (w *World) heal() {
 	w.tracef("calm")
 	w.calm = true
-	w.slow = 0
+	w.slow, w.static = 0, false
 	if !w.profile.busy {
 		w.slowJobs = min(w.slowJobs, 0.08)
 	}
@@ -117,7 +117,7 @@ func (w *World) undo() {
 	}
 	// Beside members of ElasticJob nothing of ours begins otherwise.
 	if len(w.jvms) > 0 && v.Config != nil && !v.Config.MonitorExecution {
-		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
+		w.putConfig()
 	}
 	for i := range v.Items {
 		if v := w.ledger.v; i < len(v.Items) && v.Items[i].Disabled {
@@ -126,6 +126,9 @@ func (w *World) undo() {
 	}
 	if w.three {
 		w.restoreServers(v)
+	}
+	if w.switches && staticText(written(v.Definition.Config)) {
+		w.putStatic(false)
 	}
 	for _, s := range v.Servers {
 		if banned := s.IP == w.banned; s.KeepsItems || (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != banned {

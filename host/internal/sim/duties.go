@@ -146,10 +146,10 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	}
 	// A foreign leader that had begun the instant assigns items at the next one.
 	late := v.Leader != "" && !alive(v, v.Leader) && !v.Processing && by.now-by.marked > by.ticked+evident/millisecond/2
-	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 && !late {
+	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 && !late && !l.w.wrong(by.member) {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
 	}
-	if m.Ack && theyLead(v) && (v.Necessary || v.Processing) && min(by.marked, by.asked) < l.w.options.ReshardWait && !by.ending && !banned(v, by.self) {
+	if m.Ack && theyLead(v) && (v.Necessary || v.Processing) && min(by.marked, by.asked) < l.w.options.ReshardWait && !by.ending && !banned(v, by.self) && !l.w.wrong(by.member) {
 		l.w.breach("a request awaits the deal", "%s accepts it %d ms after it came", by, by.asked)
 	}
 	if by.ending && len(m.Begun) > 0 {

@@ -52,7 +52,7 @@ func (w *World) checkInstants() {
 func (w *World) well(id protocol.ID) bool {
 	for _, j := range w.jvms {
 		if j.id() == id {
-			return j.up && !j.frozen && !j.leaving && !j.shut && !j.paused
+			return j.up && !j.frozen && !j.leaving && !j.shut && !j.paused && (j.since == 0 || j.w.now-j.since < second)
 		}
 	}
 	m := w.member(id)

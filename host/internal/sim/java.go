@@ -53,6 +53,7 @@ type jvm struct {
 	config    *protocol.Config
 	text      string // of config
 	read      int    // how many reads it has made
+	rounds
 }
 
 func (j *jvm) name() string { return fmt.Sprintf("java %s/%d", j.label, j.life) }
@@ -82,7 +83,7 @@ func (j *jvm) start() {
 	w, was := j.w, *j
 	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && !w.driver.on() && w.chance(0.1)}
 	if w.three {
-		j.order = w.shuffled(listeners3)
+		j.order, j.waits = w.shuffled(listeners3), map[string]func(){}
 	}
 	w.ledger.foreignIDs[j.id()] = true
 	w.tracef("%s: starts as %s", j.name(), j.id())

@@ -227,6 +227,7 @@ func (j *jvm) work(t *thread) {
 			j.fired = true
 			j.answer(t, at)
 			if j.now() >= j.due {
+				j.late()
 				j.missed(t)
 			}
 		default:
@@ -264,6 +265,9 @@ func (j *jvm) answer(t *thread, at int64) {
 // round answers an instant or a trigger.
 func (j *jvm) round(t *thread, at int64) {
 	nodes := &j.w.nodes
+	if j.w.three {
+		j.checkTime(t)
+	}
 	failover := j.settings(t).Failover
 	var items []int
 	if failover {
@@ -293,6 +297,7 @@ func (j *jvm) round(t *thread, at int64) {
 			return
 		}
 	}
+	j.awaitRound(t, nodes.started, items)
 	j.runAll(t, items, at)
 	for j.settings(t).Misfire && !t.exists(nodes.necessary) {
 		n := 0
@@ -310,6 +315,7 @@ func (j *jvm) round(t *thread, at int64) {
 	if j.settings(t).Failover {
 		j.failover(t)
 	}
+	j.awaitRound(t, nodes.completed, items)
 }
 
 // notTakenOff leaves out the items that are taken over.

@@ -10,12 +10,12 @@ import (
 // from process to process.
 
 // listeners3 is the number of listeners.
-const listeners3 = 11
+const listeners3 = 13
 
 // listeners returns them in the order in which they are registered.
 func (j *jvm) listeners() [listeners3]func(*thread, notice) {
 	return [listeners3]func(*thread, notice){
-		j.elects, j.abdicates, j.seesTotal, j.seesServers, j.seesCrash, j.seesFailoverOff, j.seesItself, j.seesMonitorOff, j.seesShutdown, j.seesTrigger, j.seesCron,
+		j.elects, j.abdicates, j.seesTotal, j.seesServers, j.seesCrash, j.seesFailoverOff, j.seesItself, j.seesMonitorOff, j.seesShutdown, j.seesTrigger, j.seesCron, j.seesStarted, j.seesCompleted,
 	}
 }
 
@@ -67,7 +67,7 @@ func (j *jvm) seesTotal(t *thread, n notice) {
 }
 
 func (j *jvm) seesServers(t *thread, n notice) {
-	if strings.HasPrefix(n.path, j.w.nodes.instances) && n.kind != updated || path.Dir(n.path) == j.w.nodes.servers {
+	if (strings.HasPrefix(n.path, j.w.nodes.instances) && n.kind != updated || path.Dir(n.path) == j.w.nodes.servers) && !j.static(t) {
 		j.markReshard(t)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // nodes are the paths of ElasticJob's nodes, as layout spells them.
 type nodes struct {
 	root, config, servers, instances, election, leader, necessary, processing, pending, failover, items string
-	trigger                                                                                             string // in layout 3
+	trigger, started, completed, time                                                                   string // in layout 3
 	enabled, disabled                                                                                   string // what a server's node says
 }
 
@@ -47,7 +47,8 @@ func nodesOf(j layout.Layout) nodes {
 		root: j.Root(), config: at(jobName, "config"), servers: at(jobName, "servers"), instances: at(jobName, "instances"),
 		election: at("election", "latch"), leader: at("election", "instance"), necessary: at("sharding", "necessary"),
 		processing: at("sharding", "processing"), pending: items, failover: path.Join(path.Dir(items), "latch"), items: path.Dir(j.At(j.ItemNode(0))),
-		trigger: at(jobName, "trigger"), enabled: serverValue(j, false), disabled: serverValue(j, true),
+		trigger: at(jobName, "trigger"), started: path.Join(at(jobName, "guarantee"), "started"), completed: path.Join(at(jobName, "guarantee"), "completed"), time: path.Join(j.Root(), "systemTime", "current"),
+		enabled: serverValue(j, false), disabled: serverValue(j, true),
 	}
 }
 

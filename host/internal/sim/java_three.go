@@ -141,7 +141,7 @@ func (j *jvm) reconcile(t *thread) {
 			continue
 		}
 		done = j.now()
-		if !t.exists(j.w.nodes.necessary) && j.ownerOffline(t) {
+		if !t.exists(j.w.nodes.necessary) && j.ownerOffline(t) && !j.static(t) {
 			j.markReshard(t)
 		}
 	}

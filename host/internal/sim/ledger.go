@@ -58,6 +58,7 @@ type ledger struct {
 	foreignMembers
 	backfilling
 	asking
+	theirRounds
 }
 
 type begun struct {
@@ -105,6 +106,7 @@ func newLedger(w *World) *ledger {
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, assigned: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, before: map[protocol.Version]protocol.Version{}, derived: map[string]protocol.Version{}, fires: map[fireKey]lastCall{}, counted: map[int64]map[int]bool{}, occupied: map[runKey]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
 		foreignMembers: newForeignMembers(), backfilling: backfilling{map[runKey]bool{}}, asking: asking{askedRuns: map[runKey]protocol.Entry{}}, found: map[protocol.ID][]protocol.Member{},
+		theirRounds: newTheirRounds(),
 	}
 }
 
@@ -161,6 +163,7 @@ func (l *ledger) check(changes []tree.Change, by author) {
 	}
 	l.neighbours(old, by)
 	l.marks(by)
+	l.inRounds(old, by)
 	l.waiting(old, by)
 	l.admitted(by)
 	l.steered(old)

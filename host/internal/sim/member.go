@@ -96,7 +96,7 @@ func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 // start opens a session and a new protocol state.
 func (m *member) start() {
 	w := m.w
-	m.lost = m.lost && m.up // another process does not know of it
+	m.lost, m.admitted = m.lost && m.up, m.admitted.kept(m.up) // another process does not know of it
 	m.up = true
 	m.life++
 	m.since = w.now
@@ -313,7 +313,7 @@ func (m *member) write(p follow.Plan) {
 			}
 		}
 	}
-	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving}
+	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving || m.admitted.barred}
 	m.s.send(m.w.driver.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return

@@ -27,7 +27,6 @@ func unnoticed() map[string]string {
 		"setup/removal":        "a job has to be made, and its removal cut off, while another setup is on its way; removed_rest_setup.txt",
 		"clear-processing":     "the next leader's reshard removes the mark as well; what the rule does before is in reshard_foreign_lead_lost.txt",
 		"count":                "no simulated job is a dataflow of layout 1; count.txt",
-		"join-round":           "no simulated job has foreign listeners; guarantee.txt",
 		"take/records":         "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
 		"begin/records":        "as take/records",
 		"begin/joins":          "a new member has to take the run and end it besides; begin_joined.txt",

@@ -13,5 +13,11 @@ func layout3Mutants() []mutant {
 		{layout3Mutant + "marks of nobody stay", "what a member that is gone has left, and nobody wants run again, is deleted", []change{in("protocol.facts.isStray", "s.now >= until", "false")}},
 		{layout3Mutant + "taken meanwhile", "who makes a run pending deletes what its member has left only if nobody has taken the item since", []change{noFence("pend/taken")}},
 		{layout3Mutant + "taker unknown", "what a taker has written beside its mark tells what it ran when it dies", []change{in("jobtree.Decoder.resolveItem", `says.taker == "" && says.failovering.id != ""`, "false")}},
+		{layout3Mutant + "rounds: never", "members of ours have a part in the rounds for which members of ElasticJob wait", []change{noRule("join-round")}},
+		{layout3Mutant + "rounds: ended at once", "a round ends only when members of ElasticJob have had time to see their nodes", []change{in("protocol.endRound", "s.now < until", "false")}},
+		{layout3Mutant + "rounds: made again", "a node of a round is not created again while the round is deleted", []change{
+			in("protocol.joinRound", "s.now < until", "false"),
+			without("protocol.roundPart.joined", "w.items = slices.DeleteFunc(_, _)"),
+		}},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -19,6 +20,13 @@ func (w *World) disturbMore() {
 	}
 	if w.profile.java[1] == 0 && w.ledger.draws.chance(0.2) {
 		w.nextAsked()
+	}
+	if w.switches {
+		w.nextSwitch()
+	}
+	if w.three && len(w.jvms) > 0 && w.config.MaxTimeDiffSeconds >= 0 {
+		w.missets, w.profile.skew = true, max(w.profile.skew, spelling.MaxSkew(w.config.MaxTimeDiffSeconds))
+		w.nextWrongClock()
 	}
 }
 

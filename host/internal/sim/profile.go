@@ -185,6 +185,9 @@ func (w *World) settle(p profile) {
 	if p.catchUp {
 		w.options.CatchUp = []int{1, 1, 3, 100}[w.rng.IntN(4)]
 	}
+	if p.layout == job.Layout3 && p.java[1] > 0 {
+		w.drawFeatures()
+	}
 }
 
 // define takes the configuration for the one that members define the job with.
@@ -209,7 +212,7 @@ func (w *World) encoded() []byte {
 	if err != nil {
 		panic(err) // as above
 	}
-	return spelling.Bytes(spelled.Config)
+	return w.spellStatic(spelling.Bytes(spelled.Config))
 }
 
 // newConfig changes one setting of the configuration.

@@ -53,7 +53,7 @@ var notIn3 = map[string]string{
 // scenesIn3 are the scenarios that are played in layout 3.
 func scenesIn3() []scenario {
 	of21 := func(sc scenario) bool { return notIn3[sc.name] != "" }
-	return append(slices.DeleteFunc(scenarios(), of21), scenariosOfLayout3()...)
+	return slices.Concat(slices.DeleteFunc(scenarios(), of21), scenariosOfLayout3(), scenariosOfFeatures())
 }
 
 func TestScenariosInLayout3(t *testing.T) {

@@ -28,13 +28,14 @@ type World struct {
 	trace io.Writer // nil: no reader
 
 	server
-	sessions   int64
-	live       []*session
-	members    []*member
-	jvms       []*jvm // foreign members
-	nodes      nodes
-	tokens     int
-	three      bool // they are of 3.0.4
+	sessions int64
+	live     []*session
+	members  []*member
+	jvms     []*jvm // foreign members
+	nodes    nodes
+	tokens   int
+	three    bool // they are of 3.0.4
+	features
 	containers []string
 	job        layout.Layout
 	records    spelling.Records // as decoded by all members and the ledger
@@ -208,6 +209,9 @@ func (w *World) populate() {
 		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/per), pid: int(w.between(1, 4)), timeout: max(w.timeout/[]int64{1, 1, 2, 4}[w.rng.IntN(4)], 250*millisecond)}
 		if w.chance(0.5) {
 			m.offset = w.between(-w.profile.skew, w.profile.skew+1)
+		}
+		if w.switches {
+			m.admitted.file = w.fileOf(k + 1)
 		}
 		w.members = append(w.members, m)
 		w.after(w.profile.late21*second+w.between(0, 3*second), m.start)

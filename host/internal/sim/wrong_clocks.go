@@ -61,7 +61,7 @@ func (m *member) retick() {
 
 // learnTime passes to the core by how much the member's clock is ahead of the registry's.
 func (m *member) learnTime() {
-	if m.w.clocks.shown && m.st != nil && m.skew != m.offset {
+	if (m.w.clocks.shown || m.w.missets) && m.st != nil && m.skew != m.offset {
 		m.skew = m.offset
 		m.advance(protocol.Measured{Skew: m.skew})
 	}
