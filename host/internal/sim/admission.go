@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// admitted is whether the member's server may run the job, as it was last decided. Package
-// runner remembers the same. A server without a file may always run it.
+// admitted is the newest decision about whether the member's server may run the job, kept
+// as package runner keeps it. A server without a file always may.
 type admitted struct {
 	file           *job.Config
 	member, barred bool
@@ -22,7 +22,8 @@ func (a admitted) kept(same bool) admitted {
 	return admitted{file: a.file}
 }
 
-// decideAdmission passes the admission for a view to the core.
+// decideAdmission decides again whether the server may run the job, and passes a change to
+// the core.
 func (m *member) decideAdmission(v *protocol.View) {
 	a := &m.admitted
 	if a.file == nil {
@@ -46,8 +47,8 @@ func (m *member) decideAdmission(v *protocol.View) {
 	})
 }
 
-// admitted checks a begin beside foreign members against the class that its member saw,
-// since those run that class.
+// admitted checks that a member begins beside foreign members only with the class that its
+// view shows, since they run that class.
 func (l *ledger) admitted(by author) {
 	if by.member == nil || by.member.admitted.file == nil || !by.view.Shared() {
 		return

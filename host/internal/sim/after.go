@@ -9,30 +9,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Jobs that run after one or two others. Each of those is a world of its own, with servers,
-// faults and a tree. The worlds share the time, and what the members of the job read of the
-// others: views of their true trees, each late and in order.
+// Jobs that run after one or two other jobs. Each of the others is a world of its own, with
+// servers, faults and a tree. The worlds share the time. Members of the job read the others
+// as views of their true trees, each late and in order.
 
-// before is a job before the one of a world.
+// before is a job after which the world's job runs.
 type before struct {
 	*World
 	end     int64
 	changed int64                               // when its number of items changed last, in ms
 	counts  bool                                // its members count how instants end
-	ends    map[int64]map[int]protocol.RowState // by instant and item: its final row
-	good    map[int64]int64                     // when every item of an instant had ended well
-	unsure  map[int64]bool                      // instants with rows from before that, or whose items changed
+	ends    map[int64]map[int]protocol.RowState // by instant and item: the final row
+	good    map[int64]int64                     // by instant: when all its items had succeeded
+	unsure  map[int64]bool                      // instants with rows from before members counted, or with a recent change of the items
 }
 
-// precedence is what a member knows of the jobs before its own.
+// precedence is what a member knows of the jobs after which its job runs.
 type precedence struct {
-	next  [2]int64 // when the newest view of each comes
+	next  [2]int64 // arrival of the newest view of each
 	views []*protocol.View
-	good  []int64 // the instants at which all had ended well, if shown
+	good  []int64 // instants at which all had ended well, if shown to the core
 	shown bool
 }
 
-// followOthers lets the job run after one or two others.
+// followOthers makes the job run after one or two others.
 func (w *World) followOthers() {
 	w.config.Cron = v21.ManualCron
 	w.define()
@@ -54,7 +54,7 @@ func (w *World) followOthers() {
 		b.disturb()
 		b.end = b.plan()
 	}
-	if len(w.jobsBefore) == 2 { // else they have few instants in common
+	if len(w.jobsBefore) == 2 { // otherwise they have few instants in common
 		for _, b := range w.jobsBefore {
 			b.config.Cron, b.sameCron = w.jobsBefore[0].config.Cron, true
 			b.define()
@@ -88,7 +88,7 @@ func (w *World) settledBefore() {
 	}
 }
 
-// showBefore lets a member see a view of a job before its own, some time later.
+// showBefore delivers a view of a job before its own to the member, after a delay.
 func (m *member) showBefore(k int, v *protocol.View) {
 	if !m.up || m.s == nil {
 		return
@@ -109,8 +109,8 @@ func (m *member) showBefore(k int, v *protocol.View) {
 	})
 }
 
-// readBefore lets a member read the jobs before its own anew, as a session begins or its
-// connection is back.
+// readBefore has the member read the jobs before its own again, when a session begins or
+// the connection is back.
 func (m *member) readBefore() {
 	for k, b := range m.w.jobsBefore {
 		if v := b.ledger.v; v != nil {
@@ -119,8 +119,8 @@ func (m *member) readBefore() {
 	}
 }
 
-// seeBefore passes to the core at which instants the jobs before have ended well. It has
-// the members of a job count that, if they do not.
+// seeBefore passes to the core the instants at which the jobs before have ended well. If
+// the members of such a job do not count how instants end, it makes them.
 func (m *member) seeBefore(k int, v *protocol.View) {
 	if m.precedence.views[k] = v; !v.Fires.Followed && v.Config != nil && v.Assignment.Exists {
 		b := m.w.jobsBefore[k]
@@ -139,7 +139,7 @@ func (m *member) seeBefore(k int, v *protocol.View) {
 	}
 }
 
-// count notes a change of the number of items, and when members begin to count.
+// count records when the number of items changed, and whether members count.
 func (b *before) count(old, now *protocol.View) {
 	b.counts = now.Fires.Followed
 	items := func(v *protocol.View) [2]int {
@@ -177,7 +177,7 @@ func (b *before) closed(r protocol.Row) {
 	}
 }
 
-// newer returns of how many later instants runs have ended.
+// newer returns the number of later instants of which runs have ended.
 func (b *before) newer(t int64) int {
 	n := 0
 	for at := range b.ends {
@@ -188,8 +188,8 @@ func (b *before) newer(t int64) int {
 	return n
 }
 
-// goodBefore reports whether all items of all jobs before have ended well at the instant, since
-// when, and whether that is known for certain.
+// goodBefore reports since when all items of all jobs before have ended well at the instant
+// (0: they have not), and whether that is certain.
 func (w *World) goodBefore(t int64) (since int64, sure bool) {
 	sure = true
 	for _, b := range w.jobsBefore {
@@ -204,8 +204,8 @@ func (w *World) goodBefore(t int64) (since int64, sure bool) {
 	return since, sure
 }
 
-// followed checks that a run after others has its turn: all of these have ended well, and
-// no earlier instant is left out.
+// followed checks that a run after others is due: all of them have ended well, and no
+// earlier instant is left out.
 func (l *ledger) followed(e protocol.Entry, old *protocol.View, by author) {
 	if e.Cause != protocol.After {
 		return
@@ -221,8 +221,8 @@ func (l *ledger) followed(e protocol.Entry, old *protocol.View, by author) {
 	}
 }
 
-// leftBefore returns an instant between two others at which all jobs before have ended well
-// for certain, and which they have not forgotten; 0: there is none.
+// leftBefore returns an instant between from and to at which all jobs before have certainly
+// ended well, and which they still remember; 0 if there is none.
 func (l *ledger) leftBefore(i int, from, to int64) int64 {
 	if i >= len(l.since) || l.first[i] == 0 {
 		return 0
@@ -247,8 +247,8 @@ func (l *ledger) ends(r protocol.Row, by author) {
 	}
 }
 
-// skipped checks that an instant of the jobs before is left out only because an operator
-// has said so.
+// skipped checks that an instant of the jobs before is left out only because of an
+// operator's setting.
 func (l *ledger) skipped(r protocol.Row, by author) {
 	if r.Cause != protocol.After || r.State != protocol.Skipped || by.member == nil {
 		return
@@ -260,7 +260,7 @@ func (l *ledger) skipped(r protocol.Row, by author) {
 	}
 }
 
-// allFollowed checks at the end that no instant of the jobs before is left.
+// allFollowed checks at the end that the job has begun every instant of the jobs before.
 func (l *ledger) allFollowed() {
 	if !l.w.follows() {
 		return

@@ -12,7 +12,7 @@ var (
 	afterSeeds = flag.Uint64("after-seeds", 12, "how many seeds it runs")
 )
 
-// Of the seeds of TestSeeds, one in six runs after others.
+// Few seeds of TestSeeds run after others.
 func TestJobsAfterOthersRunForEachInstant(t *testing.T) {
 	t.Parallel()
 	for seed := *afterFrom; seed < *afterFrom+*afterSeeds; seed++ {

@@ -22,7 +22,7 @@ func (l *ledger) alone() {
 	l.queues()
 	ownerless := func(it protocol.Item) bool { return registered(v, it.Owner) == nil }
 	if l.w.three && (slices.ContainsFunc(v.Items, outlived) || slices.ContainsFunc(v.Items, ownerless)) {
-		return // who was there when the session ended knew it by another id, or was just assigning items, and nobody looks soon
+		return // members that were there when the session ended knew the process by another id, or were assigning items, and no member looks soon
 	}
 	if v.Necessary || v.Processing || v.Leader == "" || len(v.Items) != v.Config.Total {
 		l.w.breach("calm", "necessary %v processing %v, the leader is %q, %d items of %d", v.Necessary, v.Processing, v.Leader, len(v.Items), v.Config.Total)

@@ -8,29 +8,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// asking is an operator who lets items run, each with a parameter that no other run has.
+// asking is an operator who requests runs of some items, mostly with a parameter that no
+// other run has.
 type asking struct {
 	draws     *draws
 	askedRuns map[runKey]protocol.Entry
 }
 
-// askedSeed lets the operator's draws differ from those of others that only some worlds have.
+// askedSeed separates the operator's draws from the other draws that only some worlds have.
 const askedSeed = 0x94d049bb133111eb
 
-// nextAsked lets the operator ask again and again.
+// nextAsked lets the operator make such requests again and again.
 func (w *World) nextAsked() {
 	w.after(w.ledger.draws.between(500*millisecond, 5*second), func() {
 		switch {
 		case w.noTicks:
 			return
-		case w.orderly && w.now < w.quiet-lastPause, !w.calm: // each member sees an instant after the last one
+		case w.orderly && w.now < w.quiet-lastPause, !w.calm: // each member sees an instant after the last request
 			w.askForItems()
 		}
 		w.nextAsked()
 	})
 }
 
-// askForItems lets some items run, each once, if the operators' own verb would not refuse that.
+// askForItems requests a run of some items, unless the operators' own verb would refuse it.
 func (w *World) askForItems() {
 	v, now, x := w.ledger.v, w.registryTime(), w.ledger.draws
 	if v == nil || v.Config == nil || !v.Assignment.Exists || len(v.Instances) == 0 || shared(v) || pausedAt(v, now) || w.damaged > 0 {
@@ -58,8 +59,8 @@ func (w *World) askForItems() {
 	}
 }
 
-// given checks that a run has the parameter and the instant that were asked for, and one for
-// which nobody asked so has none.
+// given checks that a run has the parameter and the first instant that were requested, and
+// none of these if it was not requested in this way.
 func (l *ledger) given(e protocol.Entry, by string) {
 	if was := l.askedRuns[keyOf(e)]; e.Param != was.Param || e.First != was.First {
 		l.w.breach("parameters", "%s: item %d run %s#%d has the parameter %q and the first instant %d, and was asked for with %q and %d",

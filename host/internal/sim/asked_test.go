@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Worlds whose operator lets items run with parameters, through the faults and after them.
+// The operator requests runs with parameters, during the faults and after them.
 func TestRunsThatWereAskedFor(t *testing.T) {
 	t.Parallel()
 	var stories bytes.Buffer
@@ -33,7 +33,7 @@ func TestRunsThatWereAskedFor(t *testing.T) {
 	}
 }
 
-// askedMutants lose what was asked for on one of its ways.
+// askedMutants lose the parameter or the first instant of a request.
 func askedMutants() []mutant {
 	return []mutant{
 		{"asked: of a neighbour", "runs that differ in nothing but what was asked for are written apart", []change{in("spelling.entryJSON.joins", "e.entry(next.Item) == next", "e.entry(next.Item).Same(next)")}},

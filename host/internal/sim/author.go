@@ -2,23 +2,23 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// author is the writer of a transaction, and what the transaction was decided on.
+// author is the writer of a transaction, with what it knew when it decided.
 type author struct {
 	member *member
 	self   protocol.ID
 	m      protocol.Mutation
 	view   *protocol.View
 	ticked int64 // the newest instant that had come due at the member
-	ending bool  // the member had been asked to end
+	ending bool  // the member had been asked to leave
 
 	sent     int64 // when it was sent
 	now      int64 // by the member's clock
-	skew     int64 // of that clock, as measured last
+	skew     int64 // error of that clock, as measured last
 	unstored int   // rows that the history had not acknowledged to the member
-	marked   int64 // for how long, in ms, the member had seen the reshard mark
-	asked    int64 // for how long it had seen the newest request to it
+	marked   int64 // ms since the member saw the reshard mark
+	asked    int64 // ms since it saw the newest request to it
 	what     string
-	java     *jvm // a foreign member; nil: the author is not one
+	java     *jvm // the foreign member that wrote it; nil: none did
 }
 
 func (a author) String() string {
@@ -35,8 +35,8 @@ func (a author) String() string {
 func (a author) registryTime() int64 { return a.now - a.skew }
 
 // later reports whether an instant after t had come due. An instant waits until the
-// registry's clock is near it. One that still waited when the member's clock was set back
-// has not come; the schedule delivers it again.
+// registry's clock is near it. If the member's clock was set back during that wait, the
+// instant has not come, and the schedule delivers it again.
 func (a author) later(t int64) bool {
 	most := int64(tolerated)
 	if c := a.view.Config; c != nil && c.MaxSkew > 0 {

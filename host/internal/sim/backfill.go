@@ -7,11 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// backfilling is an operator who lets instants be run that have passed without a run, and
-// sometimes changes his mind.
+// backfilling is an operator who requests runs of past instants that had none, and
+// sometimes withdraws the request.
 type backfilling struct{ asked map[runKey]bool }
 
-// nextBackfill has the operator ask from time to time, until faults end.
+// nextBackfill makes such requests from time to time, until the faults end.
 func (w *World) nextBackfill() {
 	w.after(w.between(second, 5*second), func() {
 		if w.calm {
@@ -24,9 +24,9 @@ func (w *World) nextBackfill() {
 	})
 }
 
-// backfill asks for up to four instants of an item, each once. The operators' own verb
-// refuses that for a paused job, a disabled item and beside foreign members; here it just
-// waits.
+// backfill requests up to four instants of an item, each once. The operators' own verb
+// would refuse that for a paused job, a disabled item and beside foreign members; here the
+// request just waits.
 func (w *World) backfill() {
 	v := w.ledger.v
 	if v == nil || v.Config == nil || !v.Assignment.Exists || w.damaged > 0 {
@@ -45,7 +45,8 @@ func (w *World) backfill() {
 	}
 }
 
-// without returns the newest instants of an item that lie in a gap and were not asked for.
+// without returns up to four instants of an item, the newest that lie in a gap and were not
+// requested, and marks them as requested.
 func (l *ledger) without(i int) []int64 {
 	var all []int64
 	for _, t := range slices.Backward(l.dues) {
@@ -59,8 +60,8 @@ func (l *ledger) without(i int) []int64 {
 	return all
 }
 
-// backfilled checks that what waits begins at the owner of its item, the oldest first and
-// nothing else, that it leaves the tree with its begin, and that nobody else takes it.
+// backfilled checks that instants begin only as requested: at the owner of their item, the
+// oldest first, and removed from the tree by the transaction that begins them.
 func (l *ledger) backfilled(old *protocol.View, by author) {
 	if by.member == nil {
 		return
@@ -80,7 +81,7 @@ func (l *ledger) backfilled(old *protocol.View, by author) {
 		delete(begins, f.Item)
 		switch {
 		case !begun && slices.Equal(left, f.Instants):
-		case !begun && len(left) == 0 && f.Item >= by.view.Config.Total: // it goes with its item
+		case !begun && len(left) == 0 && f.Item >= by.view.Config.Total: // removed together with its item
 		case !begun || run != strconv.FormatInt(f.Instants[0], 10) || !slices.Equal(left, f.Instants[1:]):
 			l.w.breach("backfill", "%s begins %q of item %d, and leaves %v of %v", by, run, f.Item, left, f.Instants)
 		case pausedAt(by.view, by.registryTime()) || shared(by.view) || foreignLeads(by.view):

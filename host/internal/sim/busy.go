@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// The ticks of most worlds end before the world does, so that leftovers show. Such a world
-// cannot show a wait that lasts as long as there is load. A busy world ticks to its end, a
-// third of its runs are long, and nothing may wait for long.
+// Most worlds stop ticking before they end, so that leftovers show. That hides a wait that
+// lasts as long as the load. A busy world ticks to its end, a third of its runs are long,
+// and nothing may wait for long.
 
 // busy is a job under load to the end.
 func busy() profile {
@@ -25,16 +25,17 @@ func busy() profile {
 }
 
 // seldom has long runs and a long time between two instants. Under denser load the next
-// instant replaces a pending run.
+// instant would replace a pending run.
 func seldom() profile {
 	p := busy()
 	p.name, p.period = "seldom", [2]int64{40, 60}
-	p.untimely, p.plots = 0, 0 // otherwise sessions of dead members wait for the next instant
+	p.untimely, p.plots = 0, 0 // these prolong the sessions of dead members up to the next instant
 	return p
 }
 
 // busyShared is a job under load that is shared with foreign members. The checks of a busy
-// job leave out what foreign members own, and the time for which their leader holds others up.
+// job leave out items of foreign members, and the time during which their leader holds
+// others up.
 func busyShared() profile {
 	p := sharedJob()
 	p.name, p.busy = "busy beside", true
@@ -45,15 +46,16 @@ func busyShared() profile {
 // waits holds what is waiting, and since when.
 type waits map[string]int64
 
-// patience is the longest wait under load: twice for a server that died and for the
-// longest run in the way, since an operator may prolong it, and once for a reshard.
+// patience is the longest allowed wait under load. It includes the time-out of a dead
+// server and the longest run twice, since an operator may prolong a wait, and the wait for
+// a reshard once.
 func (w *World) patience() int64 {
 	return 2*(w.timeout+w.profile.long[1]*millisecond+upkeep) + w.options.ReshardWait*millisecond
 }
 
-// look checks repeatedly how long things have been waiting. order is when the time of
-// order begins, in ms. A strategy that failed before the calm is asked again up to 30 s later,
-// so reshards and the items that wait for them are checked from then on.
+// look checks repeatedly how long things have been waiting. order is when the time of order
+// begins, in ms. Reshards, and items that wait for them, are checked only from then on,
+// because a strategy that failed before the calm is asked again up to 30 s later.
 func (l *ledger) look(was waits, order int64) {
 	now := waits{}
 	most := l.w.patience()
@@ -92,7 +94,7 @@ func (l *ledger) standing(order int64) []string {
 			continue
 		}
 		if !v.Items[i].Disabled && !l.open(i) && l.behind(i, order) {
-			// The text changes with the instant, so a begin restarts the wait.
+			// The text contains the instant, so a begin restarts the wait.
 			all = append(all, fmt.Sprintf("nobody has begun item %d, last accounted for at %d,", i, lastOf(v, i)))
 		}
 		if l.unseen(i) {
@@ -102,9 +104,9 @@ func (l *ledger) standing(order int64) []string {
 	return all
 }
 
-// behind reports whether two instants of the item that came after order are not accounted
-// for. One may be missing, since the job was paused or the item disabled as it came. After
-// a change of the schedule, instants count only once every clock has passed the change.
+// behind reports whether two instants of the item after order are not accounted for. A
+// single one may be, if the job was paused or the item disabled when it came. After a
+// change of the schedule, instants count only once every clock has passed the change.
 func (l *ledger) behind(i int, order int64) bool {
 	if n := len(l.crons); n > 0 {
 		order = max(order, l.crons[n-1]+l.w.profile.skew)

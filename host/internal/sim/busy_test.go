@@ -27,7 +27,7 @@ func TestNothingWaitsForEverUnderLoad(t *testing.T) {
 	}
 }
 
-// Each of these mutants leaves something waiting that breaks no other promise.
+// Each of these mutants leaves something waiting, and breaks no other promise.
 func TestWhatWaitsUnderLoadIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

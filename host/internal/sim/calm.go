@@ -18,10 +18,10 @@ func (w *World) plan() int64 {
 		w.tracef("order")
 		w.orderly = true
 		if w.driver.on() {
-			return // nothing else interferes
+			return // only the driver intervenes
 		}
-		// A member may carry a request out later than heal looks: in some layouts it waits
-		// until a dead member's address is free.
+		// A member may carry out a request after the last undo of heal: in some layouts the
+		// request waits until a dead member's address is free.
 		w.undo()
 		if len(w.jvms) > 0 {
 			w.nextMove(orderly + 25*second)
@@ -35,7 +35,7 @@ func (w *World) plan() int64 {
 		return orderly + 80*second
 	}
 	w.at(w.quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
-	if w.options.Queue || w.options.CatchUp > 3 { // runs of seconds, one after the other, for instants of a second each
+	if w.options.Queue || w.options.CatchUp > 3 { // runs follow each other, and each may take longer than a period
 		return w.quiet + 120*second
 	}
 	return w.quiet + 40*second
@@ -51,11 +51,11 @@ func (w *World) heal() {
 	}
 	for _, m := range w.members {
 		if w.config.MaxTimeDiffSeconds >= 0 {
-			m.offset, m.set = 0, w.now // otherwise it would begin nothing for ever
+			m.offset, m.set = 0, w.now // with a wrong clock it would never begin anything
 		}
 		m.thaw()
 		if w.profile.busy && m.st != nil && m.skew != m.offset {
-			m.skew = m.offset // a session sends something each minute, and the next instant may be as far
+			m.skew = m.offset // a session measures its clock each minute, and here the next tick may be as far away
 			m.step(protocol.Measured{Skew: m.skew})
 		}
 		if m.s != nil && m.s.stalled > 0 {
@@ -66,7 +66,7 @@ func (w *World) heal() {
 		}
 		switch {
 		case !m.up:
-			if m.life != 0 && !m.retired { // else its first start is still to come, or none
+			if m.life != 0 && !m.retired { // otherwise its first start is still to come, or it is gone for good
 				m.start()
 			}
 		case m.s != nil && !m.s.connected:
@@ -74,7 +74,7 @@ func (w *World) heal() {
 		}
 	}
 	for _, s := range w.live {
-		s.stray() // no request stays astray
+		s.stray() // requests that went astray arrive now
 	}
 	if len(w.jvms) > 0 {
 		w.config.MonitorExecution = true
@@ -87,7 +87,7 @@ func (w *World) heal() {
 		w.ban()
 	}
 	w.undo()
-	// Requests of operators on their way are carried out even now.
+	// Requests that are on their way are carried out even now, so they are reverted, too.
 	for k := int64(1); k <= 4; k++ {
 		w.after(k*w.timeout/2, w.undo)
 	}
@@ -115,7 +115,7 @@ func (w *World) undo() {
 	if v.Paused {
 		w.tool(protocol.SetPaused{})
 	}
-	// Beside members of ElasticJob nothing of ours begins otherwise.
+	// Without it our members begin nothing beside members of ElasticJob.
 	if len(w.jvms) > 0 && v.Config != nil && !v.Config.MonitorExecution {
 		w.putConfig()
 	}
@@ -137,7 +137,7 @@ func (w *World) undo() {
 	}
 }
 
-// inUse reports whether a member of ours that is to stay has the address.
+// inUse reports whether the address belongs to a member of ours that is not retired.
 func (w *World) inUse(ip string) bool {
 	return slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == ip && !m.retired })
 }

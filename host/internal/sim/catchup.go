@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Jobs that catch up on instants that were missed while no member was there. Other worlds
-// are never without members for long.
+// Jobs that catch up on instants that were missed while no member was there. In other
+// profiles some member is nearly always there.
 
-// catchUp is a job without members now and then.
+// catchUp is a job that sometimes has no members.
 func catchUp() profile {
 	return profile{
 		name: "catch-up", catchUp: true, members: [2]int64{1, 4}, items: [2]int64{1, 6}, timeout: [2]int64{500, 3000}, period: [2]int64{1, 5},
@@ -45,7 +45,7 @@ func (w *World) nextBlackout() {
 	})
 }
 
-// recall returns the newest multiples of the period within the gaps.
+// recall answers with the newest multiples of the period within the gaps.
 func (m *member) recall(r protocol.Recall) {
 	var all []int64
 	for _, g := range r.Gaps {
@@ -62,7 +62,7 @@ func (m *member) recall(r protocol.Recall) {
 // attendance is the end of a time without members, in ms.
 type attendance struct {
 	until int64
-	said  int64 // as the first member to come wrote it when it decided to join; 0: it did not know
+	said  int64 // the same as the first new member wrote it when it joined; 0: it did not know
 	by    protocol.ID
 }
 
@@ -84,21 +84,22 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	case !joins:
 	case len(old.Members)+len(old.Instances) == 0:
 		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended, j.ID})
-	case j.Unattended != 0 && n > 0: // for items of the first member, its own join counts
+	case j.Unattended != 0 && n > 0: // items of the first member count from its own join
 		l.unattended = append(l.unattended, attendance{l.w.registryTime(), l.unattended[n-1].said, j.ID})
 	}
 }
 
-// attending returns the members that may have begun anything. A member that has joined
-// since the newest assignment, or whose server is disabled, has nothing to begin.
+// attending returns the members that may have begun anything. A member that the assignment
+// does not name has joined since, unless its server is disabled; then it may have been
+// there before.
 func attending(v *protocol.View) []protocol.Member {
 	return slices.DeleteFunc(slices.Clone(v.Members), func(m protocol.Member) bool {
 		return !slices.Contains(v.Assignment.Members, m.ID) && !v.ServerDisabled(m.ID)
 	})
 }
 
-// claims checks a member that claims a later end of such a time than its join: it must
-// have seen all earlier members go.
+// claims checks a record that puts the end of such a time later than before: its member
+// must have seen all earlier members go.
 func (l *ledger) claims(by author) {
 	r := recordOf(l.v, by.self)
 	if by.member == nil || r == nil || r.Unattended <= l.claimed {
@@ -107,15 +108,15 @@ func (l *ledger) claims(by author) {
 	l.claimed = r.Unattended
 	l.unattended = append(l.unattended, attendance{until: r.Unattended, by: by.self})
 	for _, m := range l.found[by.self] {
-		if l.lives(m.Owner) { // another member may have its name
+		if l.lives(m.Owner) { // sessions are compared because ids recur
 			l.w.breach("nobody there", "%s says that nobody was there, and %s is", by, m.ID)
 		}
 	}
 }
 
 // caughtUp checks that an instant that begins late came before the first server was back,
-// or before that server followed the schedule. Until then it does not know of instants,
-// which takes as long as its copy of the tree stalls after its join.
+// or before that server followed the schedule. Until it does, it knows no instants; that
+// may take long if its copy of the tree stalls after the join.
 func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	if e.Cause != protocol.CaughtUp {
 		return
@@ -128,15 +129,15 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	}
 }
 
-// caughtUpHere reports whether an entry catches up an instant that came before the first
-// tick of the member. Its schedule may have been changed while no member was there.
+// caughtUpHere reports whether an entry catches up an instant from before its member
+// followed the schedule, which may have changed while no member was there.
 func caughtUpHere(e protocol.Entry, by author) bool {
 	return e.Cause == protocol.CaughtUp && e.Instant <= by.member.first
 }
 
-// leftOut checks that the newest instant missed without members is not left out, unless
-// the job, the item or the server was not to run, or a foreign member is there or leads
-// and may have run it. A leader's node that is damaged counts as foreign.
+// leftOut checks that the newest instant missed without members is not left out.
+// Exceptions: the job, the item or the server was not to run, or a foreign member that may
+// have run it is there or leads. A damaged leader's node counts as foreign.
 func (l *ledger) leftOut(r protocol.Row, by author) {
 	n, p := len(l.unattended), period(r.Cron)
 	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || foreignLeads(by.view) || l.w.options.CatchUp == 0 {

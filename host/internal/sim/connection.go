@@ -8,7 +8,7 @@ import (
 )
 
 // heartbeat sends a heartbeat after each sixth of the time-out, and checks the health of
-// the session more often.
+// the session twice as often.
 func (m *member) heartbeat(life int) {
 	w := m.w
 	beat := 0
@@ -72,7 +72,7 @@ func (m *member) suspended() {
 	m.restDeleted(m.deletion, "the connection is lost")
 }
 
-// unanswered ends the wait for the answer to a transaction.
+// unanswered ends the wait for the answer to a transaction; its outcome is unknown.
 func (m *member) unanswered() {
 	if c := m.commit; c != nil {
 		m.commit = nil
@@ -132,7 +132,7 @@ func (m *member) stop(rejoin bool) {
 	})
 }
 
-// crash ends the process. The registry notices that by its silence.
+// crash ends the process. The registry notices only its silence.
 func (m *member) crash() {
 	m.w.tracef("%s: crashes", m.name())
 	m.endGuests()
@@ -154,8 +154,8 @@ func (m *member) thaw() {
 	todo := m.backlog
 	m.backlog = nil
 	life := m.life
-	// Nothing can stop what a guest does between waking and its next yield, so its token
-	// must not be accepted.
+	// Nothing can stop a guest between waking and its next yield, so the sink must be able
+	// to refuse its token.
 	for _, g := range m.guests {
 		if m.w.chance(0.5) {
 			m.w.ledger.writes(g)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	vandal  = "somebody damages a node" // the author of damage
+	vandal  = "somebody damages a node" // the author of damage, which the ledger ignores
 	garbage = "garbage"
 )
 
@@ -18,7 +18,7 @@ func (w *World) damage(v *protocol.View) {
 	config := w.job.At(w.job.Watched()[1])
 	paths := []string{config}
 	for _, key := range w.job.Keys(w.tree.Get(config)) {
-		if path.Base(key) == "shardingTotalCount" { // whose text is a number
+		if path.Base(key) == "shardingTotalCount" { // its text is a number
 			paths = append(paths, key)
 		}
 	}
@@ -41,19 +41,19 @@ func (w *World) damage(v *protocol.View) {
 	w.damaged++
 	w.after(w.between(50*millisecond, 3*second), func() {
 		w.damaged--
-		// A leader's node that was deleted meanwhile may be there anew, of another leader,
-		// and damaged as well: its old value is not this one.
+		// If the leader's node was deleted and created again meanwhile, it belongs to
+		// another leader, and may be damaged as well. Then the old value is not its own.
 		if n := w.tree.Get(p); n.Exists && n.Stat.Created == was.Stat.Created && string(n.Data) == garbage {
 			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
-			if w.calm { // what was asked for before can be carried out only now
+			if w.calm { // requests that waited for the repair can be carried out only now
 				w.after(w.timeout/2, w.undo)
 			}
 		}
 	})
 }
 
-// strayMark creates a mark on an item without a session: the running mark, if runs have
-// one.
+// strayMark creates a mark without a session on an item: a running mark or, if runs have
+// none or the item has one, a failover mark.
 func (w *World) strayMark(v *protocol.View) {
 	i := w.rng.IntN(v.Config.Total)
 	if i >= len(v.Items) || !v.Items[i].Exists {

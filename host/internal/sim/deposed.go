@@ -1,10 +1,10 @@
 package sim
 
-// A registry server that was replaced without noticing answers only what it can answer
-// alone. It reads from a tree that stands still, and holds every transaction, heartbeat
-// and sync. For the other servers its sessions are silent.
+// A registry server that was replaced without noticing answers only what needs no majority.
+// It reads from a tree that stands still, and holds every transaction, heartbeat and sync.
+// To the other servers its sessions are silent.
 
-// decide applies a transaction, or lets it wait for a majority.
+// decide does what needs a majority: at once, or when the server has one again.
 func (s *session) decide(do func()) {
 	if s.alone {
 		s.undecided = append(s.undecided, do)
@@ -13,9 +13,9 @@ func (s *session) decide(do func()) {
 	do()
 }
 
-// depose replaces the member's registry server. Neither of the two notices.
+// depose replaces the member's registry server. Neither the server nor the member notices.
 func (w *World) depose(m *member) {
-	if s := m.s; s.connected && s.alive && len(s.held) == 0 { // what it has carried out it also shows
+	if s := m.s; s.connected && s.alive && len(s.held) == 0 { // answers that wait for the replica must have gone out
 		w.tracef("%s: its server is replaced and does not know", m.name())
 		s.alone = true
 	}
@@ -40,7 +40,7 @@ func (w *World) reinstate(m *member) {
 	}
 }
 
-// usurp is the fault: a registry server is replaced for a while. Afterwards it leads
+// usurp injects the fault: a registry server is replaced for a while. Afterwards it leads
 // again, or gives up and closes its connections.
 func (w *World) usurp(m *member) {
 	w.depose(m)
@@ -56,8 +56,8 @@ func (w *World) usurp(m *member) {
 	})
 }
 
-// lease checks that the registry counts a session's time-out from no earlier moment than
-// the member does. Then guests have ended when the session is over.
+// lease checks that the member counts its session's time-out from no later moment than the
+// registry does. Then its guests have ended when the session is over.
 func (m *member) lease() {
 	if m.st != nil && m.acked > m.s.lastContact {
 		m.w.breach("lease", "%s counts its session from a moment %d ms after the service heard of it last", m.name(), (m.acked-m.s.lastContact)/millisecond)

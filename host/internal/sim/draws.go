@@ -2,7 +2,7 @@ package sim
 
 import "math/rand/v2"
 
-// draws is the only source of chance in a world.
+// draws is the only random source of a world.
 type draws struct {
 	rng *rand.Rand
 	// tape records what is drawn, or replays what was recorded; nil when a run does
@@ -22,12 +22,12 @@ func drawn(seed uint64) *draws {
 	return &draws{rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 }
 
-// aside returns another random source of the same seed. What a world draws from it does not
-// change what it draws otherwise, so other worlds keep their seeds when a disturbance is
-// added that only some have.
+// aside returns another random source of the same seed. Draws from it do not change the
+// other draws, so worlds keep their seeds when a disturbance is added that only some of
+// them have.
 //
-// What is drawn for a part of a world that has all functions once more is recorded with
-// the name of that part.
+// If the same functions also draw for another part of the world, part tells their recorded
+// draws apart.
 func (d *draws) aside(seed uint64, part string) *draws {
 	a := &draws{rng: rand.New(rand.NewPCG(seed, 0xbf58476d1ce4e5b9))}
 	if d.tape != nil {

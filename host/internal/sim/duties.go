@@ -10,9 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What a single transaction must not do. It is checked against the change of the true
-// tree and, for rules about what a member knows, against the view on which it was
-// decided.
+// Rules for a single transaction. They are checked against the change of the true tree;
+// rules about what a member knows, against the view on which it decided.
 
 // untouched checks that operators' settings and the configuration change only by
 // transactions of operators.
@@ -51,7 +50,7 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 	}
 }
 
-// defined checks that a definition replaces the version that it was derived from, in both
+// defined checks that a definition replaces the versions that it was derived from, in both
 // nodes or in neither.
 func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	was := protocol.NoModule
@@ -67,8 +66,8 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	}
 }
 
-// switched checks that a module is replaced by the next one only when every member has
-// that.
+// switched checks that the next module takes the place of the module only when every member
+// has it.
 func (l *ledger) switched(old *protocol.View, by author) {
 	if _, ok := by.m.(protocol.Setup); ok && !old.HasModule {
 		return
@@ -93,9 +92,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	case protocol.ClearMarks:
 		l.strays(old, by)
 	case protocol.Join:
-		// It is checked against what the member had seen. A member that came and went
-		// since may have had the name, and have left items to it. No process acts under
-		// that name any more, so any member may have them.
+		// The check uses the member's view: another member may have come under that name
+		// since, and gone, and have left items to it. No process acts under that name any
+		// more, so any member may have them.
 		if a := by.view.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
 			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
 		}
@@ -144,7 +143,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	if len(m.Begun) > 0 {
 		l.fit(by)
 	}
-	// A foreign leader that had begun the instant assigns items at the next one.
+	// A foreign leader that had begun the instant assigns items only at the next one.
 	late := v.Leader != "" && !alive(v, v.Leader) && !v.Processing && by.now-by.marked > by.ticked+evident/millisecond/2
 	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 && !late && !l.w.wrong(by.member) {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
@@ -165,7 +164,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
-		case e.Trigger == "" && e.Attempt == 1 && e.Cause != protocol.After && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt is not early: the run had begun before
+		case e.Trigger == "" && e.Attempt == 1 && e.Cause != protocol.After && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt is not early, because its run had begun before
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), sinceStart(by.ticked))
 		case slices.Contains(old.Assignment.Departing, i):
 			l.w.breach("departing", "%s begins item %d, which is about to move", by, i)
@@ -179,8 +178,8 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	}
 }
 
-// fit checks that no run begins with a wrong clock or, beside foreign members, without
-// the marks that they see.
+// fit checks that no run begins with a wrong clock or, in a job shared with foreign
+// members, without the marks that they read.
 func (l *ledger) fit(by author) {
 	if most := by.view.Config.MaxSkew; most > 0 && max(by.skew, -by.skew) > most {
 		l.w.breach("the time", "%s, whose clock is %d ms wrong, of %d", by, by.skew, most)
@@ -222,10 +221,10 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 			l.assigned[i] = l.w.now / millisecond
 		}
 		if m.Parts {
-			continue // the nodes follow
+			continue // the owners' nodes follow in further transactions
 		}
 		if i < len(old.Items) && i < len(by.view.Items) && old.Items[i].Owner != by.view.Items[i].Owner {
-			continue // another writer changed it meanwhile; the leader will notice
+			continue // another writer changed it meanwhile, which the leader will notice
 		}
 		if i >= len(l.v.Items) || l.v.Items[i].Owner != o {
 			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
@@ -295,7 +294,7 @@ func (l *ledger) readable(by author) {
 
 // strays checks that a member that deletes marks leaves those that another session holds.
 // The member's own session is the one in which it decided, since a late write may arrive
-// when the process has another.
+// when the process already has another.
 func (l *ledger) strays(old *protocol.View, by author) {
 	own := int64(0)
 	if k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self }); k >= 0 {
@@ -328,7 +327,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 			n++
 		}
 	}
-	var one, others int // nodes of one item, and nodes that exist once
+	var one, others int // nodes for each item, and nodes that occur once
 	switch by.m.(type) {
 	case protocol.Reshard, protocol.Owners:
 		one, others, most = 6, 6, most*3/2
@@ -345,10 +344,10 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 	default:
 		return
 	}
-	if l.w.profile.layout == job.Layout3 { // two nodes say who has taken a run over; the core counts one, since deletions are small
+	if l.w.profile.layout == job.Layout3 { // two nodes name the taker of a run; the core counts one, since deletions are small
 		most, one = 2*most, one+1
 	}
-	if l.w.profile.byAddress() { // a run's begin has four nodes, of which the core counts one
+	if l.w.profile.byAddress() { // the begin of a run has four nodes, of which the core counts one
 		most, one, others = 4*most, 4*one, others+len(l.v.Servers)
 	}
 	if n > max(most, one)+others {
@@ -363,8 +362,8 @@ func ownerOf(v *protocol.View, i int) protocol.ID {
 	return ""
 }
 
-// marked checks that a run in a monitored job has its running mark, for tools that only
-// know ElasticJob's nodes.
+// marked checks that a run of a monitored job has its running mark, on which tools that
+// only know ElasticJob's nodes rely.
 func (l *ledger) marked(items []int, by author) {
 	if by.view.Config == nil || !by.view.Config.MonitorExecution {
 		return
@@ -376,7 +375,8 @@ func (l *ledger) marked(items []int, by author) {
 	}
 }
 
-// marks checks that a mark with a session stands for an open run of its member.
+// marks checks that each mark with a session stands for an open run of the session's
+// member.
 func (l *ledger) marks(by author) {
 	for i, it := range l.v.Items {
 		for _, s := range []int64{it.Running, it.TakerSession} {

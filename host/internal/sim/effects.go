@@ -20,8 +20,7 @@ func (l *ledger) starts(g *running) {
 	}
 	others := slices.DeleteFunc(l.guests[g.Item], func(o *running) bool { return o.over })
 	for _, o := range others {
-		// A frozen process does not notice, and one that lets its guests finish does not
-		// end them.
+		// A frozen process cannot end its guests, and with Finish a member does not.
 		if !o.m.frozen && (!l.w.options.Finish || o.session.alive) {
 			l.w.breach("no double run", "item %d run %s starts at %s while run %s runs at %s", g.Item, runName(g.Entry), g.m.name(), runName(o.Entry), o.m.name())
 		}
@@ -30,7 +29,7 @@ func (l *ledger) starts(g *running) {
 	l.writes(g)
 }
 
-// writes is a guest's write to a sink that keeps the newest token.
+// writes passes a guest's token to a sink, which keeps the newest and refuses older ones.
 func (l *ledger) writes(g *running) {
 	switch b := l.begun[g.Item]; {
 	case g.fence < l.token[g.Item]:
@@ -43,7 +42,8 @@ func (l *ledger) writes(g *running) {
 	}
 }
 
-// cancels checks the end of a guest that its own process ended.
+// cancels checks that a process does not end a guest whose run is open while its session is
+// healthy.
 func (l *ledger) cancels(g *running, hard bool) {
 	m := g.m
 	r := recordOf(l.v, m.st.Self())

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// known checks an item that moves from a foreign member to one of ours: instants for
-// which its marks were seen must be accounted for, if the leader could see them.
+// known checks an item that moves from a foreign member to one of ours: instants whose
+// marks the leader could see must be accounted for.
 func (l *ledger) known(old *protocol.View, by author) {
 	if !l.w.orderly {
 		return
@@ -23,14 +23,14 @@ func (l *ledger) known(old *protocol.View, by author) {
 	}
 }
 
-// wentTogether reports whether the member left right after its run, at a time when
-// another member came or left. One read then shows only the revision of the later change,
-// and does not show whether the mark went before its member or with it.
+// wentTogether reports whether the member left right after its run, about when another
+// member came or left. A read then shows only the revision of the later change, and not
+// whether the mark went before its member or with it.
 func (l *ledger) wentTogether(id protocol.ID, ran int64) bool {
 	left, gone := l.away[id]
 	another := func(at int64) bool { return at != left && max(at, left)-min(at, left) < evident }
 	return gone && left < ran+evident && slices.ContainsFunc(l.turnover, another)
 }
 
-// evident is the time after which every member has seen a mark.
+// evident is the time within which every member sees a mark.
 const evident = 500 * millisecond

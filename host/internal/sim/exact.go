@@ -23,11 +23,11 @@ func (l *ledger) exact(at int64) {
 		}
 	}
 	if slices.ContainsFunc(l.w.jvms, func(j *jvm) bool { return j.up && j.period != p }) {
-		return // a member that still registers does not notice another cron
+		return // a member that is still registering misses a change of the cron
 	}
 	for i := range v.Config.Total {
 		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
-			return // a foreign leader did not notice a death in time
+			return // a foreign leader has not noticed a death in time
 		}
 	}
 	l.checkedInstants++

@@ -5,12 +5,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fate is what a driver lets become of a transaction: the error that its sender gets, if
-// the connection lasts, whether the transaction is applied or not. Chance has no part in it.
+// fate is the outcome that a driver gives a transaction: the error that its sender gets, if
+// the connection lasts, and whether the transaction is applied. Nothing of it is left to
+// chance.
 type fate struct {
 	err     error // the error in the answer
 	applied bool  // it is applied all the same
-	unheard bool  // and the member gets no events of its changes
+	unheard bool  // the member gets no events of its changes
 	late    int64 // delay of the answer
 }
 
@@ -21,8 +22,7 @@ func (s *driver) fateOf(m *member, mu protocol.Mutation) *fate {
 	return s.fate(m, mu)
 }
 
-// send commits a transaction, as usual if it has no fate. Otherwise the sender gets the
-// fate's error, whether the transaction is applied or not.
+// send commits a transaction, with the outcome of f unless that is nil.
 func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registry.Receipt, error)) {
 	if f == nil {
 		s.commit(ops, by, reply)
@@ -32,7 +32,7 @@ func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registr
 		if f.applied {
 			s.w.apply(s, ops, by)
 		}
-		if f.unheard { // events come when the replica passes a change; this skips them
+		if f.unheard { // a replica that skips a change sends no events of it
 			s.replica = s.w.tree.Revision()
 		}
 		s.w.tracef("server: answers %s with %v", by, f.err)

@@ -33,7 +33,7 @@ func (m *member) reported(c *listening) {
 	}
 }
 
-// hush ends the call. The loop receives that on its next turn.
+// hush ends the call of a listener. The loop receives that on its next turn.
 func (m *member) hush() {
 	c := m.call
 	m.call = nil
@@ -54,11 +54,11 @@ type fireKey struct {
 type lastCall struct {
 	attempt int
 	by      protocol.ID
-	session int64 // session of that life of the member, since ids recur
-	whole   bool  // no call was cut off since then
+	session int64 // of the member, since ids recur
+	whole   bool  // the call was not cut off
 }
 
-// calls checks the call of a listener.
+// calls checks that only one member calls a listener, and that its attempts are counted.
 func (l *ledger) calls(m *member, e protocol.Listen) {
 	for _, o := range l.w.members {
 		if o != m && o.call != nil && !o.frozen && (l.w.roundWait == 0 || o.call.Event == e.Event) {
@@ -70,7 +70,7 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 	}
 	key := fireKey{e.Event, e.Instant}
 	was := l.fires[key]
-	if e.Attempt <= was.attempt { // a member may not know yet that it should call
+	if e.Attempt <= was.attempt { // attempts may be skipped: a member may not know yet that it should call
 		l.w.breach("one listener", "%s calls %s of %d as attempt %d, after %d", m.name(), e.Event, e.Instant, e.Attempt, was.attempt)
 	}
 	if was.by != m.st.Self() && l.lives(was.session) {
@@ -82,7 +82,7 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 	}
 }
 
-// lives reports whether the session is that of a member.
+// lives reports whether a member has the session.
 func (l *ledger) lives(session int64) bool {
 	return slices.ContainsFunc(l.v.Members, func(m protocol.Member) bool { return m.Owner == session })
 }
@@ -106,9 +106,8 @@ func (l *ledger) startedIsTrue(m protocol.SetFires, by author) {
 }
 
 // over reports whether no scheduled run of the instant is open or waits. Items that were
-// disabled, or did not exist, when the instant was reported as started do not count. Such
-// an item may be enabled and begin the newest instant even while that is reported as
-// completed.
+// disabled, or did not exist, when the instant was reported as started do not count: such
+// an item may be enabled and begin the newest instant while that is reported as completed.
 func (l *ledger) over(at int64) bool {
 	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at && l.counted[at][e.Item] }
 	waits := func(r protocol.Retry) bool { return mine(r.Entry) }
@@ -118,7 +117,7 @@ func (l *ledger) over(at int64) bool {
 		!slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return mine(p.Entry) })
 }
 
-// fired checks the reports at the end.
+// fired checks at the end what was reported to listeners.
 func (l *ledger) fired() {
 	f, o := l.v.Fires, l.w.options
 	if !o.Started && !o.Completed {

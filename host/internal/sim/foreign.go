@@ -15,18 +15,18 @@ type foreignMembers struct {
 	foreignIDs      map[protocol.ID]bool  // every id that a foreign member ever had
 	sessions        map[int64]bool        // sessions of foreign members
 	runs            map[int]foreignRun    // the newest run of each item
-	owned           map[int]int64         // until when a foreign member owned each item
+	owned           map[int]int64         // when a foreign member last owned each item
 	spans           map[int][]span        // instants that count as run by foreign members, the upper one included
-	ownersGone      map[int]ownerGone     // items whose owner's node was removed
-	away            map[protocol.ID]int64 // since when their instances are gone
-	back            map[protocol.ID]int64 // since when they were gone, before they came back
+	ownersGone      map[int]ownerGone     // owners of the items whose owner's node was removed, and when
+	away            map[protocol.ID]int64 // when their instances went that are away
+	back            map[protocol.ID]int64 // when their instances had gone that are back
 	turnover        []int64               // times at which instances of any kind came or went
-	left            map[leftRun]int64     // since when pending runs that they wrote exist, or existed
+	left            map[leftRun]int64     // when pending runs that they wrote were first seen
 	took            map[runKey]bool       // runs of ours that they took
-	began           map[int64]map[int]int // how often each item began an instant, on any member
-	checkedInstants int                   // number of checked instants
+	began           map[int64]map[int]int // by instant and item: number of begins, on any member
+	checkedInstants int                   // number of instants that exact has checked
 
-	unnoticed map[protocol.ID]int64 // the newest request that each has not noticed, by the revision that wrote it
+	unnoticed map[protocol.ID]int64 // the newest request that each has missed, by the revision that wrote it
 }
 
 type foreignRun struct{ instant, at int64 }
@@ -50,7 +50,8 @@ func newForeignMembers() foreignMembers {
 	}
 }
 
-// theyBegin records that a foreign member begins items. at is 0 if no instant began them.
+// theyBegin records that a foreign member begins items for the instant at; 0: for another
+// reason.
 func (l *ledger) theyBegin(items []int, at int64) {
 	if at == 0 {
 		l.unrest = l.w.now
@@ -61,8 +62,8 @@ func (l *ledger) theyBegin(items []int, at int64) {
 	}
 }
 
-// theyRan records that a foreign member has run the items of the instant at, and that it
-// had marked them. at is 0 if no instant began them.
+// theyRan records that a foreign member has run items, and had marked them, for the instant
+// at; 0: for another reason.
 func (l *ledger) theyRan(items []int, at int64) {
 	for _, i := range items {
 		if at != 0 {
@@ -83,7 +84,8 @@ func shared(v *protocol.View) bool {
 	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
 }
 
-// onlyForeignKnow: only members of ElasticJob have the strategy, so none of ours leads.
+// onlyForeignKnow reports whether only members of ElasticJob have the strategy; then no
+// member of ours leads.
 func (l *ledger) onlyForeignKnow(v *protocol.View) bool {
 	k := l.w.options.Knows
 	return k != nil && shared(v) && !k(v.Config.Strategy)
@@ -136,7 +138,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 	}
 }
 
-// ledByOurs checks that only the leader assigns items, if that is a foreign member.
+// ledByOurs checks that no member of ours assigns items while a foreign one leads.
 func (l *ledger) ledByOurs(old *protocol.View, by author) {
 	if theyLead(old) {
 		l.w.breach("a leader's word", "%s, while %s leads", by, old.Leader)
@@ -177,12 +179,12 @@ func (l *ledger) noted(old *protocol.View, by author) {
 	if by.java != nil {
 		for _, p := range old.Pending {
 			stays := func(q protocol.Pending) bool { return q.Item == p.Item && !q.Foreign }
-			if !p.Foreign && !slices.ContainsFunc(l.v.Pending, stays) { // or they have emptied it
+			if !p.Foreign && !slices.ContainsFunc(l.v.Pending, stays) { // a node that they emptied counts as taken
 				l.took[keyOf(p.Entry)] = true
 			}
 		}
 	}
-	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil && !l.w.follows() { // else there is no schedule, and no gap
+	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil && !l.w.follows() { // a job that runs after others has no schedule, so no gaps
 		l.theirs(old, by)
 	}
 }
@@ -205,8 +207,9 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 	}
 }
 
-// cameBack returns up to when the item is accounted for as theirs. If it did not exist
-// under the assignment before, rows account for instants since.
+// cameBack returns the instant up to which the item is accounted for as run by foreign
+// members. If the assignment before did not have the item, rows account for the instants
+// since.
 func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) int64 {
 	to := accounted.until
 	if i < old.Assignment.Total || to > l.w.now/millisecond+l.w.profile.skew {
@@ -229,8 +232,8 @@ func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) 
 	return to
 }
 
-// moves checks that beside foreign members an owner's node that changes is removed first
-// and comes back after a while, because they read it from a copy. The leader measures
+// moves checks that beside foreign members an owner's node that changes is first removed
+// and created again after a while, because they read it from a cache. The leader measures
 // that while on its own clock, so setting that clock ahead ends it.
 func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 	if now.Owner == "" {
@@ -250,9 +253,9 @@ func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 	}
 }
 
-// agreesWithNodes checks that an item begins here only if ElasticJob's nodes also assign
-// it here, and nobody there runs it. While monitorExecution is off a begin creates no
-// mark, so no transaction refuses one that came since its view.
+// agreesWithNodes checks that an item begins here only if ElasticJob's nodes also assign it
+// here, and no foreign member runs it. While monitorExecution is off, a begin creates no
+// mark, so no fence refuses a mark that has come since its view.
 func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
 	seen := old
 	if c := by.view.Config; c != nil && !c.MonitorExecution {
@@ -268,12 +271,12 @@ func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
 	}
 }
 
-// redealt reports whether the owner's node is not the one that was seen. A node that was
-// deleted and created again since has the same version. The seal distinguishes the two,
-// or the node of item 0, if that has been set: a foreign member that assigns items deletes
-// it first, and never sets it. Before our leader has assigned items beside foreign
-// members there is neither. Then only a new leader is noticed, and that not if nobody led
-// before; a former leader that has waited and assigns now leaves no trace.
+// redealt reports whether the owner's node has changed since the view. A node that was
+// deleted and created again has the same version. The seal tells the two apart. So does the
+// node of item 0, once that has been set: a foreign member that assigns items deletes it
+// first, and never sets it. Neither exists until our leader has assigned items beside
+// foreign members. Then only a new leader is noticed, and only if there was one before; a
+// former leader that has waited and assigns now leaves no trace.
 func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
@@ -286,7 +289,8 @@ func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer
 }
 
-// foremost checks that a member does what only one may do while it is first in the queue.
+// foremost checks that a member is first in the queue when it does what only that one may
+// do.
 func (l *ledger) foremost(queue []protocol.Contender, by author) {
 	k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self })
 	if len(queue) == 0 || queue[0].Token != spelling.Contender(by.view.Members[k].Owner) {
@@ -294,10 +298,10 @@ func (l *ledger) foremost(queue []protocol.Contender, by author) {
 	}
 }
 
-// adopts checks that the assignment of a foreign leader is taken as it is, while no item
-// that moves has an open run. With more items than a transaction can check, nodes of
-// other items may have changed: an item whose node and assignment differ does not begin,
-// and it is adopted again or assigned again.
+// adopts checks that an adoption takes the assignment of a foreign leader as it is, while
+// no item that moves has an open run. With more items than a transaction can check, nodes
+// of other items may have changed. Such an item does not begin, and is adopted or assigned
+// again.
 func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
 	for _, i := range m.Items {
 		if l.redealt(i, old, by) {
@@ -314,9 +318,9 @@ func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
 	}
 }
 
-// awaited checks that a member that got an item from a foreign leader, which assigns
-// items when an instant comes, begins that instant. A server that an operator let in after
-// the instant had come leaves it out.
+// awaited checks that a member begins the instant that has come if a foreign leader, which
+// assigns items when an instant comes, gives it an item. A server that an operator let in
+// after the instant had come leaves it out.
 func (l *ledger) awaited(old *protocol.View) {
 	if !l.w.orderly {
 		return
@@ -339,7 +343,7 @@ func (l *ledger) awaited(old *protocol.View) {
 	}
 }
 
-// departed reports whether a run has ended whose item moves after it.
+// departed reports whether the run has ended for which an item stayed with its owner.
 func departed(v *protocol.View) bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool {
 		return !slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool {
@@ -352,11 +356,11 @@ func departed(v *protocol.View) bool {
 func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
 
 // unadopted reports whether a foreign leader has assigned otherwise than the assignment
-// says, or none of ours has looked at it since. An item with an open run of ours stays
-// with its member, and is adopted after the run; this is not waited for. While an item
+// says, or no member of ours has looked since it may have. An item with an open run of ours
+// stays with its member, and is adopted after the run, so it does not count. While an item
 // has no owner yet, as after a change of the total, there is nothing to adopt. While the
-// assignment cannot be read, nobody can adopt, so that time is not part of a wait. A mark
-// for a reshard that comes after an instant is answered at the next one, however long the
+// assignment cannot be read, no member can adopt, so that time is not part of a wait. A
+// reshard mark that comes after an instant is answered at the next one, however long the
 // foreign leader has led. So a begin of that instant need not wait for it.
 func unadopted(v *protocol.View) bool {
 	if !theyLead(v) || v.Config == nil || !v.Assignment.Exists {
@@ -372,7 +376,7 @@ func unadopted(v *protocol.View) bool {
 	return differs
 }
 
-// open reports whether one of ours has a run of the item.
+// open reports whether a member of ours has an open run of the item.
 func open(v *protocol.View, i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return entryOf(v, r.ID, i) != nil })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// force records the schedule that is in force from now on, and which items exist.
+// force records the schedule that is in force from now on, and the items that exist.
 func (l *ledger) force() {
 	if c := l.v.Config; c != nil && (len(l.forced) == 0 || l.forced[len(l.forced)-1].Cron != c.Cron) {
 		l.forced = append(l.forced, protocol.Schedule{Since: l.w.now / millisecond, Cron: c.Cron})
@@ -20,8 +20,8 @@ func (l *ledger) force() {
 	}
 }
 
-// early is the number of ms by which the recorded time of a change may be too early. The
-// clock may have been behind then and have been set ahead since.
+// early is by how many ms the recorded time of a change may be too early. The clock may
+// have been behind when it was recorded, and have been set ahead since.
 func (l *ledger) early(by author) int64 {
 	if by.member != nil && by.member.set != 0 {
 		return 2*l.w.profile.skew + 1
@@ -41,7 +41,8 @@ func (l *ledger) existed(old *protocol.View, by author) {
 // remembered is the number of schedules that members remember.
 const remembered = 4
 
-// namesNoFault: the row says of nobody that is there why its instants did not begin.
+// namesNoFault reports whether the row names no more of a reason than that the item had no
+// owner.
 func namesNoFault(r protocol.Row) bool {
 	return r.Why.Code == reason.NotBegun || r.Why.Code == reason.NotBegunOwnerGone
 }
@@ -71,8 +72,8 @@ func (l *ledger) counts(r protocol.Row, by author) {
 	}
 }
 
-// unseen reports whether an instant of the item had come before its owner was there, none
-// has come since, and it is not accounted for.
+// unseen reports whether the newest instant of the item came before its owner did and is
+// not accounted for.
 func (l *ledger) unseen(i int) bool {
 	v := l.v
 	m := l.w.known(ownerOf(v, i))
@@ -82,8 +83,9 @@ func (l *ledger) unseen(i int) bool {
 	return lastOf(v, i) < m.unseen && m.unseen <= m.now()
 }
 
-// leaveUnseen: beside a member that is not ours, or looks so while its node is damaged,
-// what had come before is left to the next begin. The stranger may have run it.
+// leaveUnseen expects no row for instants from before the member's life if a foreign member
+// is there, or seems to lead because the leader's node is damaged. It may have run them, so
+// they are left to the next begin.
 func (m *member) leaveUnseen() {
 	if m.st != nil && m.st.View() != nil && (shared(m.st.View()) || theyLead(m.st.View())) {
 		m.unseen = 0

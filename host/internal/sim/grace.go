@@ -10,12 +10,11 @@ import (
 // connection.
 const patience21 = 499 * millisecond
 
-// lostForeign checks a reclaim of a foreign member. A member that has been away only
-// briefly may have lost its connection and is not dead. For a pending run that it left,
-// the time counts from the creation of the node that was seen. If the run was taken
-// meanwhile and its node created again, the new node has the same version, so the two
-// cannot be distinguished. To end such a run too early is acceptable, because the members
-// want it run.
+// lostForeign checks that a reclaim concerns a foreign member that has been away for longer
+// than a lost connection. For a pending run that it left, the time counts from the creation
+// of the node that was seen. If the run was taken meanwhile and its node created again, the
+// new node has the same version and cannot be distinguished. Ending such a run too early is
+// acceptable, because the members want it run.
 func (l *ledger) lostForeign(m protocol.ReclaimForeign, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
@@ -33,12 +32,12 @@ func (l *ledger) lostForeign(m protocol.ReclaimForeign, by author) {
 	}
 }
 
-// cameBackUnseen reports whether a foreign member has written nothing but its instance
-// since the view was read. It writes its server's node first, and the transaction checks
-// that node; but no transaction can check that an instance is missing. If the member
-// waits in between, and the replica of the reclaimer stalls for longer than a grace, the
-// two have no order. The member's session has ended all the same, so ElasticJob would
-// also have run its open runs again.
+// cameBackUnseen reports whether a foreign member has come back since the view was read,
+// and has written only its instance since. It writes its server's node first, and the
+// transaction checks that node; but no transaction can check that an instance is missing.
+// If the member waits between the two, while the replica of the reclaimer stalls for longer
+// than a grace, the reclaim and the instance have no order. The member's session has ended
+// all the same, so ElasticJob would also have run its open runs again.
 func (l *ledger) cameBackUnseen(id protocol.ID, v *protocol.View) bool {
 	version := func(v *protocol.View) int32 {
 		k := slices.IndexFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() })

@@ -41,7 +41,7 @@ func (m *member) run(e protocol.Run) {
 	}
 }
 
-// end ends a guest once.
+// end ends a guest, unless it has ended.
 func (g *running) end(state protocol.RowState, why reason.Reason) {
 	if g.over {
 		return
@@ -78,7 +78,7 @@ func (m *member) cancel(e protocol.Cancel) {
 	}
 }
 
-// asked requests that a guest stops, which it often does.
+// asked asks a guest to stop, which it mostly does.
 func (g *running) asked(why reason.Reason) {
 	if w := g.m.w; w.chance(0.7) {
 		g.m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, why) })

@@ -7,11 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// leftNoOwners checks that after an orderly leave no node assigns items to the member, where
-// foreign members could take that for a death. A foreign leader may have assigned items
-// while the member left; the seal shows that, if there was one. Nodes that do not fit the
-// assignment are removed first, once. Nodes written by an operator's tool count if the
-// member could see them.
+// leftNoOwners checks that after an orderly leave no node assigns items to the member,
+// since foreign members on its address could take that for a death. If a foreign leader may
+// have assigned items meanwhile, only the seal would show that, so without it nothing is
+// checked. Nodes that an operator's tool wrote count only if the member could see them.
 func (l *ledger) leftNoOwners(self protocol.ID, by author) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {

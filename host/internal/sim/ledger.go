@@ -17,28 +17,28 @@ type ledger struct {
 
 	begun    map[int]begun           // the newest begin of each item
 	final    map[runKey]protocol.Row // the final row of each run
-	owed     map[runKey]protocol.ID  // items that a member was asked to run
+	owed     map[runKey]protocol.ID  // by requested run of an item: the member that was asked
 	retries  map[runKey]int          // attempts of a run that ended and were not the last
-	seen     map[rowKey]bool         // rows that were in a record at some time
+	seen     map[rowKey]bool         // rows that have been in a record
 	history  map[rowKey]bool         // rows that are stored
 	gaps     map[int][]span
 	ran      map[int][]int64     // instants with a final row of a run, by item
-	first    map[int]int64       // since when an item is accounted for
+	first    map[int]int64       // by item: the instant from which it is accounted for
 	assigned map[int]int64       // when a reshard gave an unassigned item an owner, in ms
 	dues     []int64             // instants that came due anywhere, ascending
 	occupied map[runKey]bool     // instants that came due while a trigger's run of the item was open
 	crons    []int64             // when the cron changed
 	forced   []protocol.Schedule // schedules that were in force
-	pauses   []span              // from when until when the job was paused, in ms; the newest may go on
-	since    []int64             // since when an item of this number exists
+	pauses   []span              // pauses of the job, in ms; the newest may go on
+	since    []int64             // by number of the item: when it began to exist
 	token    map[int]int64       // newest token that the sink saw, by item
 	guests   map[int][]*running
 	unknown  []string
 
 	fires   map[fireKey]lastCall                  // calls of listeners
-	counted map[int64]map[int]bool                // by instant that is reported as started: the items that had begun it
-	before  map[protocol.Version]protocol.Version // the version of a part that each one replaced
-	derived map[string]protocol.Version           // the version that a requested configuration was made from
+	counted map[int64]map[int]bool                // by instant that was reported as started: the items that had begun it
+	before  map[protocol.Version]protocol.Version // by version of a part of the definition: the version that it replaced
+	derived map[string]protocol.Version           // by text of a requested configuration: the version that it was made from
 	opened  map[attempt]bool                      // attempts that began
 	ended   map[attempt]protocol.RowState         // how guests ended
 	drained map[runKey]int                        // attempts that ended because their member left
@@ -47,9 +47,9 @@ type ledger struct {
 	killed int64 // when a member was killed in the time of order
 	unrest int64 // when something prevented a prompt begin
 
-	unattended []attendance                      // times without members
-	found      map[protocol.ID][]protocol.Member // members that a joining member saw
-	claimed    int64                             // the newest end of such a time that a member claims
+	unattended []attendance                      // ends of times without members
+	found      map[protocol.ID][]protocol.Member // by member that joined: the members that it saw
+	claimed    int64                             // the newest end of such a time in a record
 
 	unmarked int64 // when the newest reshard mark was removed
 
@@ -68,7 +68,7 @@ type begun struct {
 }
 
 // runKey identifies a run as its id does. A triggered run is identified by its request
-// alone, whenever that was accepted.
+// alone, regardless of when that was accepted.
 type runKey struct {
 	item    int
 	instant int64 // 0 for a request
@@ -110,7 +110,7 @@ func newLedger(w *World) *ledger {
 	}
 }
 
-// check checks one transaction.
+// check applies one transaction to the true tree's view and checks it.
 func (l *ledger) check(changes []tree.Change, by author) {
 	if by.what == vandal {
 		return
@@ -282,8 +282,8 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 	l.begun[e.Item] = begun{id, e, l.w.tree.Revision()}
 }
 
-// nothingLost checks that an open run, a pending run or a row leaves the tree only for
-// its next place.
+// nothingLost checks that an open run, a pending run or a row does not leave the tree
+// before it has its next place.
 func (l *ledger) nothingLost(old *protocol.View, by author) {
 	for k := range old.Runs {
 		was := &old.Runs[k]
@@ -318,7 +318,7 @@ func (l *ledger) nothingLost(old *protocol.View, by author) {
 	}
 }
 
-// accounted reports whether the run is open, pending, or has a final row.
+// accounted checks that the run is open, waiting or pending, or has a final row.
 func (l *ledger) accounted(e protocol.Entry, by author) {
 	if _, ok := l.final[keyOf(e)]; ok || l.took[keyOf(e)] {
 		return
@@ -349,7 +349,7 @@ func (l *ledger) inRecords(key rowKey) bool {
 // stored records that the history has the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
-// due records an instant that came due on a member's clock, unless that member still
+// due records an instant that came due on a member's clock, unless some member still
 // follows a replaced cron.
 func (l *ledger) due(m *member, at int64) {
 	if l.v.Config == nil || l.w.clocks.shown && at > l.w.registryTime()+tolerated {

@@ -7,7 +7,7 @@ import "github.com/wasmjob/wasmjob/host/registry"
 type line[T any] struct {
 	epoch   int // of the connection
 	under   []T
-	first   int // of the messages that have not arrived
+	first   int // index of the oldest message that has not arrived
 	arrives func()
 }
 
@@ -27,10 +27,10 @@ func (l *line[T]) arrived() T {
 // message is an event or an answer on its way to a member.
 type message struct {
 	event registry.Event
-	beat  int64 // the heartbeat that it answers was sent then; 0: it answers none
+	beat  int64 // when the heartbeat was sent that it answers; 0: it answers none
 	reply func()
-	shown func(registry.Node) // receives the answer to a read,
-	node  *registry.Node      // which is this node
+	shown func(registry.Node) // receives the node that was read
+	node  *registry.Node      // the node that was read
 }
 
 // answer delivers the message if it is an answer.
@@ -48,11 +48,11 @@ func (m *message) answer() bool {
 
 // request is a request on its way to the server.
 type request struct {
-	path     string              // of a read, which most requests are,
-	shown    func(registry.Node) // and who receives the answer
-	beat     int64               // of a heartbeat: when it was sent
-	do, late func()              // of any other
-	returns  int                 // of the session when it was sent
+	path     string              // of the node to read, as in most requests
+	shown    func(registry.Node) // receives the node that was read
+	beat     int64               // when the heartbeat was sent; 0: it is none
+	do, late func()              // what any other request does: in time, or late
+	returns  int                 // value of the session's returns when it was sent
 	beyond   bool
 }
 

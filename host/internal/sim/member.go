@@ -17,7 +17,7 @@ import (
 // package runner is replaced by code in virtual time, without goroutines.
 type member struct {
 	w       *World
-	label   string // for people
+	label   string // in stories
 	ip      string
 	pid     int
 	offset  int64 // offset of its clock, ms
@@ -45,12 +45,12 @@ type member struct {
 	prev     int64
 	ticker   int
 	skew     int64 // as measured last
-	measured int64 // when
+	measured int64 // when skew was measured
 
 	ticked  int64 // the newest instant that came due here
-	before  int64 // the one before it; 0: it does not know
-	fresh   bool  // it came due, and had not passed before
-	unseen  int64 // the newest instant that had come before this life began, until one comes
+	before  int64 // the instant before ticked; 0: unknown
+	fresh   bool  // ticked came due in this life
+	unseen  int64 // the newest instant that came before this life, until another one comes
 	first   int64 // when it began to follow the schedule
 	stored  int64 // number of the newest row that the history acknowledged
 	storing int64 // when the newest batch is stored
@@ -59,8 +59,8 @@ type member struct {
 	freed   int64 // when it last completed a run
 
 	marked     int64          // when it saw the reshard mark; 0: there is none
-	request    int64          // the newest request to it that it saw, by the revision that wrote it,
-	requested  int64          // and when it saw it
+	request    int64          // the newest request to it that it saw, by the revision that wrote it
+	requested  int64          // when it saw that request
 	leaving    bool           // it was asked to end
 	lost       bool           // the process had another session, which ended
 	asked      map[int64]bool // requests without an answer
@@ -96,7 +96,7 @@ func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 // start opens a session and a new protocol state.
 func (m *member) start() {
 	w := m.w
-	m.lost, m.admitted = m.lost && m.up, m.admitted.kept(m.up) // another process does not know of it
+	m.lost, m.admitted = m.lost && m.up, m.admitted.kept(m.up) // a new process does not know of it
 	m.up = true
 	m.life++
 	m.since = w.now
@@ -147,8 +147,8 @@ func (m *member) open(asked int64) {
 	m.pump()
 }
 
-// guard runs do as one turn of the member's loop, unless the life it belongs to is over.
-// A frozen process does it when it wakes.
+// guard runs do as one turn of the member's loop, unless the life it belongs to is over. A
+// frozen process runs it when it thaws.
 func (m *member) guard(life int, do func()) {
 	switch {
 	case !m.lives(life):
@@ -206,8 +206,8 @@ func (m *member) receive(msg message) {
 	m.loop.Event(msg.event)
 }
 
-// pump is the rest of a turn: it shows settled views to the core and starts the reads
-// that the mirror wants.
+// pump is the rest of a turn: it passes settled views to the core and starts the reads that
+// the mirror needs.
 func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
 		if !m.loop.Look() {
@@ -217,7 +217,7 @@ func (m *member) pump() {
 		v := m.loop.View()
 		m.viewRev = v.Rev
 		switch {
-		case m.commit != nil: // it looks after the answer
+		case m.commit != nil: // the member looks after the answer
 		case !v.Necessary && !v.Processing && !unadopted(v) && !departed(v):
 			m.marked = 0
 		case m.marked == 0:
@@ -321,14 +321,15 @@ func (m *member) write(p follow.Plan) {
 		m.acknowledged(at)
 		m.commit = nil
 		in, outcome := m.loop.Answered(p.ID, receipt, m.s.id, err)
-		if outcome == follow.Conflict && in.Occupied == 0 { // otherwise no view could have shown it
+		if outcome == follow.Conflict && in.Occupied == 0 { // no view could have shown an id in use
 			m.refused(p.Commit)
 		}
 		m.step(in)
 	})
 }
 
-// enough steps for any seed. A cluster that takes more repeats itself for ever.
+// enough is the limit of steps for any seed; a cluster that takes more is in an endless
+// loop.
 const enough = 100_000
 
 // refused counts refusals of one mutation on one view.

@@ -22,7 +22,7 @@ func (w *World) upJava() []*jvm {
 	return slices.DeleteFunc(slices.Clone(w.jvms), func(j *jvm) bool { return !j.up || j.leaving })
 }
 
-// vex disturbs one of them.
+// vex disturbs a process of ElasticJob.
 func (w *World) vex() {
 	up := w.upJava()
 	if len(up) == 0 {
@@ -64,8 +64,8 @@ func (w *World) comeBack(j *jvm, within int64) {
 	})
 }
 
-// freezeJava stops a process for a while. When it goes on, its client finds the
-// connection given up.
+// freezeJava stops a process for a while. When it thaws, its client has lost the
+// connection.
 func (w *World) freezeJava(j *jvm, d int64) {
 	j.freeze()
 	life := j.life
@@ -94,7 +94,7 @@ func (w *World) heldLatch(j *jvm) {
 	}
 }
 
-// healJava ends their disturbances.
+// healJava ends the disturbances of these processes.
 func (w *World) healJava() {
 	for _, j := range w.jvms {
 		w.thawJava(j, j.life, true)
@@ -110,8 +110,8 @@ func (w *World) healJava() {
 	}
 }
 
-// restoreServers makes the nodes of servers again that an operator has removed. Members of
-// 3.0.4 take a server without one for disabled.
+// restoreServers creates nodes of servers again that an operator has removed. Members of
+// 3.0.4 take a server without a node for disabled.
 func (w *World) restoreServers(v *protocol.View) {
 	for _, in := range v.Instances {
 		ip := in.ID.IP()
@@ -121,10 +121,10 @@ func (w *World) restoreServers(v *protocol.View) {
 	}
 }
 
-// revive restarts a process whose job has ended, or which blocks a queue, when
-// disturbances are over, as an operator would. ElasticJob ends the job for good if it
-// learns late, after a reconnect, that its instance went with the session before; then it
-// registers, and never runs.
+// revive restarts a process whose job has ended or which blocks a queue, as an operator
+// would when disturbances are over. ElasticJob ends the job for good if it learns late,
+// after a reconnect, that its instance went with the former session; it then registers, and
+// never runs.
 func (w *World) revive(j *jvm) {
 	life := j.life
 	w.after(second, func() {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The schedule of a mutant that only one seed in hundreds kills is stored, so that the
-// mutant dies at once, also when seeds change their meaning. Replace a schedule that no
-// longer kills by playing the mutant with -keep.
+// A mutant that only one seed in hundreds kills has a stored schedule, so it dies at once
+// even when seeds change their meaning. If a schedule no longer kills its mutant, replace
+// it by playing the mutant with -keep.
 
 const mutantSchedules = schedules + "/mutants"
 

@@ -23,7 +23,7 @@ func (w *World) operate() {
 	}
 	kinds := 14
 	if len(w.jvms) > 0 {
-		kinds = 10 // what follows keeps members of ElasticJob from going on
+		kinds = 10 // the other kinds would stop members of ElasticJob
 	}
 	switch w.rng.IntN(kinds) {
 	case 0:
@@ -70,8 +70,8 @@ func (w *World) operate() {
 	}
 }
 
-// squat creates an unknown node below an item. If the total shrinks, the item's own node
-// cannot be removed then.
+// squat creates an unknown node below an item. If the total shrinks then, the item's own
+// node cannot be removed.
 func (w *World) squat(v *protocol.View) {
 	i := len(v.Items) - 1
 	if i < 0 || len(w.squatted) == 2 || slices.Contains(w.squatted, i) || !v.Items[i].Exists {
@@ -84,7 +84,8 @@ func (w *World) squat(v *protocol.View) {
 	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: theirs, Data: []byte("theirs")}}, author{what: "somebody else below an item"})
 }
 
-// removeSomething deletes a registration, which ends one instance or heals.
+// removeSomething deletes a server's node, which members create again, or an instance,
+// which ends its member.
 func (w *World) removeSomething(v *protocol.View) {
 	switch {
 	case w.chance(0.5):
@@ -173,7 +174,7 @@ func (w *World) ask(m *member) {
 
 const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
 
-// replaced notes which versions of the parts others have taken the place of.
+// replaced records, by version of each part, the version that it replaced.
 func (l *ledger) replaced(old *protocol.View) {
 	if is, was := l.v.ConfigVersion, old.ConfigVersion; is != was && old.Config != nil {
 		l.before[is] = was
@@ -183,7 +184,8 @@ func (l *ledger) replaced(old *protocol.View) {
 	}
 }
 
-// older returns the version of a part that was there so many writes before, of 0 or 1.
+// older returns the version of a part before its newest write if writes is 1, else the
+// version itself.
 func (l *ledger) older(v protocol.Version, writes int) protocol.Version {
 	if before, known := l.before[v]; known && writes > 0 {
 		return before

@@ -29,7 +29,7 @@ func (l *ledger) changes(old *protocol.View) {
 	}
 }
 
-// said notes that an operator's word counts from now on.
+// said records that an operator's setting counts from now on.
 func (l *ledger) said() {
 	l.wordAt, l.unrest = l.w.now, l.w.now
 	if l.w.orderly {
@@ -92,7 +92,7 @@ func (l *ledger) obeyed(since int64) func() {
 	}
 }
 
-// paused: the job is paused by the slowest clock of a member.
+// paused reports whether the job is paused even by the slowest clock of a member.
 func (l *ledger) paused() bool { return pausedAt(l.v, l.w.registryTime()-l.w.profile.skew) }
 
 // idle reports whether the owner may begin the item if it is due.
@@ -201,7 +201,8 @@ func (l *ledger) wanted(m protocol.Reclaim) {
 	}
 }
 
-// taken checks that a run that is pending since then waits for no member with a free slot.
+// taken checks that a run that has been pending since then does not wait while a member has
+// a free slot.
 func (l *ledger) taken(p protocol.Pending, since int64) {
 	v := l.v
 	k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })

@@ -8,9 +8,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Pauses with an end. An operator pauses the job for a while; nobody says when it is over.
+// Pauses with an end: an operator pauses the job for a while, and nothing is written when
+// the time is over.
 
-// disturbMore begins what only some worlds have.
+// disturbMore adds the disturbances that only some worlds have.
 func (w *World) disturbMore() {
 	if w.extra.chance(0.25) {
 		w.nextPause()
@@ -101,7 +102,7 @@ func (w *World) changePause() {
 }
 
 // pausedAt reports whether an operator has paused the job at a moment of the registry's
-// clock. It is what the ledger goes by, and not what the core does.
+// clock. This is the ledger's rule, independent of the core's.
 func pausedAt(v *protocol.View, t int64) bool {
 	return v.Paused && (v.Pause.Until == 0 || t < v.Pause.Until)
 }
@@ -109,7 +110,7 @@ func pausedAt(v *protocol.View, t int64) bool {
 // cameInPause reports whether an instant came during the pause that the view shows.
 func cameInPause(v *protocol.View, t int64) bool { return pausedAt(v, t) && t >= v.Pause.Since }
 
-// pausesChange notes that a pause begins, or takes the place of one, or that one ends.
+// pausesChange records that a pause begins, replaces another, or ends.
 func (l *ledger) pausesChange() {
 	now := l.w.registryTime()
 	if n := len(l.pauses); n > 0 {
@@ -125,13 +126,14 @@ func (l *ledger) pausesChange() {
 	l.pauses = append(l.pauses, span{after: now - 1, until: until})
 }
 
-// cameInAPause reports whether an instant came during a pause by the clock of some member. Until
-// the next one begins, such an instant has no row.
+// cameInAPause reports whether an instant came during a pause by the clock of some member.
+// Such an instant has no row until the next one begins.
 func (l *ledger) cameInAPause(t int64) bool {
 	return slices.ContainsFunc(l.pauses, func(s span) bool { return s.after-l.w.profile.skew < t && t-l.w.profile.skew < s.until })
 }
 
-// resumesAt notes the end of a pause that nobody writes, when the last clock has passed it.
+// resumesAt records the end of a pause once the last clock has passed it, since nothing is
+// written then.
 func (l *ledger) resumesAt(p protocol.Pause) {
 	if p.Until == 0 {
 		return
@@ -145,7 +147,7 @@ func (l *ledger) resumesAt(p protocol.Pause) {
 	}
 }
 
-// blames checks the reason of a gap that lies within a pause that its author saw.
+// blames checks that a gap within a pause that its author saw has the pause as its reason.
 func (l *ledger) blames(r protocol.Row, by author) {
 	p := period(r.Cron)
 	if by.member == nil || p == 0 || by.view.Pause.Since == 0 || !namesNoFault(r) {
@@ -154,7 +156,7 @@ func (l *ledger) blames(r protocol.Row, by author) {
 	m, _ := by.m.(protocol.Begin)
 	known := func(e protocol.Entry) bool { return e.Instant == by.member.ticked && by.member.before != 0 }
 	if slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && !known(e) }) {
-		return // it does not know which instant came before the one that begins
+		return // the member does not know the instant before the one that begins
 	}
 	first, last := (r.After/p+1)*p, (r.Until-1)/p*p
 	if l.ambiguous(first) || l.ambiguous(last) {

@@ -8,12 +8,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Some fences matter only when three things meet: a pending run, a connection that is
-// slow at the wrong moment, and an instant or a second death. By chance they meet once in
-// a million seeds; plot brings them together on purpose.
+// Some fences matter only when three events meet: a pending run, a connection that is slow
+// at the wrong moment, and an instant or a second death. By chance they meet once in a
+// million seeds. The functions below bring them together.
 
-// plot slows the connection of a member whose transaction concerns a pending run of an
-// item that another member owns and may begin, or what may change under it.
+// plot slows the connection of a member whose transaction can be overtaken: one about a
+// pending run of an item that another member owns and may begin, or about nodes that change
+// meanwhile.
 func (w *World) plot(m *member, mu protocol.Mutation) {
 	if c, ok := mu.(protocol.ClearMarks); ok && len(c.Check) > 0 && !w.calm && w.chance(0.5) {
 		w.forestall(m)
@@ -92,17 +93,17 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 	}
 }
 
-// plotJoin lets a join arrive when the state is other than the member thought.
+// plotJoin makes a join arrive in another state than the member saw.
 func (w *World) plotJoin(m *member) {
 	longest := m.s.timeout * 9 / 10
-	// Its former life, whose id it could not have, is removed just before it joins, and
-	// the answer to its join is lost.
+	// The session of its former life, which still holds the id that it wanted, ends just
+	// before the join arrives, and the answer to the join is lost.
 	if d := w.former(m) - w.now + w.between(20*millisecond, 500*millisecond); d > 0 && d < longest {
 		w.slowLine(m, d)
 		m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
 		return
 	}
-	// Or the connection breaks before the answer, while the transaction is on its way.
+	// Or the connection breaks while the transaction is on its way.
 	d := w.between(20*millisecond, longest/2)
 	w.slowLine(m, d)
 	w.laterIn(m, w.between(0, d), func() { w.cut(m) })
@@ -110,12 +111,12 @@ func (w *World) plotJoin(m *member) {
 
 func (w *World) plotBegin(m *member, mu protocol.Begin) {
 	if shared(w.ledger.v) && w.chance(0.3) {
-		// The items are assigned again meanwhile.
+		// Meanwhile the items are assigned again.
 		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 300*millisecond), m.s.timeout/2))
 		w.meddle()
 		return
 	}
-	// Its server dies while one run of an item is open and another one waits.
+	// The member crashes while one run of an item is open and another one waits.
 	if slices.ContainsFunc(mu.Own.Retries, func(r protocol.Retry) bool { return slices.Contains(mu.Begun, r.Item) }) {
 		w.laterIn(m, w.between(millisecond, 8*millisecond), func() { w.crash(m) })
 	}
@@ -137,7 +138,7 @@ func (w *World) forestall(m *member) {
 	}
 }
 
-// unseat is an operator who deletes the leader's node.
+// unseat deletes the leader's node, as an operator may.
 func (w *World) unseat() {
 	for _, op := range w.job.Encode(protocol.Abdicate{}, w.ledger.v) {
 		if op.Kind == registry.Delete {
@@ -164,8 +165,8 @@ func (w *World) known(id protocol.ID) *member {
 	return w.members[k]
 }
 
-// former returns when the session of the member's former life will end; 0: there was none
-// whose id it wants.
+// former returns when the session ends that the member's former life left with its id; 0 if
+// there is none.
 func (w *World) former(m *member) int64 {
 	id := protocol.ID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	for _, o := range w.ledger.v.Members {
@@ -178,7 +179,7 @@ func (w *World) former(m *member) int64 {
 	return 0
 }
 
-// bereaved returns the living owner of an item that the session's member runs.
+// bereaved returns the living owner of an item that the session's member still runs.
 func (w *World) bereaved(s *session) *member {
 	v := w.ledger.v
 	for _, m := range v.Members {
@@ -214,7 +215,7 @@ func (w *World) slowLine(m *member, d int64) {
 	m.s.toServer = max(m.s.toServer, w.now+d)
 }
 
-// doom makes the member that runs the item next crash at once, except for one member.
+// doom makes the next member that runs the item crash at once, unless that is but.
 func (w *World) doom(i int, but *member) {
 	w.doomed[i] = but
 	w.after(but.s.timeout, func() { delete(w.doomed, i) })

@@ -22,8 +22,8 @@ type profile struct {
 	trouble  [2]int64  // time with faults, s
 	every    [2]int64  // mean time between two faults, ms
 	restart  int64     // longest absence of a crashed process, ms
-	slow     []float64 // shares, of which one is drawn: of transactions that replicas see late
-	slowJobs []float64 // the same, of slow runs
+	slow     []float64 // shares of transactions that replicas see late; one is drawn
+	slowJobs []float64 // shares of slow runs; one is drawn
 	long     [2]int64  // duration of a slow run, ms
 	late     float64   // share of lost requests that are applied after all
 	beyond   float64   // share of those that are applied later than ZooKeeper would
@@ -33,11 +33,11 @@ type profile struct {
 	monitor  float64   // share of the jobs with monitorExecution
 	skew     int64     // largest error of a clock, ms
 	deaths   float64   // share of the runs whose server crashes
-	spite    float64   // share of rare transactions that spite strikes
-	plots    float64   // share of transactions about pending runs that plot works against
+	spite    float64   // share of rare transactions that meet an injected fault
+	plots    float64   // share of transactions about pending runs that provoke a race
 	slots    []int
 	java     [2]int64 // members of ElasticJob
-	late21   int64    // s by which members of ours come later
+	late21   int64    // by how many s our members start later
 	away     bool     // foreign members leave for good
 	busy     bool     // load goes on to the end
 	catchUp  bool     // sometimes there is no member, and missed instants begin late
@@ -47,9 +47,9 @@ type profile struct {
 // byAddress reports whether an address has one member at most.
 func (p *profile) byAddress() bool { return p.layout == job.Layout20 || p.layout == job.Layout1 }
 
-// profiles are the distributions of which a seed draws one. Each of them makes often what is
-// rare in the others: pending runs (orphans), old views (stale), requests of operators
-// (commands), or takers that meet the owner of the item (duel).
+// profiles are the distributions, one of which a seed selects. Each of them makes often
+// what is rare in the others: pending runs (orphans), old views (stale), requests of
+// operators (commands), or takers that meet the owner of the item (duel).
 func profiles() []profile {
 	return []profile{
 		{
@@ -190,10 +190,10 @@ func (w *World) settle(p profile) {
 	}
 }
 
-// define takes the configuration for the one that members define the job with.
+// define makes the members define the job with the world's configuration.
 func (w *World) define() { w.options.Define.Config = spelling.Text(w.encoded()) }
 
-// unknownStrategy is a strategy that only foreign members know, in some jobs.
+// unknownStrategy is a strategy that, in some jobs, only foreign members know.
 const unknownStrategy = "rotate"
 
 func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }

@@ -3,11 +3,11 @@ package sim
 // Requests whose connection breaks, and the state in which a member reconnects.
 
 // afterwards decides whether a request of a broken connection is still applied. Once the
-// session has a new connection, ZooKeeper accepts nothing from the old one, so such a
-// request is applied before. With beyond it goes astray and arrives at the worst moment:
-// after the member has looked, found no effect, and written something else. Other
-// registries may be less strict than ZooKeeper, and the fence of a record does not rely
-// on it.
+// session has a new connection, ZooKeeper accepts nothing from the old one, so the request
+// is applied before that or never. With beyond it goes astray and arrives at the worst
+// moment: after the member has looked, found no effect, and written something else. The
+// fence of a record must hold even then, since other registries may be less strict than
+// ZooKeeper.
 func (s *session) afterwards(late func(), beyond bool) {
 	done := false
 	once := func() {
@@ -38,7 +38,7 @@ func (s *session) stray() {
 	}
 }
 
-// reconnected decides on the requests of the old connection. The server of the new one
+// reconnected decides on the requests of the old connection. The new connection's server
 // shows at least what the member has seen, and lags like any other.
 func (s *session) reconnected() {
 	todo := s.overdue
@@ -56,7 +56,7 @@ func (s *session) reconnected() {
 		}
 	})
 	if s.wrote > s.replica && s.w.chance(0.3) {
-		// The change that matters most to the member is not there yet.
+		// The member's own newest change is not there yet.
 		s.arrive(s.wrote - 1)
 		s.stall(s.w.between(5*millisecond, 300*millisecond))
 		return

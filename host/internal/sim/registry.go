@@ -28,9 +28,9 @@ type version struct {
 
 type server struct {
 	tree   *tree.Tree
-	log    []txn // of revisions that some replica has not passed
+	log    []txn // transactions that some replica has not passed
 	hist   map[string][]version
-	absent registry.Node // how a node that never existed is read
+	absent registry.Node // what a read of a node shows that never existed
 }
 
 type session struct {
@@ -48,7 +48,7 @@ type session struct {
 	alone       bool     // its server was replaced and does not know it
 	undecided   []func() // transactions that this server holds, in order
 	overdue     []func() // requests of the old connection that may still be applied
-	strays      []func() // those that arrive after the member's writes on the new one
+	strays      []func() // requests that arrive after the member's writes on the new connection
 	timeout     int64    // as it was negotiated
 	overdrawn   bool     // it will end just before the next instant
 	lastContact int64    // when the server received the newest message of the client
@@ -57,8 +57,8 @@ type session struct {
 	requests    *line[request] // of the newest connection; nil before the first
 	messages    *line[message]
 	deliver     func(message) // to the member
-	persistent  bool          // its watches are: it does not learn what changed while it had no connection
-	deaf        bool          // it passes such changes
+	persistent  bool          // its watches persist, and miss changes from a time without connection
+	deaf        bool          // it is passing such changes
 }
 
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
@@ -108,7 +108,7 @@ func (w *World) endSession(s *session) {
 }
 
 // record adds a transaction to history and log, notifies the replicas after a while, and
-// lets the ledger check it.
+// has the ledger check it.
 func (w *World) record(changes []tree.Change, by author) {
 	rev := w.tree.Revision()
 	for k := range changes {
@@ -159,8 +159,8 @@ func (w *World) trimLog() {
 	w.log = append([]txn(nil), w.log[k:]...)
 }
 
-// stall stops the replica for a while, though its server goes on answering: reads are
-// old, and commits and syncs are answered late.
+// stall stops the replica for a while. Its server goes on answering: reads are old, and
+// commits and syncs are answered late.
 func (s *session) stall(d int64) {
 	if s.alone {
 		return // it stands still already
@@ -183,7 +183,7 @@ func (s *session) stall(d int64) {
 // drop breaks the connection. Messages on their way are lost, and so is what the server
 // held back for the client.
 func (s *session) drop() {
-	s.epoch++ // callbacks of the connection before find that it is over
+	s.epoch++ // callbacks of the former connection see that it is over
 	s.connected = false
 	s.held, s.stalled = nil, 0
 	s.alone, s.undecided = false, nil
@@ -225,8 +225,8 @@ func (s *session) advance(rev int64) {
 	}
 }
 
-// again reports whether the transaction has created the node of c and set it, which is a
-// single change to a later reader.
+// again reports whether the transaction created the node of c before it set it; a later
+// reader sees one change.
 func again(before []tree.Change, c tree.Change) bool {
 	return c.Kind == tree.DataSet && slices.ContainsFunc(before, func(b tree.Change) bool { return b.Kind == tree.Created && b.Path == c.Path })
 }
@@ -280,15 +280,15 @@ func (s *session) client(m message) {
 	w.at(s.toClient, l.arrives)
 }
 
-// request sends a request to the server, which does it when it arrives. A request whose
+// request sends a request, which the server carries out when it arrives. A request whose
 // connection breaks before that is lost, unless late is given: then it may be applied all
-// the same. beyond allows that even if the session has had another connection meanwhile.
+// the same, with beyond even if the session has had another connection meanwhile.
 func (s *session) request(do func(), late func(), beyond bool) {
 	s.ask(request{do: do, late: late, beyond: beyond})
 }
 
 // ask sends a request on the session's connection. Requests of one connection arrive in
-// their order; one that was sent on a connection that is lost by then may arrive late.
+// their order; a request of a connection that is lost may arrive late.
 func (s *session) ask(r request) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
@@ -330,8 +330,8 @@ func (s *session) sync(reply func()) {
 	}, nil, false)
 }
 
-// commit applies ops to the true tree. The reply follows the events. A member that joins
-// twice would be two members, so a join is decided before the new connection.
+// commit applies ops to the true tree. The reply follows the events. A join does not arrive
+// after a new connection, since a member that joined twice would be two members.
 func (s *session) commit(ops []registry.Op, by author, reply func(receipt registry.Receipt, err error)) {
 	w := s.w
 	_, joins := by.m.(protocol.Join)
@@ -355,7 +355,7 @@ func (s *session) commit(ops []registry.Op, by author, reply func(receipt regist
 
 // apply is transact for callers that ignore the answer.
 func (w *World) apply(s *session, ops []registry.Op, by author) {
-	_, _ = w.transact(s, ops, by) // the trace has a refusal
+	_, _ = w.transact(s, ops, by) // the story has the refusal
 }
 
 func (w *World) transact(s *session, ops []registry.Op, by author) (registry.Receipt, error) {

@@ -7,12 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// A request in a member's instance node asks for one run of each item that the member
-// owns at that moment, whichever member owns it later. Each item has a run or a row in
-// the end. The name of the run shows that none runs twice.
+// A request in a member's instance node asks for one run of each item that the member owns
+// at that moment, no matter which member owns it later. In the end each item has a run or a
+// row. The run is named after the request, which shows that no item runs twice for it.
 
-// asks records requests of a transaction, and requests that were withdrawn: one that its
-// member has not accepted goes with its node, or is replaced by a newer one.
+// asks records new requests and those that were withdrawn: a request that its member has
+// not accepted goes with its node, or is replaced by a newer one.
 func (l *ledger) asks(old *protocol.View, by author) {
 	for k := range old.Instances {
 		was := &old.Instances[k]
@@ -27,8 +27,8 @@ func (l *ledger) asks(old *protocol.View, by author) {
 			l.joined(i, registered(old, o), registered(l.v, ownerOf(l.v, i)))
 		}
 	}
-	// A foreign member that was asked, too, runs what the owner's node gives it. If its
-	// request then goes with its instance, before ours adopts, nobody has a record of it.
+	// A foreign member that was asked as well runs what the owner's node gives it. If its
+	// request then goes with its instance before a member of ours adopts, no record has it.
 	for i := range l.v.Items {
 		if o := l.v.Items[i].Owner; l.foreignIDs[o] && (i >= len(old.Items) || old.Items[i].Owner != o) {
 			l.joined(i, registered(l.v, ownerOf(l.v, i)), registered(l.v, o))
@@ -47,8 +47,8 @@ func (l *ledger) asks(old *protocol.View, by author) {
 	}
 }
 
-// joined handles an item that moves while its request waits: it joins the request at its
-// new owner, unless it has its row already.
+// joined handles an item that moves while its request waits: the new owner's request covers
+// it, unless it has a run or a row already.
 func (l *ledger) joined(i int, from, to *protocol.Instance) {
 	if from == nil || to == nil || from.Request == 0 || to.Request == 0 {
 		return
@@ -87,8 +87,8 @@ func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
 // requestOf names the request that was written to an instance, as runs do.
 func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Request) }
 
-// answered checks that each requested item has a run with a row, or a row alone. A run
-// that a foreign member took ends there without a row, since those keep none.
+// answered checks that each requested item has a run with a row, or a row alone. A run that
+// a foreign member took ends there without a row.
 func (l *ledger) answered() {
 	for key, id := range l.owed {
 		if _, ok := l.final[key]; !ok && !l.took[key] {
@@ -102,7 +102,7 @@ func (l *ledger) answered() {
 // member: as an open run, a waiting one, or a row.
 func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
 	in := registered(old, self)
-	if in == nil { // an operator has removed it, and the request has a node of its own
+	if in == nil { // an operator has removed it after the member saw it
 		in = registered(by.view, self)
 	}
 	for i, o := range by.view.Assignment.Owners {

@@ -8,11 +8,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// partNodes go with one transaction of a deletion.
+// partNodes is the number of nodes that one transaction of a deletion deletes.
 const partNodes = 3
 
-// deletion is a member's deletion of what a removal has left. It is over when it was
-// answered, or its connection is lost.
+// deletion is a member's deletion of the rest of a removed job. It is over when it is
+// answered or its connection is lost.
 type deletion struct{ over bool }
 
 // deleteRest deletes what the member's replica shows below the job, part by part.

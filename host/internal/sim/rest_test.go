@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// restWorld is a world that begins with what a removal has left: members that define the job
-// delete that first, and nothing of it becomes part of their job.
+// restWorld is a world that begins with the rest of a removed job. Members that define the
+// job delete the rest first, and nothing of it becomes part of their job.
 func restWorld(seed uint64, layout string, p profile, trace io.Writer) *World {
 	if layout != job.Layout21 {
 		p.layout = layout
@@ -63,8 +63,8 @@ func restWorld(seed uint64, layout string, p profile, trace io.Writer) *World {
 	return w
 }
 
-// Whoever is killed after whichever part, and though two delete the rest at once, the job
-// is made anew without anything of it.
+// The job is created anew without anything of the rest, even if a member dies after any
+// part, or two delete the rest at once.
 func TestRestOfARemoval(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{job.Layout1, job.Layout20, job.Layout21, job.Layout3} {
@@ -98,7 +98,7 @@ func TestRestOfARemoval(t *testing.T) {
 	}
 }
 
-// The same with all that can fail.
+// The same with random faults.
 func TestRestOfARemovalAtRandom(t *testing.T) {
 	t.Parallel()
 	all := slices.DeleteFunc(profiles(), func(p profile) bool { return p.java[1] > 0 })

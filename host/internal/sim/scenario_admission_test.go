@@ -19,8 +19,8 @@ func admissionScenarios() []scenario {
 	}, barredForAWhile}}
 }
 
-// barredForAWhile: members stay whatever the class, as long as no foreign member runs the
-// other class. A member that had to leave comes back only when its class is there again.
+// barredForAWhile: members stay whatever the class is, as long as no foreign member runs
+// the other class. A member that had to leave comes back only when its class does.
 func barredForAWhile(w *World) driver {
 	reached := false
 	write := func(class string) {
@@ -35,7 +35,7 @@ func barredForAWhile(w *World) driver {
 		}
 	}
 	at := func(seconds int64, do func()) { w.at((1_700_000_000+seconds)*second, do) }
-	at(15, func() { // as a file does that is merged into the registry
+	at(15, func() { // as a file does when it is merged into the registry
 		module, err := definition.EncodeModule(w.job.Define(*w.members[0].admitted.file).Module)
 		if err != nil {
 			panic(err)

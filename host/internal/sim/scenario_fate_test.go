@@ -24,8 +24,8 @@ func fateScenarios() []scenario {
 	}
 }
 
-// begunUnheard: the result of a transaction without an answer is read. It does not depend
-// on events, nor on the refusal of the next transaction.
+// begunUnheard: a member learns the outcome of an unanswered transaction by reading, and
+// not from events or from the refusal of its next transaction.
 func begunUnheard(w *World) driver {
 	reached := false
 	return driver{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
@@ -43,8 +43,8 @@ func begunUnheard(w *World) driver {
 	}}
 }
 
-// begunByReplaced: the server holds the transaction, and may still apply it. Its reads
-// show that it was not applied, which proves nothing.
+// begunByReplaced: the server holds the transaction, and may still apply it. That its reads
+// do not show it proves nothing.
 func begunByReplaced(w *World) driver {
 	reached, alone := false, false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {

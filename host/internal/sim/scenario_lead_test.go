@@ -54,7 +54,7 @@ func leadBeforeLeave(w *World) driver {
 	return leadEnds(w, func(a *member) { w.request(a, protocol.AskLeave{}) })
 }
 
-// leadEnds makes the leader give up the lead, and ElasticJob take it before.
+// leadEnds has the leader give up the lead just after ElasticJob has taken it.
 func leadEnds(w *World, ask func(*member)) driver {
 	a := w.members[0]
 	asked, sent, reached := false, false, false
@@ -143,7 +143,7 @@ func leadTaken(w *World, a *member, triggered bool, which func(protocol.Mutation
 }
 
 // formerLeaderAssigns: a foreign leader that was asked to assign waits for a run, and is
-// frozen then. When it wakes, it assigns items to who was there before, although one of
+// frozen then. When it thaws, it assigns items to the members of before, although one of
 // ours leads and has assigned them.
 func formerLeaderAssigns(w *World) driver {
 	a, b, p := w.members[0], w.members[1], w.jvms[0]

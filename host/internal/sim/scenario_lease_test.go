@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// replacedUnknowing: a member runs a guest for longer than its session lasts. Its
-// registry server is replaced and goes on answering reads, while another member takes the
-// run.
+// replacedUnknowing: a member runs a guest for longer than its session lasts. Its registry
+// server is replaced without noticing and goes on answering reads, while another member
+// takes the run.
 func replacedUnknowing(w *World) driver {
 	a, b := w.members[0], w.members[1]
 	replaced, reached := false, false

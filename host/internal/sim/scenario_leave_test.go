@@ -31,8 +31,8 @@ func sharedAddress(nodes int) func(*World) {
 	}
 }
 
-// leaving records breaches that concern these scenarios, and when the first member has
-// gone.
+// leaving breaches if ElasticJob takes the leave for a death, and sets gone when the first
+// member has gone.
 func leaving(w *World, gone *bool, change func(old, now *protocol.View)) func(old, now *protocol.View) {
 	there := func(v *protocol.View) bool {
 		return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID.IP() == w.members[0].ip })

@@ -60,9 +60,9 @@ func joinsToEnded(w *World) driver {
 	}}
 }
 
-// redealtInParts: our leader deletes the owners' nodes that change, in several parts.
-// While one is on its way, a foreign leader assigns all items, and another reshard is
-// requested. The nodes then look like those on which the part was decided.
+// redealtInParts: our leader deletes the owners' nodes that change, in several parts. While
+// one is on its way, a foreign leader assigns all items, and another reshard is requested.
+// The nodes then look like those that the part was decided on.
 func redealtInParts(w *World) driver {
 	a := w.members[0]
 	struck, assigned, reached := false, false, false

@@ -104,7 +104,7 @@ func comesBackSlowly(w *World) driver {
 		case runs && !gone && settledIn(w):
 			gone = true
 			q.freeze()
-			w.after(50*millisecond, func() { w.endSession(q.s) }) // when everybody has seen the mark
+			w.after(50*millisecond, func() { w.endSession(q.s) }) // every member has seen the mark by then
 			w.after(350*millisecond, q.thaw)
 			w.after(650*millisecond, q.thaw)
 		case gone && !reached && !slices.Equal(old.Servers, now.Servers):
@@ -184,13 +184,13 @@ func comesBackMeanwhile(w *World) driver {
 		if !gone && settledIn(w) && slices.ContainsFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) }) {
 			gone = true
 			q.freeze()
-			w.after(50*millisecond, func() { w.endSession(q.s) }) // when everybody has seen the mark
+			w.after(50*millisecond, func() { w.endSession(q.s) }) // every member has seen the mark by then
 		}
 	}}
 }
 
 // leftAgain: a run that a foreign member left to other foreign members is taken, and left
-// again, while one of ours names it.
+// again, while a member of ours reclaims it.
 func leftAgain(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	waits := func(kinds ...registry.OpKind) {

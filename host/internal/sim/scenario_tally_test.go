@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Scenarios of a job after which others run: its members count how an instant ends, and
-// one of them goes before it has ended.
+// Scenarios of a job that others run after: its members count how an instant ends, and one
+// of them goes before it has ended.
 
 func tallyScenarios() []scenario {
 	two := func(w *World) {
@@ -26,10 +26,10 @@ func tallyScenarios() []scenario {
 	}
 }
 
-// countsAndGoes: of an instant at which both members have an item, the one whose run ends
-// first goes while the other's goes on. It does so at each instant, until both runs of one
-// have succeeded. That has ended well all the same, and no instant has at which a run
-// failed.
+// countsAndGoes: both members have an item, and the one whose run of an instant ends first
+// goes while the other's run goes on. This repeats at each instant until both runs of one
+// have succeeded. That instant has ended well all the same, and an instant with a failed
+// run has not.
 func countsAndGoes(goes func(*World, *member)) func(*World) driver {
 	return func(w *World) driver {
 		went, reached := int64(0), false

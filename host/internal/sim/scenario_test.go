@@ -12,9 +12,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// scenario is a story that chance hardly produces, because too much has to coincide.
-// Nothing fails except what the scenario wants, once it comes to a certain point. The
-// ledger checks it like any other.
+// scenario is a story that chance hardly produces, because too much has to coincide. Once
+// it reaches a certain point, nothing fails except what the scenario makes fail. The ledger
+// checks it like any other.
 type scenario struct {
 	name string
 	set  func(*World) // settings and members
@@ -181,7 +181,8 @@ func (w *World) plain(items int32, period int64) {
 	w.options = protocol.Options{ReshardWait: 5000}
 }
 
-// settledIn is the time after which the members of a scenario know one another.
+// settledIn reports whether the members of a scenario have had time to settle, and the calm
+// has not begun.
 func settledIn(w *World) bool { return w.now > (1_700_000_000+25)*second && !w.calm }
 
 // diesDuringAssignment: a request for another reshard is removed with the one that is
@@ -274,7 +275,7 @@ func assignedBeforeBegun(w *World) driver {
 }
 
 // frozenAdopter: no member adopts the assignment. Members that wait for that must begin
-// nothing all the same, since the items may be assigned again first.
+// nothing, since the items may be assigned again first.
 func frozenAdopter(w *World) driver {
 	p, q, a, b := w.jvms[0], w.jvms[1], w.members[0], w.members[1]
 	reached, frozen := false, false
@@ -356,8 +357,8 @@ func oneOfTheirs(w *World) {
 	w.ours(1, 5)
 }
 
-// ownerWritten: a tool gives an item away just before a transaction arrives that depends
-// on its owner.
+// ownerWritten: just before a transaction arrives that depends on an item's owner, a tool
+// gives the item away.
 func ownerWritten(name string) func(*World) driver {
 	return func(w *World) driver {
 		p, a := w.jvms[0], w.members[0]
@@ -374,8 +375,8 @@ func ownerWritten(name string) func(*World) driver {
 	}
 }
 
-// askedBeforeAdopted: an operator triggers the job while an adoption is on its way that
-// takes an item from a member of ours.
+// askedBeforeAdopted: an operator triggers the job while an adoption that takes an item
+// from a member of ours is on its way.
 func askedBeforeAdopted(w *World) driver {
 	reached := false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {

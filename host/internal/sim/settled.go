@@ -58,8 +58,8 @@ func (l *ledger) membership() {
 		if alive(v, in.ID) && !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == in.ID.IP() }) {
 			l.w.breach("calm", "the server of %s is not there", in.ID)
 		}
-		// A foreign member does not notice a request that comes when it has registered
-		// again and its copy of the tree lacks the node.
+		// A foreign member misses a request if it has just registered again and its copy of
+		// the tree lacks the node.
 		if in.Request != 0 && in.Request != l.unnoticed[in.ID] {
 			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
 		}
@@ -75,7 +75,7 @@ func (l *ledger) membership() {
 	}
 	for _, s := range v.Servers {
 		if len(l.w.jvms) > 0 {
-			break // foreign leaders leave them
+			break // foreign leaders do not remove servers
 		}
 		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) && !s.Disabled {
 			l.w.breach("calm", "the server %s, long gone, was not removed", s.IP)
@@ -91,7 +91,7 @@ func (l *ledger) ownership() {
 	}
 	for i, it := range v.Items[v.Config.Total:] {
 		if theyLead(v) {
-			break // foreign members only count items, so one behind a hole stays
+			break // foreign members only count items, so an item beyond a hole stays
 		}
 		if i += v.Config.Total; it.Exists && (it != protocol.Item{Exists: true, Marks: it.Marks} || !slices.Contains(l.w.squatted, i)) {
 			l.w.breach("calm", "item %d, beyond the total, is left: %+v", i, it)

@@ -18,7 +18,7 @@ var (
 	seeds = flag.Uint64("seeds", 20, "how many seeds TestSeeds runs")
 	from  = flag.String("from", "", "the first seed; without it 0 or, with -ranges, the one behind those that were simulated on these sources, or one drawn from the commit")
 	kept  = flag.String("ranges", "", "the file in which to keep what was simulated, and to look where to go on")
-	// spelled has no -ranges: what was simulated there counts for layout 2.1.
+	// spelled does not go with -ranges, which keeps seeds of layout 2.1.
 	spelled = flag.String("layout", "", "the layout of all clusters; without it, they have 2.1")
 
 	tail = flag.Int("tail", 150, "lines of the story of a broken seed; 0: all")
@@ -48,7 +48,7 @@ func TestSeeds(t *testing.T) {
 	if *seeds >= enoughSeeds {
 		if flag.Lookup("test.memprofile").Value.String() == "" {
 			defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
-			runtime.MemProfileRate = 0 // samples nobody reads cost one seed in twenty-five
+			runtime.MemProfileRate = 0 // unused samples cost one seed in twenty-five
 		}
 		// Nearly all objects die young.
 		defer debug.SetGCPercent(debug.SetGCPercent(1600))

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// thread runs a program that waits for answers, as a Java process does, within the one
-// goroutine of the simulation. It goes on only when the world lets it, until it waits
-// again.
+// thread runs a program that waits for answers, such as a Java process, in the simulation's
+// one goroutine. The world resumes it, and it runs until it waits again.
 type thread struct {
 	j      *jvm
 	next   func() (struct{}, bool)

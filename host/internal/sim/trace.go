@@ -14,7 +14,7 @@ import (
 // startTime is when simulated time begins, in seconds since 1970.
 const startTime = 1_700_000_000
 
-// sinceStart returns an instant, in ms, as stories and breaches tell it.
+// sinceStart returns an instant in ms since startTime, as stories and breaches show it.
 func sinceStart(instant int64) int64 { return instant - startTime*1000 }
 
 // tracef writes a line of the story, if there is a reader.

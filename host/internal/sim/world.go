@@ -21,7 +21,7 @@ const jobName = "sim"
 type World struct {
 	seed  uint64
 	rng   *draws
-	extra *draws // for what only some worlds have
+	extra *draws // draws of what only some worlds have
 	now   int64  // virtual microseconds
 	queue events
 	seq   int64
@@ -34,7 +34,7 @@ type World struct {
 	jvms     []*jvm // foreign members
 	nodes    nodes
 	tokens   int
-	three    bool // they are of 3.0.4
+	three    bool // the foreign members are of 3.0.4
 	features
 	containers []string
 	job        layout.Layout
@@ -71,7 +71,7 @@ type World struct {
 	driver                      driver
 
 	label      string    // before each line of the story
-	jobsBefore []*before // after which the job runs
+	jobsBefore []*before // the jobs after which this one runs
 	sameCron   bool      // the cron stays as it is
 }
 
@@ -102,7 +102,7 @@ func Run(seed uint64, trace io.Writer) Result {
 	return run(seed, profileOfSeed(seed), trace)
 }
 
-// RunIn is Run for a layout. There are members of ElasticJob in layouts 2.1 and 3.
+// RunIn is Run in a layout. Only layouts 2.1 and 3 have members of ElasticJob.
 func RunIn(layout string, seed uint64, trace io.Writer) Result {
 	if layout == job.Layout3 {
 		return run(seed, ofSeed(profiles(), layout, seed), trace)

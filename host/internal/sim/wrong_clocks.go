@@ -4,7 +4,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Only some worlds have clocks that differ by more than members tolerate. In these, members
+// Only some worlds have clocks that differ by more than members tolerate. Their members
 // learn the registry's time.
 
 // clocks is the state of the clocks of a world.
@@ -67,8 +67,7 @@ func (m *member) learnTime() {
 	}
 }
 
-// dated checks that nothing begins, or is accounted for, far ahead of the registry's
-// clock as the author knew it.
+// dated checks that no item is accounted for far ahead of the registry's clock.
 func (l *ledger) dated(old *protocol.View, by author) {
 	c := &l.w.clocks
 	if !c.shown || l.w.now-c.set < second {
@@ -81,7 +80,7 @@ func (l *ledger) dated(old *protocol.View, by author) {
 	}
 }
 
-// timely is dated for an instant that begins.
+// timely checks that no instant begins far ahead of the registry's clock.
 func (l *ledger) timely(e protocol.Entry, by author) {
 	c := &l.w.clocks
 	if !c.shown {
@@ -93,8 +92,8 @@ func (l *ledger) timely(e protocol.Entry, by author) {
 	}
 }
 
-// resumes reports whether the last instant of the item lies far ahead, so that this one
-// may begin once all the same.
+// resumes reports whether the item is accounted for far ahead of the registry's clock, so
+// that an older instant may begin once all the same.
 func (l *ledger) resumes(e protocol.Entry, old *protocol.View) bool {
 	c := &l.w.clocks
 	if !c.shown || lastOf(old, e.Item) <= l.w.registryTime()+tolerated {
