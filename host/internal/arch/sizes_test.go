@@ -30,7 +30,7 @@ var tooLong = map[string]int{
 	"host/internal/wasm/op.go allShapes":            90,
 	"host/internal/layout/jobtree/decode.go Apply":  80,
 	"host/internal/sandbox/http.go httpRequest":     80,
-	"host/internal/sim/plot.go plot":                80,
+	"host/internal/sim/races.go provokeRace":        80,
 	"host/internal/sim/profile.go profiles":         80,
 	"host/internal/meter/bulk.go bulkInPieces":      70,
 }

@@ -55,6 +55,8 @@ var retiredWords = []retiredWord{
 	{forms: "wish wishes wished", meaning: "what an operator asks for: request", only: []string{"host/internal/protocol", scriptsFolder}},
 	{forms: "strip strips stripped unpend disown disowns disowned", meaning: "to delete owners' nodes, or pending runs", only: []string{"host/internal/protocol", "host/internal/layout/jobtree", "host/internal/sim", scriptsFolder}},
 
+	{forms: "spite spites plot plots steer steers steered author authors vandal", meaning: "fault injector, race, driver, origin of a transaction", only: []string{"host/internal/sim"}},
+
 	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
 	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
 	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},

@@ -49,7 +49,7 @@ func (m *member) decideAdmission(v *protocol.View) {
 
 // admitted checks that a member begins beside foreign members only with the class that its
 // view shows, since they run that class.
-func (l *ledger) admitted(by author) {
+func (l *ledger) admitted(by origin) {
 	if by.member == nil || by.member.admitted.file == nil || !by.view.Shared() {
 		return
 	}

@@ -126,7 +126,7 @@ func (m *member) seeBefore(k int, v *protocol.View) {
 		b := m.w.jobsBefore[k]
 		b.at(m.w.now+m.w.extra.between(300, 5*millisecond), func() {
 			if !b.ledger.v.Fires.Followed {
-				b.apply(nil, b.job.Encode(protocol.Follow{}, v), author{what: "a job that follows has them count"})
+				b.apply(nil, b.job.Encode(protocol.Follow{}, v), origin{what: "a job that follows has them count"})
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func (b *before) closed(r protocol.Row) {
 	}
 }
 
-// newer returns the number of later instants of which runs have ended.
+// newer returns the number of later instants for which a run has ended.
 func (b *before) newer(t int64) int {
 	n := 0
 	for at := range b.ends {
@@ -206,7 +206,7 @@ func (w *World) goodBefore(t int64) (since int64, sure bool) {
 
 // followed checks that a run after others is due: all of them have ended well, and no
 // earlier instant is left out.
-func (l *ledger) followed(e protocol.Entry, old *protocol.View, by author) {
+func (l *ledger) followed(e protocol.Entry, old *protocol.View, by origin) {
 	if e.Cause != protocol.After {
 		return
 	}
@@ -240,7 +240,7 @@ func (l *ledger) leftBefore(i int, from, to int64) int64 {
 }
 
 // ends passes a final row to the job that follows, if any.
-func (l *ledger) ends(r protocol.Row, by author) {
+func (l *ledger) ends(r protocol.Row, by origin) {
 	l.skipped(r, by)
 	if l.ending != nil {
 		l.ending(r)
@@ -249,7 +249,7 @@ func (l *ledger) ends(r protocol.Row, by author) {
 
 // skipped checks that an instant of the jobs before is left out only because of an
 // operator's setting.
-func (l *ledger) skipped(r protocol.Row, by author) {
+func (l *ledger) skipped(r protocol.Row, by origin) {
 	if r.Cause != protocol.After || r.State != protocol.Skipped || by.member == nil {
 		return
 	}

@@ -55,7 +55,7 @@ func (w *World) askForItems() {
 		runs = append(runs, protocol.Pending{Item: i, Entry: e, After: now})
 	}
 	if len(runs) > 0 {
-		w.apply(nil, layout.Enqueue(w.job, v, runs), author{what: "operator lets " + fmt.Sprint(len(runs)) + " items run"})
+		w.apply(nil, layout.Enqueue(w.job, v, runs), origin{what: "operator lets " + fmt.Sprint(len(runs)) + " items run"})
 	}
 }
 

@@ -62,7 +62,7 @@ func (l *ledger) without(i int) []int64 {
 
 // backfilled checks that instants begin only as requested: at the owner of their item, the
 // oldest first, and removed from the tree by the transaction that begins them.
-func (l *ledger) backfilled(old *protocol.View, by author) {
+func (l *ledger) backfilled(old *protocol.View, by origin) {
 	if by.member == nil {
 		return
 	}

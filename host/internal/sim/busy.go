@@ -17,8 +17,8 @@ func busy() profile {
 		name: "busy", busy: true, members: [2]int64{2, 5}, items: [2]int64{2, 8}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 5},
 		trouble: [2]int64{15, 30}, every: [2]int64{500, 4000}, restart: 4000,
 		slow: []float64{0, 0.05}, slowJobs: []float64{1. / 3}, long: [2]int64{1000, 8000}, late: 0.3,
-		untimely: 0.1, monitor: 0.7, holds: 0.1, skew: 1000, deaths: 0.03, spite: 0.08, slots: []int{0, 1, 2},
-		plots:  0.1,
+		untimely: 0.1, monitor: 0.7, holds: 0.1, skew: 1000, deaths: 0.03, injects: 0.08, slots: []int{0, 1, 2},
+		races:  0.1,
 		wait:   [2]int64{300, 4000},
 		faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 1, clock: 0.3, operator: 1.5, ask: 1},
 	}
@@ -29,7 +29,7 @@ func busy() profile {
 func seldom() profile {
 	p := busy()
 	p.name, p.period = "seldom", [2]int64{40, 60}
-	p.untimely, p.plots = 0, 0 // these prolong the sessions of dead members up to the next instant
+	p.untimely, p.races = 0, 0 // these prolong the sessions of dead members up to the next instant
 	return p
 }
 

@@ -7,7 +7,7 @@ import (
 
 // light checks that a transaction is not larger than the registry allows, except one that
 // ends a single run.
-func (l *ledger) light(ops []registry.Op, by author) {
+func (l *ledger) light(ops []registry.Op, by origin) {
 	most := l.w.options.MaxBytes
 	if by.member == nil || most == 0 {
 		return

@@ -16,8 +16,8 @@ func catchUp() profile {
 		name: "catch-up", catchUp: true, members: [2]int64{1, 4}, items: [2]int64{1, 6}, timeout: [2]int64{500, 3000}, period: [2]int64{1, 5},
 		trouble: [2]int64{30, 70}, every: [2]int64{1000, 9000}, restart: 4000,
 		slow: []float64{0, 0.02, 0.1}, slowJobs: []float64{0, 0.05, 0.3}, long: [2]int64{300, 5000}, late: 0.3,
-		untimely: 0.1, monitor: 0.7, holds: 0.05, skew: 1000, deaths: 0.02, spite: 0.05, slots: []int{0, 1, 3},
-		plots:  0.05,
+		untimely: 0.1, monitor: 0.7, holds: 0.05, skew: 1000, deaths: 0.02, injects: 0.05, slots: []int{0, 1, 3},
+		races:  0.05,
 		wait:   [2]int64{300, 4000},
 		faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 1, clock: 0.3, operator: 1.5, ask: 1},
 	}
@@ -67,7 +67,7 @@ type attendance struct {
 }
 
 // attended records times without members.
-func (l *ledger) attended(old *protocol.View, by author) {
+func (l *ledger) attended(old *protocol.View, by origin) {
 	if len(l.v.Members)+len(l.v.Instances) == 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func attending(v *protocol.View) []protocol.Member {
 
 // claims checks a record that puts the end of such a time later than before: its member
 // must have seen all earlier members go.
-func (l *ledger) claims(by author) {
+func (l *ledger) claims(by origin) {
 	r := recordOf(l.v, by.self)
 	if by.member == nil || r == nil || r.Unattended <= l.claimed {
 		return
@@ -117,7 +117,7 @@ func (l *ledger) claims(by author) {
 // caughtUp checks that an instant that begins late came before the first server was back,
 // or before that server followed the schedule. Until it does, it knows no instants; that
 // may take long if its copy of the tree stalls after the join.
-func (l *ledger) caughtUp(e protocol.Entry, by author) {
+func (l *ledger) caughtUp(e protocol.Entry, by origin) {
 	if e.Cause != protocol.CaughtUp {
 		return
 	}
@@ -131,14 +131,14 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 
 // caughtUpHere reports whether an entry catches up an instant from before its member
 // followed the schedule, which may have changed while no member was there.
-func caughtUpHere(e protocol.Entry, by author) bool {
+func caughtUpHere(e protocol.Entry, by origin) bool {
 	return e.Cause == protocol.CaughtUp && e.Instant <= by.member.first
 }
 
 // leftOut checks that the newest instant missed without members is not left out.
 // Exceptions: the job, the item or the server was not to run, or a foreign member that may
 // have run it is there or leads. A damaged leader's node counts as foreign.
-func (l *ledger) leftOut(r protocol.Row, by author) {
+func (l *ledger) leftOut(r protocol.Row, by origin) {
 	n, p := len(l.unattended), period(r.Cron)
 	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || foreignLeads(by.view) || l.w.options.CatchUp == 0 {
 		return

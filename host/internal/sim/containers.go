@@ -25,7 +25,7 @@ func (w *World) sweep() {
 		if !n.Exists || len(n.Children) > 0 || n.Stat.ChildVersion == 0 {
 			return !n.Exists
 		}
-		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: p, Version: registry.AnyVersion}}, author{what: "an empty container goes"})
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: p, Version: registry.AnyVersion}}, origin{what: "an empty container goes"})
 		return true
 	})
 	if w.containers = left; len(left) > 0 {

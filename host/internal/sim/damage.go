@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	vandal  = "somebody damages a node" // the author of damage, which the ledger ignores
-	garbage = "garbage"
+	damaging = "somebody damages a node" // the origin of damage, which the ledger ignores
+	garbage  = "garbage"
 )
 
 // damage makes a node unreadable for a while. The repair writes the old value, so the
@@ -37,14 +37,14 @@ func (w *World) damage(v *protocol.View) {
 	if !was.Exists || string(was.Data) == garbage {
 		return
 	}
-	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: []byte(garbage), Version: registry.AnyVersion}}, author{what: vandal})
+	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: []byte(garbage), Version: registry.AnyVersion}}, origin{what: damaging})
 	w.damaged++
 	w.after(w.between(50*millisecond, 3*second), func() {
 		w.damaged--
 		// If the leader's node was deleted and created again meanwhile, it belongs to
 		// another leader, and may be damaged as well. Then the old value is not its own.
 		if n := w.tree.Get(p); n.Exists && n.Stat.Created == was.Stat.Created && string(n.Data) == garbage {
-			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
+			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, origin{what: "somebody mends a node"})
 			if w.calm { // requests that waited for the repair can be carried out only now
 				w.after(w.timeout/2, w.undo)
 			}
@@ -66,7 +66,7 @@ func (w *World) strayMark(v *protocol.View) {
 		if op.Kind != registry.CreateEphemeral || running != monitored || !running && it.Failover != "" {
 			continue
 		}
-		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: op.Path, Data: op.Data}}, author{what: "somebody leaves a mark"})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: op.Path, Data: op.Data}}, origin{what: "somebody leaves a mark"})
 		w.stray = op.Path
 		return
 	}

@@ -12,16 +12,16 @@ type driver struct {
 	reached *bool                                  // whether the scenario came about
 }
 
-func (s *driver) on() bool { return s.reached != nil }
+func (d *driver) on() bool { return d.reached != nil }
 
-func (s *driver) sent(m *member, mu protocol.Mutation) {
-	if s.sending != nil {
-		s.sending(m, mu)
+func (d *driver) sent(m *member, mu protocol.Mutation) {
+	if d.sending != nil {
+		d.sending(m, mu)
 	}
 }
 
-func (l *ledger) steered(old *protocol.View) {
-	if s := l.w.driver; s.change != nil {
-		s.change(old, l.v)
+func (l *ledger) drive(old *protocol.View) {
+	if d := l.w.driver; d.change != nil {
+		d.change(old, l.v)
 	}
 }

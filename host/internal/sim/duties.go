@@ -15,7 +15,7 @@ import (
 
 // untouched checks that operators' settings and the configuration change only by
 // transactions of operators.
-func (l *ledger) untouched(old *protocol.View, by author) {
+func (l *ledger) untouched(old *protocol.View, by origin) {
 	if by.member == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 
 // defined checks that a definition replaces the versions that it was derived from, in both
 // nodes or in neither.
-func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
+func (l *ledger) defined(d protocol.Define, old *protocol.View, by origin) {
 	was := protocol.NoModule
 	if old.HasModule {
 		was = old.ModuleVersion
@@ -68,7 +68,7 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 
 // switched checks that the next module takes the place of the module only when every member
 // has it.
-func (l *ledger) switched(old *protocol.View, by author) {
+func (l *ledger) switched(old *protocol.View, by origin) {
 	if _, ok := by.m.(protocol.Setup); ok && !old.HasModule {
 		return
 	}
@@ -83,7 +83,7 @@ func (l *ledger) switched(old *protocol.View, by author) {
 	}
 }
 
-func (l *ledger) decided(old *protocol.View, by author) {
+func (l *ledger) decided(old *protocol.View, by origin) {
 	if by.member == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	}
 }
 
-func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
+func (l *ledger) begin(m protocol.Begin, old *protocol.View, by origin) {
 	v := by.view
 	if len(m.Begun) > 0 {
 		l.fit(by)
@@ -180,7 +180,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 
 // fit checks that no run begins with a wrong clock or, in a job shared with foreign
 // members, without the marks that they read.
-func (l *ledger) fit(by author) {
+func (l *ledger) fit(by origin) {
 	if most := by.view.Config.MaxSkew; most > 0 && max(by.skew, -by.skew) > most {
 		l.w.breach("the time", "%s, whose clock is %d ms wrong, of %d", by, by.skew, most)
 	}
@@ -189,7 +189,7 @@ func (l *ledger) fit(by author) {
 	}
 }
 
-func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
+func (l *ledger) take(m protocol.Take, old *protocol.View, by origin) {
 	l.fit(by)
 	l.marked(m.Items, by)
 	if pausedAt(by.view, by.registryTime()) {
@@ -214,7 +214,7 @@ func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 	}
 }
 
-func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
+func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by origin) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {
 		if ownerOf(old, i) == "" {
@@ -252,7 +252,7 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 // owners checks that a part of a reshard writes what the assignment says, and that the
 // last part includes every member. No part is applied after another leader has assigned
 // items.
-func (l *ledger) owners(m protocol.Owners, by author) {
+func (l *ledger) owners(m protocol.Owners, by origin) {
 	if by.sent < l.unmarked {
 		l.w.breach("the mark of a reshard", "%s, which was sent before the mark was taken away and made anew", by)
 	}
@@ -278,7 +278,7 @@ func (l *ledger) owners(m protocol.Owners, by author) {
 }
 
 // readable checks that no member acts on a configuration that cannot be read.
-func (l *ledger) readable(by author) {
+func (l *ledger) readable(by origin) {
 	begun := 0
 	switch m := by.m.(type) {
 	case protocol.Join, protocol.Reshard:
@@ -295,7 +295,7 @@ func (l *ledger) readable(by author) {
 // strays checks that a member that deletes marks leaves those that another session holds.
 // The member's own session is the one in which it decided, since a late write may arrive
 // when the process already has another.
-func (l *ledger) strays(old *protocol.View, by author) {
+func (l *ledger) strays(old *protocol.View, by origin) {
 	own := int64(0)
 	if k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self }); k >= 0 {
 		own = by.view.Members[k].Owner
@@ -315,7 +315,7 @@ func (l *ledger) strays(old *protocol.View, by author) {
 
 // sized checks that a transaction writes no more nodes of items than the registry allows,
 // unless they belong to one item.
-func (l *ledger) sized(ops []registry.Op, by author) {
+func (l *ledger) sized(ops []registry.Op, by origin) {
 	l.light(ops, by)
 	most := l.w.options.MaxNodes
 	if by.member == nil || most == 0 {
@@ -364,7 +364,7 @@ func ownerOf(v *protocol.View, i int) protocol.ID {
 
 // marked checks that a run of a monitored job has its running mark, on which tools that
 // only know ElasticJob's nodes rely.
-func (l *ledger) marked(items []int, by author) {
+func (l *ledger) marked(items []int, by origin) {
 	if by.view.Config == nil || !by.view.Config.MonitorExecution {
 		return
 	}
@@ -377,7 +377,7 @@ func (l *ledger) marked(items []int, by author) {
 
 // marks checks that each mark with a session stands for an open run of the session's
 // member.
-func (l *ledger) marks(by author) {
+func (l *ledger) marks(by origin) {
 	for i, it := range l.v.Items {
 		for _, s := range []int64{it.Running, it.TakerSession} {
 			if s == 0 || l.sessions[s] {

@@ -8,7 +8,7 @@ import (
 
 // known checks an item that moves from a foreign member to one of ours: instants whose
 // marks the leader could see must be accounted for.
-func (l *ledger) known(old *protocol.View, by author) {
+func (l *ledger) known(old *protocol.View, by origin) {
 	if !l.w.orderly {
 		return
 	}

@@ -15,15 +15,15 @@ type fate struct {
 	late    int64 // delay of the answer
 }
 
-func (s *driver) fateOf(m *member, mu protocol.Mutation) *fate {
-	if s.fate == nil {
+func (d *driver) fateOf(m *member, mu protocol.Mutation) *fate {
+	if d.fate == nil {
 		return nil
 	}
-	return s.fate(m, mu)
+	return d.fate(m, mu)
 }
 
 // send commits a transaction, with the outcome of f unless that is nil.
-func (s *session) send(f *fate, ops []registry.Op, by author, reply func(registry.Receipt, error)) {
+func (s *session) send(f *fate, ops []registry.Op, by origin, reply func(registry.Receipt, error)) {
 	if f == nil {
 		s.commit(ops, by, reply)
 		return

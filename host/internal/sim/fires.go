@@ -33,8 +33,8 @@ func (m *member) reported(c *listening) {
 	}
 }
 
-// hush ends the call of a listener. The loop receives that on its next turn.
-func (m *member) hush() {
+// endCall ends the call of a listener. The loop receives that on its next turn.
+func (m *member) endCall() {
 	c := m.call
 	m.call = nil
 	m.w.tracef("%s: its listener is ended", m.name())
@@ -89,7 +89,7 @@ func (l *ledger) lives(session int64) bool {
 
 // startedIsTrue checks that every item was seen to have begun an instant that is reported
 // as started.
-func (l *ledger) startedIsTrue(m protocol.SetFires, by author) {
+func (l *ledger) startedIsTrue(m protocol.SetFires, by origin) {
 	v, at := by.view, m.Next.Started.Instant
 	if at == v.Fires.Started.Instant {
 		return

@@ -18,8 +18,8 @@ type foreignMembers struct {
 	owned           map[int]int64         // when a foreign member last owned each item
 	spans           map[int][]span        // instants that count as run by foreign members, the upper one included
 	ownersGone      map[int]ownerGone     // owners of the items whose owner's node was removed, and when
-	away            map[protocol.ID]int64 // when their instances went that are away
-	back            map[protocol.ID]int64 // when their instances had gone that are back
+	away            map[protocol.ID]int64 // of members that are away: when their instances went
+	back            map[protocol.ID]int64 // of members that are back: when their instances had gone
 	turnover        []int64               // times at which instances of any kind came or went
 	left            map[leftRun]int64     // when pending runs that they wrote were first seen
 	took            map[runKey]bool       // runs of ours that they took
@@ -92,7 +92,7 @@ func (l *ledger) onlyForeignKnow(v *protocol.View) bool {
 }
 
 // neighbours checks a transaction for what foreign members need.
-func (l *ledger) neighbours(old *protocol.View, by author) {
+func (l *ledger) neighbours(old *protocol.View, by origin) {
 	for i := range l.v.Items {
 		var was protocol.Item
 		if i < len(old.Items) {
@@ -139,14 +139,14 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 }
 
 // ledByOurs checks that no member of ours assigns items while a foreign one leads.
-func (l *ledger) ledByOurs(old *protocol.View, by author) {
+func (l *ledger) ledByOurs(old *protocol.View, by origin) {
 	if theyLead(old) {
 		l.w.breach("a leader's word", "%s, while %s leads", by, old.Leader)
 	}
 }
 
 // noted records instances that came and went.
-func (l *ledger) noted(old *protocol.View, by author) {
+func (l *ledger) noted(old *protocol.View, by origin) {
 	same := func(a, b protocol.Instance) bool { return a.ID == b.ID && a.Owner == b.Owner }
 	if !slices.EqualFunc(old.Instances, l.v.Instances, same) {
 		l.turnover = append(l.turnover, l.w.now)
@@ -191,7 +191,7 @@ func (l *ledger) noted(old *protocol.View, by author) {
 
 // theirs checks that instants that are accounted for without a run of ours belong to items
 // that foreign members had then.
-func (l *ledger) theirs(old *protocol.View, by author) {
+func (l *ledger) theirs(old *protocol.View, by origin) {
 	for i := range max(len(l.v.Assignment.Owners), len(l.v.Assignment.Last)) {
 		from := lastOf(old, i)
 		to := l.cameBack(i, span{from, lastOf(l.v, i)}, old, by)
@@ -210,7 +210,7 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 // cameBack returns the instant up to which the item is accounted for as run by foreign
 // members. If the assignment before did not have the item, rows account for the instants
 // since.
-func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) int64 {
+func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by origin) int64 {
 	to := accounted.until
 	if i < old.Assignment.Total || to > l.w.now/millisecond+l.w.profile.skew {
 		return to
@@ -235,7 +235,7 @@ func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) 
 // moves checks that beside foreign members an owner's node that changes is first removed
 // and created again after a while, because they read it from a cache. The leader measures
 // that while on its own clock, so setting that clock ahead ends it.
-func (l *ledger) moves(i int, was, now protocol.Item, by author) {
+func (l *ledger) moves(i int, was, now protocol.Item, by origin) {
 	if now.Owner == "" {
 		l.ownersGone[i] = ownerGone{was.Owner, l.w.now}
 		return
@@ -256,7 +256,7 @@ func (l *ledger) moves(i int, was, now protocol.Item, by author) {
 // agreesWithNodes checks that an item begins here only if ElasticJob's nodes also assign it
 // here, and no foreign member runs it. While monitorExecution is off, a begin creates no
 // mark, so no fence refuses a mark that has come since its view.
-func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
+func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by origin) {
 	seen := old
 	if c := by.view.Config; c != nil && !c.MonitorExecution {
 		seen = by.view
@@ -265,19 +265,19 @@ func (l *ledger) agreesWithNodes(items []int, old *protocol.View, by author) {
 		if i < len(seen.Items) && l.sessions[seen.Items[i].Running] {
 			l.w.breach("another's mark", "%s: item %d is run by a member of ElasticJob", by, i)
 		}
-		if theyLead(by.view) && (i >= len(old.Items) || old.Items[i].Owner != by.self) || shared(by.view) && l.redealt(i, old, by) {
+		if theyLead(by.view) && (i >= len(old.Items) || old.Items[i].Owner != by.self) || shared(by.view) && l.reassigned(i, old, by) {
 			l.w.breach("a leader's word", "%s: item %d belongs to %q by its node", by, i, old.Items[i].Owner)
 		}
 	}
 }
 
-// redealt reports whether the owner's node has changed since the view. A node that was
+// reassigned reports whether the owner's node has changed since the view. A node that was
 // deleted and created again has the same version. The seal tells the two apart. So does the
 // node of item 0, once that has been set: a foreign member that assigns items deletes it
 // first, and never sets it. Neither exists until our leader has assigned items beside
 // foreign members. Then only a new leader is noticed, and only if there was one before; a
 // former leader that has waited and assigns now leaves no trace.
-func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
+func (l *ledger) reassigned(i int, old *protocol.View, by origin) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
 	}
@@ -291,7 +291,7 @@ func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 
 // foremost checks that a member is first in the queue when it does what only that one may
 // do.
-func (l *ledger) foremost(queue []protocol.Contender, by author) {
+func (l *ledger) foremost(queue []protocol.Contender, by origin) {
 	k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self })
 	if len(queue) == 0 || queue[0].Token != spelling.Contender(by.view.Members[k].Owner) {
 		l.w.breach("the latch", "%s, and the queue is %v", by, queue)
@@ -302,9 +302,9 @@ func (l *ledger) foremost(queue []protocol.Contender, by author) {
 // no item that moves has an open run. With more items than a transaction can check, nodes
 // of other items may have changed. Such an item does not begin, and is adopted or assigned
 // again.
-func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
+func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by origin) {
 	for _, i := range m.Items {
-		if l.redealt(i, old, by) {
+		if l.reassigned(i, old, by) {
 			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, ownerOf(l.v, i))
 		}
 	}

@@ -22,7 +22,7 @@ func (l *ledger) force() {
 
 // early is by how many ms the recorded time of a change may be too early. The clock may
 // have been behind when it was recorded, and have been set ahead since.
-func (l *ledger) early(by author) int64 {
+func (l *ledger) early(by origin) int64 {
 	if by.member != nil && by.member.set != 0 {
 		return 2*l.w.profile.skew + 1
 	}
@@ -30,7 +30,7 @@ func (l *ledger) early(by author) int64 {
 }
 
 // existed checks that no item is accounted for from before it existed.
-func (l *ledger) existed(old *protocol.View, by author) {
+func (l *ledger) existed(old *protocol.View, by origin) {
 	for i := old.Assignment.Total; i < min(l.v.Assignment.Total, len(l.since)); i++ {
 		if t := last(l.v.Assignment.Last, i); t+l.early(by) < l.since[i] && !l.foreignIDs[ownerOf(l.v, i)] {
 			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, sinceStart(t), sinceStart(l.since[i]))
@@ -48,7 +48,7 @@ func namesNoFault(r protocol.Row) bool {
 }
 
 // counts checks that a gap claims no instant from before its schedule was in force.
-func (l *ledger) counts(r protocol.Row, by author) {
+func (l *ledger) counts(r protocol.Row, by origin) {
 	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && namesNoFault(r) {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, sinceStart(r.After))
 	}

@@ -15,7 +15,7 @@ const patience21 = 499 * millisecond
 // of the node that was seen. If the run was taken meanwhile and its node created again, the
 // new node has the same version and cannot be distinguished. Ending such a run too early is
 // acceptable, because the members want it run.
-func (l *ledger) lostForeign(m protocol.ReclaimForeign, by author) {
+func (l *ledger) lostForeign(m protocol.ReclaimForeign, by origin) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		switch {

@@ -100,7 +100,7 @@ func (t *thread) commit(ops ...registry.Op) error {
 
 func (j *jvm) submit(ops []registry.Op, answer func(registry.Receipt, error)) {
 	w, s := j.w, j.s
-	by := author{java: j}
+	by := origin{java: j}
 	if w.trace != nil {
 		by.what = describeOps(w, ops)
 	}

@@ -67,7 +67,7 @@ func replayOf3(t *testing.T, file string, set func(*World)) *replay {
 	r.config.Misfire, r.config.Cron = true, "0 0 3 1 1 ? 2090"
 	set(r.World)
 	for _, p := range r.job.Namespace() {
-		r.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "namespace"})
+		r.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, origin{what: "namespace"})
 	}
 	t.Cleanup(r.stop)
 	return r
@@ -255,9 +255,9 @@ func TestRecordedTriggers(t *testing.T) {
 	r.from = r.seen
 	trigger := func(all ...*jvm) {
 		ops := []registry.Op{{Kind: registry.Create, Path: r.nodes.trigger}}
-		r.apply(nil, ops, author{what: "tool"})
+		r.apply(nil, ops, origin{what: "tool"})
 		for _, j := range all {
-			r.apply(nil, []registry.Op{{Kind: registry.Create, Path: r.nodes.trigger + "/" + string(j.id())}}, author{what: "tool"})
+			r.apply(nil, []registry.Op{{Kind: registry.Create, Path: r.nodes.trigger + "/" + string(j.id())}}, origin{what: "tool"})
 		}
 	}
 	trigger(r.jvms[0])
@@ -301,7 +301,7 @@ func TestRecordedFailover(t *testing.T) {
 	r.from = r.seen
 	m1.exit()
 	for _, p := range []string{r.nodes.leader, m1.instance()} { // in the order of the recording
-		r.apply(nil, []registry.Op{{Kind: registry.Delete, Path: p, Version: registry.AnyVersion}}, author{what: "session end"})
+		r.apply(nil, []registry.Op{{Kind: registry.Delete, Path: p, Version: registry.AnyVersion}}, origin{what: "session end"})
 	}
 	r.flow("SIGKILL of the idle leader", 55_000)
 	r.moment("after the idle leader's death")

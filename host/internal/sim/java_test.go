@@ -79,14 +79,14 @@ func TestPlaceMadeTwice(t *testing.T) {
 			j := &jvm{w: w, label: "P", timeout: w.timeout, up: true}
 			j.connect()
 			latch := w.job.Root() + "/latch"
-			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: latch}}, author{what: "latch"})
+			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: latch}}, origin{what: "latch"})
 			seen := w.tree.Revision() + test.sees
 			before := test.made
 			if test.sees == 0 {
 				before-- // the process makes another one
 			}
 			for range before {
-				w.apply(j.s, []registry.Op{{Kind: registry.CreateEphemeralSequential, Path: latch + "/place-latch-"}}, author{java: j, what: "late"})
+				w.apply(j.s, []registry.Op{{Kind: registry.CreateEphemeralSequential, Path: latch + "/place-latch-"}}, origin{java: j, what: "late"})
 			}
 			took := ""
 			j.s.replica = seen

@@ -7,7 +7,7 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 // elected before an Abdicate or a Leave of the former leader arrives. Our leaders set
 // their node once, so the new node has the version of the old one, and no fence can tell
 // them apart. The member that loses the lead in this way is elected again.
-func (l *ledger) endsLead(old *protocol.View, by author) {
+func (l *ledger) endsLead(old *protocol.View, by origin) {
 	ends := old.Leader != "" && old.Leader != by.self && l.v.Leader == ""
 	if ends && (theyLead(old) || by.view.Leader != by.self) {
 		l.w.breach("another's lead", "%s ended the lead of %s", by, old.Leader)

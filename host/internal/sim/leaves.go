@@ -11,7 +11,7 @@ import (
 // since foreign members on its address could take that for a death. If a foreign leader may
 // have assigned items meanwhile, only the seal would show that, so without it nothing is
 // checked. Nodes that an operator's tool wrote count only if the member could see them.
-func (l *ledger) leftNoOwners(self protocol.ID, by author) {
+func (l *ledger) leftNoOwners(self protocol.ID, by origin) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {
 		return in.ID != self && strings.HasPrefix(string(in.ID), self.IP())

@@ -111,8 +111,8 @@ func newLedger(w *World) *ledger {
 }
 
 // check applies one transaction to the true tree's view and checks it.
-func (l *ledger) check(changes []tree.Change, by author) {
-	if by.what == vandal {
+func (l *ledger) check(changes []tree.Change, by origin) {
+	if by.what == damaging {
 		return
 	}
 	for _, c := range changes {
@@ -166,11 +166,11 @@ func (l *ledger) check(changes []tree.Change, by author) {
 	l.inRounds(old, by)
 	l.waiting(old, by)
 	l.admitted(by)
-	l.steered(old)
+	l.drive(old)
 }
 
 // records follows the changes of members' records.
-func (l *ledger) records(old *protocol.View, by author) {
+func (l *ledger) records(old *protocol.View, by origin) {
 	for k := range l.v.Runs {
 		r := &l.v.Runs[k]
 		was := recordOf(old, r.ID)
@@ -198,7 +198,7 @@ func (l *ledger) records(old *protocol.View, by author) {
 	}
 }
 
-func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
+func (l *ledger) newRow(r protocol.Row, old *protocol.View, by origin) {
 	key := rowKeyOf(r)
 	if l.seen[key] {
 		return // moved from the record of a dead member
@@ -231,7 +231,7 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 
 // closes checks that the row of a completed run has the result of its guest, and that a
 // run without a guest was cancelled by the end of its server.
-func (l *ledger) closes(r protocol.Row, by author) {
+func (l *ledger) closes(r protocol.Row, by origin) {
 	state, ran := l.ended[attempt{keyOf(r.Entry), r.Attempt}]
 	if ran && state != r.State || !ran && !by.ending {
 		l.w.breach("the guest's word", "%s: item %d run %s#%d is %s, its guest ended %q", by, r.Item, runName(r.Entry), r.Attempt, r.State, state)
@@ -240,7 +240,7 @@ func (l *ledger) closes(r protocol.Row, by author) {
 
 // passed checks that the instants between the last one of an item and the one that begins
 // lie in a gap.
-func (l *ledger) passed(i int, from, to int64, by author) {
+func (l *ledger) passed(i int, from, to int64, by origin) {
 	for k := len(l.dues) - 1; k >= 0 && l.dues[k] > from; k-- {
 		t := l.dues[k]
 		if t < to && t > l.first[i] && !l.ambiguous(t) && !slices.ContainsFunc(l.gaps[i], func(g span) bool { return g.after < t && t < g.until }) {
@@ -250,7 +250,7 @@ func (l *ledger) passed(i int, from, to int64, by author) {
 }
 
 // newEntry checks an open run that a transaction has put into a record.
-func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, by author) {
+func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, by origin) {
 	if f, ok := l.final[keyOf(e)]; ok {
 		l.w.breach("no run after its row", "%s: item %d run %s begins again after its row %s#%d", by, e.Item, runName(e), f.State, f.Attempt)
 	}
@@ -284,7 +284,7 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 
 // nothingLost checks that an open run, a pending run or a row does not leave the tree
 // before it has its next place.
-func (l *ledger) nothingLost(old *protocol.View, by author) {
+func (l *ledger) nothingLost(old *protocol.View, by origin) {
 	for k := range old.Runs {
 		was := &old.Runs[k]
 		r := recordOf(l.v, was.ID)
@@ -319,7 +319,7 @@ func (l *ledger) nothingLost(old *protocol.View, by author) {
 }
 
 // accounted checks that the run is open, waiting or pending, or has a final row.
-func (l *ledger) accounted(e protocol.Entry, by author) {
+func (l *ledger) accounted(e protocol.Entry, by origin) {
 	if _, ok := l.final[keyOf(e)]; ok || l.took[keyOf(e)] {
 		return
 	}

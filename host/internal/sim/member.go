@@ -161,7 +161,7 @@ func (m *member) guard(life int, do func()) {
 	}
 }
 
-// handleMessage is guard for messages, of which there are many.
+// handleMessage is guard for messages. There are many, so it needs no closure as a rule.
 func (m *member) handleMessage(life int, msg message) {
 	if m.frozen || !m.lives(life) {
 		m.guard(life, func() { m.receive(msg) })
@@ -301,8 +301,8 @@ func (m *member) write(p follow.Plan) {
 		return
 	}
 	m.commit = &sent{p.ID, p.Commit}
-	m.w.spite(m, p.Commit)
-	m.w.plot(m, p.Commit)
+	m.w.injectFault(m, p.Commit)
+	m.w.provokeRace(m, p.Commit)
 	m.w.driver.sent(m, p.Commit)
 	life, at := m.life, m.w.now
 	unstored := 0
@@ -313,7 +313,7 @@ func (m *member) write(p follow.Plan) {
 			}
 		}
 	}
-	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving || m.admitted.barred}
+	by := origin{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving || m.admitted.barred}
 	m.s.send(m.w.driver.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
@@ -374,7 +374,7 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Listen:
 		m.listen(e)
 	case protocol.EndCall:
-		m.hush()
+		m.endCall()
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Recall:

@@ -85,7 +85,7 @@ func (w *World) thawJava(j *jvm, life int, reconnects bool) {
 
 // heldLatch is called when a process has its turn in a latch. Some freeze just then.
 func (w *World) heldLatch(j *jvm) {
-	if !w.calm && w.chance(w.profile.plots) {
+	if !w.calm && w.chance(w.profile.races) {
 		w.after(1, func() {
 			if j.up && !j.frozen {
 				w.freezeJava(j, w.between(100*millisecond, 2*j.timeout))

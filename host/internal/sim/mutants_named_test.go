@@ -50,7 +50,7 @@ func unnoticed() map[string]string {
 		"delete-pending/pending":  "one seed in ten thousand shows it, beside foreign members: a drop that arrives after a new leader has reclaimed the run; drop_foreign_named.txt",
 		"drop/epoch":              "one seed in some thousands shows it: a drop that arrives late, when an operator has asked for the same item anew; 5100004415, drop.txt",
 		"set-fires/own":           "every caller sets the node of fires, whose version set-fires/fires checks",
-		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsWhileNobodyComes",
+		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsUntilAMemberJoins",
 		"request-trigger/request": "a request written over another one, or over none, is what the operator wanted",
 		"begin/lead":              "once our leader has assigned items beside foreign members, begin/first or begin/owners refuses such a begin as well; before: begin_foreign_leads.txt",
 		"begin/request":           "a request written over a waiting one is answered with it",

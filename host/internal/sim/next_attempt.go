@@ -4,7 +4,7 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
 // nextAttempt checks a run that began again after self-fencing ended it: the item must have
 // been allowed to begin.
-func (l *ledger) nextAttempt(m protocol.NextAttempt, by author) {
+func (l *ledger) nextAttempt(m protocol.NextAttempt, by origin) {
 	v := by.view
 	for _, e := range m.Own.Open {
 		if was := entryOf(v, m.Self, e.Item); was.Attempt == e.Attempt {

@@ -12,7 +12,7 @@ import (
 
 // tool writes a mutation as an operator's tool does, without being a member.
 func (w *World) tool(m protocol.Mutation) {
-	w.apply(nil, w.job.Encode(m, w.ledger.v), author{what: "tool " + describe(m)})
+	w.apply(nil, w.job.Encode(m, w.ledger.v), origin{what: "tool " + describe(m)})
 }
 
 // operate is an operator who writes with a tool of ElasticJob.
@@ -81,7 +81,7 @@ func (w *World) squat(v *protocol.View) {
 	theirs := path.Join(path.Dir(mark), "theirs")
 	w.squatted = append(w.squatted, i)
 	w.ledger.unknown = append(w.ledger.unknown, theirs)
-	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: theirs, Data: []byte("theirs")}}, author{what: "somebody else below an item"})
+	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: theirs, Data: []byte("theirs")}}, origin{what: "somebody else below an item"})
 }
 
 // removeSomething deletes a server's node, which members create again, or an instance,
@@ -94,14 +94,14 @@ func (w *World) removeSomething(v *protocol.View) {
 		}
 	case len(v.Instances) > 1:
 		in := v.Instances[w.rng.IntN(len(v.Instances))]
-		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.job.Instance(in.ID), Version: registry.AnyVersion}}, author{what: "tool removes instance " + string(in.ID)})
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.job.Instance(in.ID), Version: registry.AnyVersion}}, origin{what: "tool removes instance " + string(in.ID)})
 	}
 }
 
 // pauseServer pauses one server alone, as a console of layouts 2.0 and 1 does.
 func (w *World) pauseServer(ip string) {
 	pause := registry.Op{Kind: registry.Create, Path: path.Join(w.job.Root(), "servers", ip, "paused")}
-	w.apply(nil, []registry.Op{pause}, author{what: "console pauses server " + ip})
+	w.apply(nil, []registry.Op{pause}, origin{what: "console pauses server " + ip})
 }
 
 // scribble writes owners into ElasticJob's nodes as a foreign leader would, without the
@@ -122,7 +122,7 @@ func (w *World) scribble() {
 			ops = append(ops, op)
 		}
 	}
-	w.apply(nil, ops, author{what: "somebody else writes owners"})
+	w.apply(nil, ops, origin{what: "somebody else writes owners"})
 	w.scribbled = append(w.scribbled, w.tree.Revision())
 }
 
@@ -137,7 +137,7 @@ func (w *World) foreign(there bool) {
 		return
 	}
 	w.tracef("server: %d a member that is not ours registers: %v", w.tree.Revision(), there)
-	w.record(changes, author{what: "foreign member"})
+	w.record(changes, origin{what: "foreign member"})
 }
 
 // ask passes an operator's request to a member.

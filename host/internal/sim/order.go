@@ -50,7 +50,7 @@ func banned(v *protocol.View, id protocol.ID) bool {
 }
 
 // allowed checks that nothing begins long after an operator forbade it.
-func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
+func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by origin) {
 	if !l.w.orderly || l.w.now-l.wordAt < obedience {
 		return
 	}
@@ -148,7 +148,7 @@ func (m *member) begins(i int) bool {
 }
 
 // waiting checks that a misfired item runs once more after its run.
-func (l *ledger) waiting(old *protocol.View, by author) {
+func (l *ledger) waiting(old *protocol.View, by origin) {
 	m, ok := by.m.(protocol.Complete)
 	if !ok || !l.w.orderly {
 		return

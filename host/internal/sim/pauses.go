@@ -147,8 +147,8 @@ func (l *ledger) resumesAt(p protocol.Pause) {
 	}
 }
 
-// blames checks that a gap within a pause that its author saw has the pause as its reason.
-func (l *ledger) blames(r protocol.Row, by author) {
+// blames checks that a gap within a pause that its writer saw has the pause as its reason.
+func (l *ledger) blames(r protocol.Row, by origin) {
 	p := period(r.Cron)
 	if by.member == nil || p == 0 || by.view.Pause.Since == 0 || !namesNoFault(r) {
 		return

@@ -33,8 +33,8 @@ type profile struct {
 	monitor  float64   // share of the jobs with monitorExecution
 	skew     int64     // largest error of a clock, ms
 	deaths   float64   // share of the runs whose server crashes
-	spite    float64   // share of rare transactions that meet an injected fault
-	plots    float64   // share of transactions about pending runs that provoke a race
+	injects  float64   // share of rare transactions that meet an injected fault
+	races    float64   // share of transactions about pending runs that provoke a race
 	slots    []int
 	java     [2]int64 // members of ElasticJob
 	late21   int64    // by how many s our members start later
@@ -61,8 +61,8 @@ func profiles() []profile {
 			holds:    0.05,
 			skew:     3000,
 			deaths:   0.01,
-			spite:    0.02, slots: []int{0, 1, 2, 3},
-			plots:  0.05,
+			injects:  0.02, slots: []int{0, 1, 2, 3},
+			races:  0.05,
 			wait:   [2]int64{300, 8000},
 			faults: faults{crash: 1, freeze: 1, cut: 2, stall: 1, clock: 0.3, operator: 1.2, ask: 1.2},
 		},
@@ -75,8 +75,8 @@ func profiles() []profile {
 			holds:    0.4,
 			skew:     200,
 			deaths:   0.3,
-			spite:    0.15, slots: []int{0, 1, 1, 1},
-			plots:  0.3,
+			injects:  0.15, slots: []int{0, 1, 1, 1},
+			races:  0.3,
 			wait:   [2]int64{300, 3000},
 			beyond: 0.2,
 			faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 2, clock: 0.3, operator: 1.5, ask: 0.5},
@@ -90,8 +90,8 @@ func profiles() []profile {
 			holds:    0.1,
 			skew:     1500,
 			deaths:   0.05,
-			spite:    0.15, slots: []int{0, 1, 3},
-			plots:  0.2,
+			injects:  0.15, slots: []int{0, 1, 3},
+			races:  0.2,
 			wait:   [2]int64{300, 8000},
 			beyond: 0.3,
 			faults: faults{crash: 0.8, freeze: 1, cut: 3, stall: 5, clock: 0.3, operator: 2, ask: 1},
@@ -105,8 +105,8 @@ func profiles() []profile {
 			holds:    0.1,
 			skew:     3000,
 			deaths:   0.03,
-			spite:    0.08, slots: []int{0, 1, 3},
-			plots:  0.05,
+			injects:  0.08, slots: []int{0, 1, 3},
+			races:  0.05,
 			wait:   [2]int64{300, 8000},
 			faults: faults{crash: 1.5, freeze: 0.3, cut: 1, stall: 0.5, clock: 0.3, operator: 6, ask: 4},
 		},
@@ -114,8 +114,8 @@ func profiles() []profile {
 			name: "duel", members: [2]int64{4, 6}, items: [2]int64{5, 11}, timeout: [2]int64{500, 1800}, period: [2]int64{4, 9},
 			trouble: [2]int64{30, 50}, every: [2]int64{500, 3000}, restart: 1500,
 			slow: []float64{0.02, 0.15}, slowJobs: []float64{0.9}, long: [2]int64{500, 6000}, late: 0.5,
-			untimely: 0.1, monitor: 0.1, holds: 0.6, skew: 100, deaths: 0.15, spite: 0.15, slots: []int{1},
-			plots:  0.5,
+			untimely: 0.1, monitor: 0.1, holds: 0.6, skew: 100, deaths: 0.15, injects: 0.15, slots: []int{1},
+			races:  0.5,
 			wait:   [2]int64{100, 800},
 			faults: faults{crash: 0.1, freeze: 0.3, cut: 1, stall: 4, clock: 0.3, operator: 0.3, ask: 0.3},
 		},
@@ -129,8 +129,8 @@ func sharedJob() profile {
 		name: "beside", members: [2]int64{1, 4}, java: [2]int64{1, 4}, items: [2]int64{1, 9}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 4},
 		trouble: [2]int64{15, 35}, every: [2]int64{500, 4000}, restart: 4000,
 		slow: []float64{0, 0.01, 0.05}, slowJobs: []float64{0, 0.05, 0.3}, long: [2]int64{500, 5000}, late: 0.3,
-		untimely: 0.1, monitor: 1, holds: 0.05, skew: 20, deaths: 0.02, spite: 0.1, slots: []int{0, 1, 3},
-		plots:  0.2,
+		untimely: 0.1, monitor: 1, holds: 0.05, skew: 20, deaths: 0.02, injects: 0.1, slots: []int{0, 1, 3},
+		races:  0.2,
 		wait:   [2]int64{300, 5000},
 		faults: faults{crash: 0.7, freeze: 0.3, cut: 0.7, stall: 0.7, operator: 1, ask: 0.7, java: 3},
 	}
@@ -143,8 +143,8 @@ func migration() profile {
 		late21: 5, away: true,
 		trouble: [2]int64{15, 30}, every: [2]int64{1500, 6000}, restart: 3000,
 		slow: []float64{0, 0.01}, slowJobs: []float64{0, 0.05}, long: [2]int64{500, 3000}, late: 0.3,
-		untimely: 0.1, monitor: 1, skew: 5, deaths: 0.01, spite: 0.05, slots: []int{0, 2},
-		plots:  0.1,
+		untimely: 0.1, monitor: 1, skew: 5, deaths: 0.01, injects: 0.05, slots: []int{0, 2},
+		races:  0.1,
 		wait:   [2]int64{1000, 8000},
 		faults: faults{crash: 0.5, freeze: 0.2, cut: 0.3, stall: 0.3, operator: 0.7, ask: 0.7, java: 2},
 	}

@@ -19,7 +19,7 @@ func TestOlderConnection(t *testing.T) {
 		path := w.job.Root() + "/late"
 		s.toServer = w.now + 400*millisecond // the connection is slow
 		s.request(func() { t.Error("the request arrived on its connection") }, func() {
-			w.apply(s, []registry.Op{{Kind: registry.Create, Path: path}}, author{what: "late"})
+			w.apply(s, []registry.Op{{Kind: registry.Create, Path: path}}, origin{what: "late"})
 		}, false)
 		w.after(100*millisecond, s.drop)
 		w.after(200*millisecond, s.reconnected)

@@ -79,8 +79,8 @@ func (w *World) expire(s *session, late bool) {
 	case !s.alive:
 	case w.now-s.lastContact < s.timeout:
 		w.at(s.lastContact+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
-	case !w.calm && !s.overdrawn && w.ledger.v != nil && w.ledger.v.Config != nil && (late || w.chance(w.profile.plots)):
-		o := w.bereaved(s)
+	case !w.calm && !s.overdrawn && w.ledger.v != nil && w.ledger.v.Config != nil && (late || w.chance(w.profile.races)):
+		o := w.waitingOwner(s)
 		s.overdrawn = true
 		if !late && o == nil {
 			w.expire(s, false)
@@ -104,12 +104,12 @@ func (w *World) endSession(s *session) {
 			break
 		}
 	}
-	w.record(w.tree.EndSession(s.id, w.now/millisecond), author{what: "session end"})
+	w.record(w.tree.EndSession(s.id, w.now/millisecond), origin{what: "session end"})
 }
 
 // record adds a transaction to history and log, notifies the replicas after a while, and
 // has the ledger check it.
-func (w *World) record(changes []tree.Change, by author) {
+func (w *World) record(changes []tree.Change, by origin) {
 	rev := w.tree.Revision()
 	for k := range changes {
 		c := &changes[k]
@@ -332,7 +332,7 @@ func (s *session) sync(reply func()) {
 
 // commit applies ops to the true tree. The reply follows the events. A join does not arrive
 // after a new connection, since a member that joined twice would be two members.
-func (s *session) commit(ops []registry.Op, by author, reply func(receipt registry.Receipt, err error)) {
+func (s *session) commit(ops []registry.Op, by origin, reply func(receipt registry.Receipt, err error)) {
 	w := s.w
 	_, joins := by.m.(protocol.Join)
 	s.request(func() {
@@ -354,11 +354,11 @@ func (s *session) commit(ops []registry.Op, by author, reply func(receipt regist
 }
 
 // apply is transact for callers that ignore the answer.
-func (w *World) apply(s *session, ops []registry.Op, by author) {
+func (w *World) apply(s *session, ops []registry.Op, by origin) {
 	_, _ = w.transact(s, ops, by) // the story has the refusal
 }
 
-func (w *World) transact(s *session, ops []registry.Op, by author) (registry.Receipt, error) {
+func (w *World) transact(s *session, ops []registry.Op, by origin) (registry.Receipt, error) {
 	owner := registry.SessionID(0)
 	if s != nil {
 		owner = s.id

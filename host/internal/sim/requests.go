@@ -13,7 +13,7 @@ import (
 
 // asks records new requests and those that were withdrawn: a request that its member has
 // not accepted goes with its node, or is replaced by a newer one.
-func (l *ledger) asks(old *protocol.View, by author) {
+func (l *ledger) asks(old *protocol.View, by origin) {
 	for k := range old.Instances {
 		was := &old.Instances[k]
 		now := registered(l.v, was.ID)
@@ -100,7 +100,7 @@ func (l *ledger) answered() {
 
 // accepted checks that an acknowledged request is in the records for every item of the
 // member: as an open run, a waiting one, or a row.
-func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
+func (l *ledger) accepted(self protocol.ID, old *protocol.View, by origin) {
 	in := registered(old, self)
 	if in == nil { // an operator has removed it after the member saw it
 		in = registered(by.view, self)
@@ -114,7 +114,7 @@ func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
 }
 
 // triggerKept checks that a trigger which leaves a record has begun the item, or has a row.
-func (l *ledger) triggerKept(id protocol.ID, t protocol.Trigger, i int, by author) {
+func (l *ledger) triggerKept(id protocol.ID, t protocol.Trigger, i int, by origin) {
 	e := protocol.Entry{Item: i, Instant: t.At, Trigger: t.ID}
 	if r := recordOf(l.v, id); r != nil {
 		for _, o := range r.Triggers {

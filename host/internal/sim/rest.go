@@ -32,7 +32,7 @@ func (m *member) deleteParts(d *deletion, parts [][]string) {
 		m.restDeleted(d, "")
 		return
 	}
-	by := author{what: m.name() + " deletes a part of what a removal has left"}
+	by := origin{what: m.name() + " deletes a part of what a removal has left"}
 	m.s.commit(removal.Ops(m.w.job, parts[0]), by, func(_ registry.Receipt, err error) {
 		switch {
 		case d.over:

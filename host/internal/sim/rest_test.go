@@ -47,7 +47,7 @@ func restWorld(seed uint64, layout string, p profile, trace io.Writer) *World {
 		}
 		create(leaf, data)
 	}
-	w.apply(nil, ops, author{what: "a removal that is cut off"})
+	w.apply(nil, ops, origin{what: "a removal that is cut off"})
 	reached := false
 	w.driver = driver{reached: &reached, change: func(_, now *protocol.View) {
 		if reached || now.Config == nil {

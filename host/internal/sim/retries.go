@@ -9,7 +9,7 @@ import (
 
 // tried checks runs that wait for their next attempt, in the record or for the owner of
 // their item, and attempts that began after such a wait.
-func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
+func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by origin) {
 	for _, t := range r.Retries {
 		if was != nil && slices.Contains(was.Retries, t) {
 			continue
@@ -62,7 +62,7 @@ func movable(v *protocol.View) []protocol.Retry {
 
 // gaveUp checks the last row of a run that the job would have tried again. The only
 // reasons to give up are a newer run, another waiting run, and the end of its item.
-func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
+func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by origin) {
 	v := by.view
 	if by.member == nil || v.Config == nil || l.w.options.Retry.Attempts == 0 {
 		return
@@ -86,7 +86,7 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 		}
 	case r.State == protocol.Interrupted && waits(old, r.Same):
 		began, _ := by.m.(protocol.Begin) // a begin overtakes a waiting run
-		// Of two runs of an item one is pending. It may have been taken since the author
+		// Of two runs of an item one is pending. It may have been taken since the writer
 		// looked: a reclaim in parts does not check what the parts before made pending.
 		pending := slices.ContainsFunc(slices.Concat(l.v.Pending, v.Pending), func(p protocol.Pending) bool { return p.Item == r.Item })
 		if !slices.Contains(began.Begun, r.Item) && !pending {
@@ -97,7 +97,7 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 
 // handsOn checks that a run that becomes pending for the owner of its item was waiting in
 // the record.
-func (l *ledger) handsOn(m protocol.Account, by author) {
+func (l *ledger) handsOn(m protocol.Account, by origin) {
 	for _, p := range m.Pend {
 		if r := recordOf(by.view, by.self); p.After == 0 || !slices.Contains(r.Retries, protocol.Retry{Entry: p.Entry, After: p.After}) {
 			l.w.breach("retries", "%s: item %d run %s did not wait there", by, p.Item, runName(p.Entry))
@@ -106,7 +106,7 @@ func (l *ledger) handsOn(m protocol.Account, by author) {
 }
 
 // pend checks that a run becomes pending only while no later run of its item began.
-func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
+func (l *ledger) pend(p protocol.Pending, old *protocol.View, by origin) {
 	if lastOf(old, p.Item) > p.Entry.Instant {
 		l.w.breach("no overtaken run", "%s: item %d run %s, but a later one has begun", by, p.Item, runName(p.Entry))
 	}

@@ -21,7 +21,7 @@ func leftScenarios() []scenario {
 			w.options.MaxNodes = 2
 			w.ours(1, 0).timeout = 60 * second
 			w.theirs("10.0.0.10", 6)
-		}, redealtInParts},
+		}, reassignedInParts},
 	}
 }
 
@@ -60,10 +60,10 @@ func joinsToEnded(w *World) driver {
 	}}
 }
 
-// redealtInParts: our leader deletes the owners' nodes that change, in several parts. While
+// reassignedInParts: our leader deletes the owners' nodes that change, in several parts. While
 // one is on its way, a foreign leader assigns all items, and another reshard is requested.
 // The nodes then look like those that the part was decided on.
-func redealtInParts(w *World) driver {
+func reassignedInParts(w *World) driver {
 	a := w.members[0]
 	struck, assigned, reached := false, false, false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {

@@ -134,8 +134,8 @@ func enabledDuringAssignment(w *World) driver {
 	}}
 }
 
-// shrinksLeaderless: the leader dies, and the total shrinks before anyone notices. The
-// surplus item has an owner, who need not begin it.
+// shrinksLeaderless: the leader dies, and the total shrinks before another member notices.
+// The surplus item has an owner, which need not begin it.
 func shrinksLeaderless(w *World) driver {
 	reached := false
 	w.at((1_700_000_000+110)*second, func() {
@@ -155,7 +155,7 @@ func enabledLate(w *World) driver {
 	a := w.members[0]
 	w.at((1_700_000_000+25)*second, func() {
 		w.tool(protocol.DisableItem{Item: 0, Disabled: true})
-		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markMisfire)}}, author{what: "somebody marks a misfire"})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markMisfire)}}, origin{what: "somebody marks a misfire"})
 	})
 	sent, reached := false, false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
@@ -195,13 +195,13 @@ func leftAgain(w *World) driver {
 	q, a := w.jvms[1], w.members[0]
 	waits := func(kinds ...registry.OpKind) {
 		for _, k := range kinds {
-			w.apply(nil, []registry.Op{{Kind: k, Path: w.nodes.pending + "/0", Version: registry.AnyVersion}}, author{what: "somebody of ElasticJob"})
+			w.apply(nil, []registry.Op{{Kind: k, Path: w.nodes.pending + "/0", Version: registry.AnyVersion}}, origin{what: "somebody of ElasticJob"})
 		}
 	}
 	w.at((1_700_000_000+27)*second, q.freeze) // so that the item does not run
 	w.at((1_700_000_000+28)*second+100*millisecond, func() {
 		for _, p := range []string{path.Dir(w.nodes.pending), w.nodes.pending} {
-			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "somebody of ElasticJob"})
+			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, origin{what: "somebody of ElasticJob"})
 		}
 		waits(registry.Create)
 	})

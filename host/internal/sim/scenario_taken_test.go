@@ -20,7 +20,7 @@ func takenTooLate(w *World) driver {
 	w.at((1_700_000_000+30)*second+100*millisecond, func() {
 		reached = true
 		i := slices.IndexFunc(w.ledger.v.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
-		w.apply(p.s, []registry.Op{{Kind: registry.CreateEphemeral, Path: w.nodes.item(i, markFailover), Data: []byte(p.id())}}, author{what: "a member of ElasticJob takes over"})
+		w.apply(p.s, []registry.Op{{Kind: registry.CreateEphemeral, Path: w.nodes.item(i, markFailover), Data: []byte(p.id())}}, origin{what: "a member of ElasticJob takes over"})
 	})
 	return driver{reached: &reached}
 }

@@ -204,7 +204,7 @@ func newcomerBegins(w *World) driver {
 	a, c := w.members[0], w.members[2]
 	w.at((1_700_000_000+25)*second, func() {
 		w.slowJobs = 1
-		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markRunning)}}, author{what: "somebody marks an item"})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markRunning)}}, origin{what: "somebody marks an item"})
 	})
 	reached := false
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
@@ -213,7 +213,7 @@ func newcomerBegins(w *World) driver {
 		}
 		reached = true
 		w.slowLine(a, w.untilTick(nil)+500*millisecond)
-		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.nodes.item(0, markRunning), Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.nodes.item(0, markRunning), Version: registry.AnyVersion}}, origin{what: "somebody takes a mark away"})
 		c.start()
 		w.after(20*millisecond, w.unseat)
 	}}
@@ -370,7 +370,7 @@ func ownerWritten(name string) func(*World) driver {
 			}
 			reached = true
 			w.slowLine(m, 200*millisecond)
-			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.item(i, markOwner), Data: []byte(p.id()), Version: registry.AnyVersion}}, author{what: "somebody writes an owner"})
+			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.item(i, markOwner), Data: []byte(p.id()), Version: registry.AnyVersion}}, origin{what: "somebody writes an owner"})
 		}}
 	}
 }

@@ -172,7 +172,7 @@ func takenBeforePending(w *World) driver {
 	dead, reached := false, false
 	w.atSecond(20, func() { // there have been such runs before
 		for _, p := range []string{path.Dir(w.nodes.pending), w.nodes.pending} {
-			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "a parent"})
+			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, origin{what: "a parent"})
 		}
 	})
 	return driver{reached: &reached, sending: func(m *member, mu protocol.Mutation) {

@@ -114,7 +114,7 @@ func TestSeedsInLayout20(t *testing.T) {
 	}
 	for _, seed := range []uint64{
 		1050,       // a list names items whose nodes are not there
-		1062,       // the leader's node names nobody
+		1062,       // the leader's node names no member
 		6820001598, // a paused server whose member is to leave
 	} {
 		if r := RunIn(job.Layout20, seed, nil); r.Breach != nil {

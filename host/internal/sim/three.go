@@ -83,7 +83,7 @@ func (w *World) putConfig() {
 		return
 	}
 	config, _ := w.spelled(w.encoded())
-	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.config, Data: []byte(config), Version: registry.AnyVersion}}, author{what: "a console writes the configuration"})
+	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.config, Data: []byte(config), Version: registry.AnyVersion}}, origin{what: "a console writes the configuration"})
 }
 
 // nextWrongClock sets the clock of a member of ours to a time that the job does not allow, for a

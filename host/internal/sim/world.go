@@ -189,13 +189,13 @@ func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 // setup creates the nodes that exist before the first member.
 func (w *World) setup() {
 	for _, p := range w.job.Namespace() {
-		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "namespace"})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, origin{what: "namespace"})
 	}
 	root := w.job.Root()
-	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: root}}, author{what: "root"})
+	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: root}}, origin{what: "root"})
 	w.ledger.unknown = []string{root + "/unknown", root + "/unknown/below", w.job.Namespace()[0] + "/other"}
 	for _, p := range w.ledger.unknown {
-		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p, Data: []byte("theirs")}}, author{what: "somebody else"})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p, Data: []byte("theirs")}}, origin{what: "somebody else"})
 	}
 }
 

@@ -68,7 +68,7 @@ func (m *member) learnTime() {
 }
 
 // dated checks that no item is accounted for far ahead of the registry's clock.
-func (l *ledger) dated(old *protocol.View, by author) {
+func (l *ledger) dated(old *protocol.View, by origin) {
 	c := &l.w.clocks
 	if !c.shown || l.w.now-c.set < second {
 		return
@@ -81,7 +81,7 @@ func (l *ledger) dated(old *protocol.View, by author) {
 }
 
 // timely checks that no instant begins far ahead of the registry's clock.
-func (l *ledger) timely(e protocol.Entry, by author) {
+func (l *ledger) timely(e protocol.Entry, by origin) {
 	c := &l.w.clocks
 	if !c.shown {
 		return

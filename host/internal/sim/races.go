@@ -12,14 +12,14 @@ import (
 // at the wrong moment, and an instant or a second death. By chance they meet once in a
 // million seeds. The functions below bring them together.
 
-// plot slows the connection of a member whose transaction can be overtaken: one about a
+// provokeRace slows the connection of a member whose transaction can be overtaken: one about a
 // pending run of an item that another member owns and may begin, or about nodes that change
 // meanwhile.
-func (w *World) plot(m *member, mu protocol.Mutation) {
+func (w *World) provokeRace(m *member, mu protocol.Mutation) {
 	if c, ok := mu.(protocol.ClearMarks); ok && len(c.Check) > 0 && !w.calm && w.chance(0.5) {
 		w.forestall(m)
 	}
-	if w.calm || !w.chance(w.profile.plots) || w.ledger.v == nil || w.ledger.v.Config == nil {
+	if w.calm || !w.chance(w.profile.races) || w.ledger.v == nil || w.ledger.v.Config == nil {
 		return
 	}
 	var owner *member
@@ -45,7 +45,7 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 60*millisecond), longest))
 		}
 	case protocol.Join:
-		w.plotJoin(m)
+		w.provokeJoinRace(m)
 	case protocol.PruneServers:
 		// An operator changes a server that is being removed.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
@@ -60,7 +60,7 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			}
 		}
 	case protocol.Begin:
-		w.plotBegin(m, mu)
+		w.provokeBeginRace(m, mu)
 	case protocol.Define:
 		// The configuration changes before the transaction arrives.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
@@ -93,8 +93,8 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 	}
 }
 
-// plotJoin makes a join arrive in another state than the member saw.
-func (w *World) plotJoin(m *member) {
+// provokeJoinRace makes a join arrive in another state than the member saw.
+func (w *World) provokeJoinRace(m *member) {
 	longest := m.s.timeout * 9 / 10
 	// The session of its former life, which still holds the id that it wanted, ends just
 	// before the join arrives, and the answer to the join is lost.
@@ -109,7 +109,7 @@ func (w *World) plotJoin(m *member) {
 	w.laterIn(m, w.between(0, d), func() { w.cut(m) })
 }
 
-func (w *World) plotBegin(m *member, mu protocol.Begin) {
+func (w *World) provokeBeginRace(m *member, mu protocol.Begin) {
 	if shared(w.ledger.v) && w.chance(0.3) {
 		// Meanwhile the items are assigned again.
 		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 300*millisecond), m.s.timeout/2))
@@ -130,7 +130,7 @@ func (w *World) forestall(m *member) {
 	if !n.Exists || n.Stat.Owner != 0 {
 		return
 	}
-	w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.stray, Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
+	w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.stray, Version: registry.AnyVersion}}, origin{what: "somebody takes a mark away"})
 	w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), m.s.timeout*9/10))
 	if k := slices.IndexFunc(w.members, func(o *member) bool { return !o.up && o.life > 0 && !o.retired }); k >= 0 {
 		w.members[k].start()
@@ -142,7 +142,7 @@ func (w *World) forestall(m *member) {
 func (w *World) unseat() {
 	for _, op := range w.job.Encode(protocol.Abdicate{}, w.ledger.v) {
 		if op.Kind == registry.Delete {
-			w.apply(nil, []registry.Op{op}, author{what: "tool removes the leader"})
+			w.apply(nil, []registry.Op{op}, origin{what: "tool removes the leader"})
 		}
 	}
 }
@@ -179,8 +179,8 @@ func (w *World) former(m *member) int64 {
 	return 0
 }
 
-// bereaved returns the living owner of an item that the session's member still runs.
-func (w *World) bereaved(s *session) *member {
+// waitingOwner returns the living owner of an item that the session's member still runs.
+func (w *World) waitingOwner(s *session) *member {
 	v := w.ledger.v
 	for _, m := range v.Members {
 		if m.Owner != int64(s.id) {
@@ -197,8 +197,8 @@ func (w *World) bereaved(s *session) *member {
 	return nil
 }
 
-// untilTick returns the time until the next instant on a member's clock, or on one that
-// is right.
+// untilTick returns the time until the next instant on a member's clock, or, without a
+// member, on a correct clock.
 func (w *World) untilTick(m *member) int64 {
 	p, now := period(w.ledger.v.Config.Cron)*millisecond, w.now
 	if p == 0 {
@@ -233,5 +233,5 @@ func (w *World) dooms(m *member, e protocol.Entry) bool {
 		return true
 	}
 	o := w.known(ownerOf(w.ledger.v, e.Item))
-	return e.Attempt > 1 && o != nil && o != m && w.chance(w.profile.plots)
+	return e.Attempt > 1 && o != nil && o != m && w.chance(w.profile.races)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// spite injects a fault at the worst moment: just as a member sends a transaction.
-// Frequent transactions are struck less often than rare ones.
-func (w *World) spite(m *member, mu protocol.Mutation) {
-	p := w.profile.spite
+// injectFault injects a fault at the worst moment: just as a member sends a transaction.
+// Frequent transactions are hit less often than rare ones.
+func (w *World) injectFault(m *member, mu protocol.Mutation) {
+	p := w.profile.injects
 	switch mu.(type) {
 	case protocol.Begin, protocol.Complete, protocol.Forget:
 		p /= 10

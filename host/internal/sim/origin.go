@@ -2,8 +2,8 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// author is the writer of a transaction, with what it knew when it decided.
-type author struct {
+// origin is the writer of a transaction, with what it knew when it decided.
+type origin struct {
 	member *member
 	self   protocol.ID
 	m      protocol.Mutation
@@ -21,26 +21,26 @@ type author struct {
 	java     *jvm // the foreign member that wrote it; nil: none did
 }
 
-func (a author) String() string {
-	if a.java != nil {
-		return a.java.name() + a.what
+func (o origin) String() string {
+	if o.java != nil {
+		return o.java.name() + o.what
 	}
-	if a.m == nil {
-		return a.what
+	if o.m == nil {
+		return o.what
 	}
-	return a.member.name() + " " + describe(a.m)
+	return o.member.name() + " " + describe(o.m)
 }
 
 // registryTime is the time of the registry's clock as the member knew it.
-func (a author) registryTime() int64 { return a.now - a.skew }
+func (o origin) registryTime() int64 { return o.now - o.skew }
 
 // later reports whether an instant after t had come due. An instant waits until the
 // registry's clock is near it. If the member's clock was set back during that wait, the
 // instant has not come, and the schedule delivers it again.
-func (a author) later(t int64) bool {
+func (o origin) later(t int64) bool {
 	most := int64(tolerated)
-	if c := a.view.Config; c != nil && c.MaxSkew > 0 {
+	if c := o.view.Config; c != nil && c.MaxSkew > 0 {
 		most = c.MaxSkew
 	}
-	return t < a.ticked && a.ticked <= a.now+min(0, most-a.skew)
+	return t < o.ticked && o.ticked <= o.now+min(0, most-o.skew)
 }
