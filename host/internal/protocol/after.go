@@ -2,27 +2,27 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// A job that runs after others has no schedule. Its instants are theirs: those at which
-// every item of each of these jobs has ended well. Whoever owns an item begins the oldest
-// that the item is not accounted for, so each begins once, in order, whatever dies in
-// between, as long as the other jobs remember it.
+// A job that runs after others has no schedule. Its instants are those at which every item
+// of each of the other jobs has ended well. The owner of an item begins the oldest instant
+// for which the item is not accounted. So each instant begins once, in order, even if
+// members die in between, as long as the other jobs remember it.
 
-// Preceded says at which instants the jobs before this one have ended well, ascending. A
-// job that has had this input runs after others until one says that it does not.
+// Preceded lists the instants, ascending, at which the jobs before this one have ended
+// well. A job that has had this input runs after others until an input has Off.
 type Preceded struct {
-	Off      bool // it runs after no job
+	Off      bool // the job runs after no other
 	Instants []int64
 }
 
 func (Preceded) input() {}
 
-// preceded takes the instants over.
+// preceded stores the instants.
 func (s *State) preceded(in Preceded) {
 	s.schedule.follows, s.schedule.good = !in.Off, in.Instants
 }
 
-// oldestGood is the oldest of these instants for which the item is not accounted; 0: there
-// is none.
+// oldestGood is the oldest instant that has ended well in the jobs before and for which the
+// item is not accounted; 0 if there is none.
 func (s *State) oldestGood(i int) int64 {
 	last := s.accounted(i)
 	for _, t := range s.schedule.good {
@@ -33,10 +33,9 @@ func (s *State) oldestGood(i int) int64 {
 	return 0
 }
 
-// after opens a run of each idle item for the oldest instant that has ended well in the
-// jobs before and that the item is not accounted for. A run that is to be tried again, or
-// taken over, comes first. An instant that an operator keeps from beginning gets a row,
-// and does not begin later.
+// after opens a run of each idle item for its oldestGood. A run that is to be tried again,
+// or taken over, comes first. An instant that an operator's setting keeps from beginning
+// gets a row, and does not begin later.
 func (b *beginning) after() {
 	s := b.s
 	if !s.company.ours() {
@@ -59,7 +58,7 @@ func (b *beginning) after() {
 	}
 }
 
-// retrying: a retry of the item waits here.
+// retrying reports whether a retry of the item waits here.
 func (s *State) retrying(i int) bool {
 	for _, r := range s.own().Retries {
 		if r.Item == i {
@@ -69,7 +68,7 @@ func (s *State) retrying(i int) bool {
 	return false
 }
 
-// skip accounts for an instant that does not begin.
+// skip gives a row to an instant that does not begin.
 func (b *beginning) skip(i int, t int64, why reason.Reason) {
 	e := Entry{Item: i, Instant: t, Cause: After, Attempt: 1}
 	row := Row{Entry: e, State: Skipped, Why: why, Ended: b.s.now, By: b.s.self}
@@ -82,7 +81,7 @@ func (b *beginning) skip(i int, t int64, why reason.Reason) {
 	b.changed = true
 }
 
-// afterRefused is why a job that runs after others cannot; none otherwise.
+// afterRefused is why a job that is to run after others cannot; none otherwise.
 func (s *State) afterRefused() reason.Reason {
 	if s.self == "" || !s.schedule.follows || s.company.ours() {
 		return reason.Reason{}

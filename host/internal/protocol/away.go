@@ -2,11 +2,11 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// An instant that no member began gets its row from the next owner of its item. That
-// server may not have been a member at the time, or may have had no items. It knows the
-// reason for that, and the row gives it.
+// An instant that no member began gets its row from the next owner of its item. If that
+// owner's server was not a member at the time, or had no items, the row gives the reason,
+// which this server knows.
 
-// away is the reason that kept this server from its items, and until when.
+// away is why this server had none of its items, and until when.
 type away struct {
 	why   reason.Code
 	until int64
@@ -18,23 +18,23 @@ func (s *State) seeAway() {
 		s.backlog.away = away{reason.NotBegunBarred, s.now}
 	case s.self == "" && s.o.Lost && s.backlog.away.why == "":
 		s.backlog.away = away{reason.NotBegunRegistryLost, s.now}
-	case s.self == "" && s.backlog.away.why != "": // until it has joined
+	case s.self == "" && s.backlog.away.why != "": // it lasts until the server has joined
 		s.backlog.away.until = s.now
 	case s.self != "" && s.disabledHere():
 		s.backlog.away = away{reason.NotBegunServerDisabled, s.now}
 	}
 }
 
-// gone is the newest owner of an item that was gone while it had it, and until when.
+// gone is an item's newest owner that was dead while it owned the item, and until when.
 type gone struct {
 	by    ID
 	until int64
 }
 
-// seeGone notes owners that are gone. A member that was there meanwhile knows so why nobody began
+// seeGone notes owners that are dead, so this member can say later why no server began
 // their items.
 func (s *State) seeGone() {
-	if s.self == "" || s.reshard.since == 0 { // else no owner is gone for long
+	if s.self == "" || s.reshard.since == 0 { // without a reshard in progress no owner is dead for long
 		return
 	}
 	for i := range s.view.total() {

@@ -7,31 +7,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// An operator may ask for instants that have passed without a run. They wait for the
-// owner of their item, who begins them one after the other, the oldest first, whenever
-// nothing else is to begin. The transaction that begins an instant takes it from those
-// that wait, so no owner begins it again, whoever dies or gets the item. Such a run has
-// the id of its instant, as a run that an operator has tried again: it accounts for
-// nothing, and the item's next instant does not wait for those behind it.
+// An operator may request runs of instants that have passed without one. The instants wait
+// for the owner of their item. It begins them one after the other, the oldest first,
+// whenever nothing else is to begin. The transaction that begins an instant removes it from
+// those that wait, so no other owner begins it again, even after a death or a move. Such a
+// run has its instant as its id, like a run that an operator has tried again. It accounts
+// for nothing, and the item's next instant does not wait for the instants that still do.
 
-// Backfill is the instants of an item that wait.
+// Backfill is an item's past instants that wait to be begun.
 type Backfill struct {
 	Item     int
 	Instants []int64 // ascending, at least one
-	By       string  // who asked for them
+	By       string  // the operator who asked for them
 }
 
 const (
-	// MaxBackfill is how many instants may wait for one item.
+	// MaxBackfill is the largest number of instants that may wait for one item.
 	MaxBackfill = 1_000
-	// MaxBackfillBy bounds, in bytes, who asked for them.
+	// MaxBackfillBy is the largest size of Backfill.By, in bytes.
 	MaxBackfillBy = 200
 )
 
 type (
-	// AskBackfill lets instants that have passed wait for the owners of their items.
+	// AskBackfill asks the owners of items to begin past instants.
 	AskBackfill struct{ Queues []Backfill }
-	// AskCancelBackfill gives up what waits of these items; of all, if there are none.
+	// AskCancelBackfill drops the instants that wait for these items, or for all items if
+	// there are none.
 	AskCancelBackfill struct{ Items []int }
 )
 
@@ -42,7 +43,7 @@ type (
 	// PutBackfill lets instants wait for the owners of their items, in a new epoch: a Begin
 	// on its way may have been decided on others that waited there.
 	PutBackfill struct{ Queues []Backfill }
-	// DropBackfill gives up what waits of items.
+	// DropBackfill drops the instants that wait for items.
 	DropBackfill struct{ Items []int }
 )
 
@@ -52,7 +53,7 @@ func (DropBackfill) Name() string { return "drop-backfill" }
 func (PutBackfill) mutation()  {}
 func (DropBackfill) mutation() {}
 
-// backfill is what waits for the item; nil: nothing does.
+// backfill is the item's instants that wait; nil if none do.
 func (v *View) backfill(i int) *Backfill {
 	k, ok := slices.BinarySearchFunc(v.Backfills, i, func(f Backfill, i int) int { return f.Item - i })
 	if !ok {
@@ -61,7 +62,7 @@ func (v *View) backfill(i int) *Backfill {
 	return &v.Backfills[k]
 }
 
-// Backfilled is how many instants of the item wait.
+// Backfilled is the number of instants of the item that wait.
 func (v *View) Backfilled(i int) int {
 	if f := v.backfill(i); f != nil {
 		return len(f.Instants)
@@ -69,16 +70,16 @@ func (v *View) Backfilled(i int) int {
 	return 0
 }
 
-// bytes is at least as many as its node has.
+// bytes is an upper bound of the size of the node's value.
 func (f *Backfill) bytes() int {
 	return waitBytes + textBytes(f.By) + numberBytes*len(f.Instants)
 }
 
-// backfills begins, of each item that has nothing else to do, the oldest instant that
-// waits. A reshard does not wait for these runs: they begin after it.
+// backfills begins the oldest waiting instant of each item that has nothing else to do. A
+// reshard does not wait for such runs: they begin after it.
 func (b *beginning) backfills() {
 	s := b.s
-	if !s.company.ours() || s.paused() || s.reshard.since != 0 || b.m.More { // what is due goes first
+	if !s.company.ours() || s.paused() || s.reshard.since != 0 || b.m.More { // due instants go first
 		return
 	}
 	for k := range s.view.Backfills {
@@ -96,12 +97,12 @@ func (b *beginning) backfills() {
 	}
 }
 
-// awaits: a run of the item waits that began before.
+// awaits reports whether an earlier run of the item waits for a taker or a retry.
 func (b *beginning) awaits(i int) bool {
 	return b.s.view.pending(i) != nil || slices.ContainsFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
 
-// put is the mutation that lets instants wait, or why they cannot.
+// put returns the mutation that lets the instants wait, or why they cannot.
 func (a AskBackfill) put(v *View) (Mutation, string) {
 	if !v.Assignment.Exists {
 		return nil, "no server of ours has ever run it, or its assignment cannot be read"
@@ -117,8 +118,7 @@ func (a AskBackfill) put(v *View) (Mutation, string) {
 	return PutBackfill(a), ""
 }
 
-// drop is the mutation that gives up what waits, of the items or of all; nil: nothing
-// does.
+// drop returns the mutation that drops waiting instants; nil if none wait.
 func (a AskCancelBackfill) drop(v *View) Mutation {
 	var m DropBackfill
 	for _, f := range v.Backfills {
@@ -132,7 +132,7 @@ func (a AskCancelBackfill) drop(v *View) Mutation {
 	return m
 }
 
-// backfillWaits is why what waits does not begin; none: nothing waits, or it begins.
+// backfillWaits is why waiting instants do not begin; none if none wait, or if they begin.
 func (s *State) backfillWaits() reason.Reason {
 	if s.self == "" || len(s.view.Backfills) == 0 || s.company.ours() {
 		return reason.Reason{}

@@ -6,8 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// TestBackfillNeedsAnAssignment: who lets instants wait writes the assignment, so it must
-// have been read.
+// A backfill writes the assignment, so the assignment must have been read.
 func TestBackfillNeedsAnAssignment(t *testing.T) {
 	t.Parallel()
 	v := &protocol.View{Config: &protocol.Config{Total: 1}, Items: []protocol.Item{{Exists: true}}}

@@ -6,10 +6,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// backlog are instants that did not begin when they came.
+// backlog is what this member knows of instants that did not begin when they came.
 type backlog struct {
 	due     []due           // instants that came while their item ran, ascending by item
-	excuses []reason.Reason // by item: why its instants were not begun
+	excuses []reason.Reason // by item: why its instants did not begin
 	away    away
 	gone    []gone // by item
 	catchUp catchUp
@@ -25,11 +25,11 @@ type due struct {
 // dropSettled forgets instants that no run here can compensate any more.
 func (s *facts) dropSettled() {
 	settled := func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) }
-	if slices.ContainsFunc(s.late().due, settled) {
-		b := s.changeLate()
+	if slices.ContainsFunc(s.newBacklog().due, settled) {
+		b := s.changeBacklog()
 		b.due = slices.DeleteFunc(b.due, settled)
 	}
-	for i := range s.late().excuses {
+	for i := range s.newBacklog().excuses {
 		if !s.mine(i) {
 			s.unexcuse(i)
 		}
@@ -38,14 +38,14 @@ func (s *facts) dropSettled() {
 
 // setDue keeps an instant that came while its item ran, unless there is a newer one.
 func (s *facts) setDue(d due) {
-	all := s.late().due
+	all := s.newBacklog().due
 	k, found := slices.BinarySearchFunc(all, d.item, func(d due, i int) int { return d.item - i })
 	switch {
 	case !found:
-		b := s.changeLate()
+		b := s.changeBacklog()
 		b.due = slices.Insert(b.due, k, d)
 	case d.at > all[k].at:
-		s.changeLate().due[k] = d
+		s.changeBacklog().due[k] = d
 	}
 }
 
@@ -55,8 +55,8 @@ func (b *backlog) clone() backlog {
 	return n
 }
 
-// excuse remembers why an instant of the item was not begun, for the gap row that the
-// next Begin writes.
+// excuse remembers why an instant of the item did not begin, for the gap row of the next
+// Begin. The first reason counts.
 func (b *backlog) excuse(i int, why reason.Reason) {
 	for len(b.excuses) <= i {
 		b.excuses = append(b.excuses, reason.Reason{})
@@ -66,7 +66,7 @@ func (b *backlog) excuse(i int, why reason.Reason) {
 	}
 }
 
-// excuseAll does so for each item to which the due instant belongs.
+// excuseAll does so for each own item that has not passed the due instant.
 func (b *backlog) excuseAll(s *State, why reason.Code) {
 	if s.schedule.tick.At == 0 || s.own() == nil {
 		return
@@ -86,55 +86,55 @@ func (b *backlog) unexcuse(i int) {
 
 func (b *backlog) excused(i int) bool { return i < len(b.excuses) && !b.excuses[i].None() }
 
-// excuse remembers why an instant of the item was not begun, if no reason is remembered
-// yet.
+// excuse remembers why an instant of the item did not begin, unless a reason is remembered
+// already.
 func (s *facts) excuse(i int, why reason.Code) { s.excuseBy(i, reason.Of(why)) }
 
 func (s *facts) excuseBy(i int, why reason.Reason) {
-	if !s.late().excused(i) {
-		s.changeLate().excuse(i, why)
+	if !s.newBacklog().excused(i) {
+		s.changeBacklog().excuse(i, why)
 	}
 }
 
 func (s *facts) unexcuse(i int) {
-	if s.late().excused(i) {
-		s.changeLate().unexcuse(i)
+	if s.newBacklog().excused(i) {
+		s.changeBacklog().unexcuse(i)
 	}
 }
 
-// whyOf is why instants of an own item, the newest of which is t, did not begin: the reason
-// that this server noted when they came, or else one that the view still shows.
+// whyOf is why instants of an own item, up to t, did not begin: the reason that this server
+// noted when they came, or else one that the view still shows.
 func (s *facts) whyOf(i int, t int64) reason.Reason {
-	if b := s.late(); b.excused(i) {
+	if b := s.newBacklog(); b.excused(i) {
 		return b.excuses[i]
 	}
-	return s.whyNobody(i, t)
+	return s.whyNoServer(i, t)
 }
 
-// whyNobody is why no server began instants of the item, the newest of which is t, as far
-// as this one knows. It also knows of a pause that only others saw them come in.
-func (s *State) whyNobody(i int, t int64) reason.Reason {
+// whyNoServer is why no server began instants of the item up to t, as far as this server
+// knows. It also knows a pause that it was not there to see.
+func (s *State) whyNoServer(i int, t int64) reason.Reason {
 	switch {
 	case s.view.Pause.Since != 0 && s.view.cameInPause(t):
 		return s.view.Pause.Reason()
 	case s.accounted(i) < s.backlog.away.until:
 		return reason.Of(s.backlog.away.why)
-	case i < len(s.backlog.gone) && s.accounted(i) < s.backlog.gone[i].until && s.accounted(i) >= s.backlog.catchUp.passed: // this server was there
+	case i < len(s.backlog.gone) && s.accounted(i) < s.backlog.gone[i].until && s.accounted(i) >= s.backlog.catchUp.passed: // this server was there then
 		return reason.Of(reason.NotBegunOwnerGone, string(s.backlog.gone[i].by))
 	}
 	return reason.Of(reason.NotBegun)
 }
 
-// late is the backlog after the decision.
-func (s *facts) late() *backlog {
+// newBacklog is the backlog as the decision leaves it.
+func (s *facts) newBacklog() *backlog {
 	if s.Backlog != nil {
 		return s.Backlog
 	}
 	return &s.backlog
 }
 
-// changeLate is the backlog for changes.
-func (s *facts) changeLate() *backlog {
+// changeBacklog is newBacklog as a copy that the rule may change.
+func (s *facts) changeBacklog() *backlog {
 	if s.Backlog == nil {
 		b := s.backlog.clone()
 		s.Backlog = &b

@@ -12,8 +12,8 @@ type beginning struct {
 	m       Begin
 	taken   []bool // by item: it begins
 	givenUp []int  // ascending: items whose missed instants all have rows
-	room    *room  // nil before the first item
-	idled   bool   // the time in which nothing began was determined
+	room    *room  // nil before the first item is tried
+	idled   bool   // idle has noted the time without begins
 	awaited bool   // a foreign leader waits until nothing runs
 	changed bool
 }
@@ -35,7 +35,8 @@ func (b *beginning) mutation() *Begin {
 	return &b.m
 }
 
-// fits: the transaction has room for a run with its nodes and rows.
+// fits reports whether the transaction has room for one more run with its nodes and rows,
+// and takes that room.
 func (b *beginning) fits(e Entry, rows []Row) bool {
 	if b.room == nil {
 		b.room = b.s.opening(&b.m.Own)
@@ -59,7 +60,7 @@ func (b *beginning) whyNotFits() reason.Code {
 	return reason.TooManyDue
 }
 
-// nodes is how many nodes a Begin writes, deletes or checks for the item, at most.
+// nodes is the largest number of nodes that a Begin writes, deletes or checks for the item.
 func (b *beginning) nodes(i int) int {
 	n := 0
 	if b.m.Monitor {
@@ -75,12 +76,12 @@ func (b *beginning) nodes(i int) int {
 		n++ // the pending run is deleted
 	}
 	if b.s.view.backfill(i) != nil {
-		n++ // the instant is taken out of the backfill
+		n++ // the backfill loses the instant
 	}
 	return n
 }
 
-// blocked says which other member has the item; "" if none.
+// blocked is why the item must not begin now; "" if it may.
 func (b *beginning) blocked(i int) reason.Code {
 	it := b.s.view.item(i)
 	switch {
@@ -90,7 +91,7 @@ func (b *beginning) blocked(i int) reason.Code {
 		return reason.LeaderAwaitsEnd
 	case it.Failover != "":
 		return reason.RunningAfterFailure
-	case it.Marked(): // also while monitorExecution is off, as a mark may be older than that
+	case it.Marked(): // also while monitorExecution is off: a mark may be older than that setting
 		return reason.MarkedRunning
 	case b.s.openElsewhere(i):
 		return reason.RunningAfterFailure
@@ -103,12 +104,12 @@ func (b *beginning) add(e Entry) {
 	b.m.Own.Open = append(b.m.Own.Open, e)
 	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
 	b.m.Begun = append(b.m.Begun, e.Item)
-	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) { // else what came since is still to be made good
+	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) { // a catch-up leaves the mark to later instants
 		b.m.Unmark = append(b.m.Unmark, e.Item)
 	}
 }
 
-// idle notes the time in which no item of the job began before t.
+// idle notes the time before t in which no item of the job began.
 func (b *beginning) idle(t int64) {
 	if b.idled {
 		return

@@ -15,9 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// cluster is one job, its real tree in the shipped layout, and members that
-// take a step only when the script says so: whoever does not observe acts on
-// what it saw before.
+// cluster is one job, its real tree in the shipped layout, and members that take a step
+// only when the script says so. A member that does not observe acts on what it saw before.
 type cluster struct {
 	tree     *tree.Tree
 	job      layout.Layout
@@ -28,7 +27,7 @@ type cluster struct {
 	me       *member
 	watcher  eye
 	sessions registry.SessionID
-	prefer   []string // owners of item 0, 1, … when a strategy is asked
+	prefer   []string // owners of item 0, 1, … that the strategy returns
 
 	printed []string
 	stepped bool // a member took a step, so no output means that it does nothing
@@ -45,20 +44,20 @@ type eye struct {
 	view    *protocol.View
 }
 
-// member is a state of the core with what the runner would keep beside it.
+// member is a state of the core with what the runner would keep for it.
 type member struct {
 	eye
 	name    string
 	session registry.SessionID
 	state   *protocol.State
-	shown   *protocol.View // what was published to it last
+	shown   *protocol.View // the view that was published to it last
 	flight  *flight
-	late    []registry.Op            // sent; it has not arrived yet
-	asked   []protocol.AssignRequest // not answered yet
+	late    []registry.Op            // operations that arrive late
+	asked   []protocol.AssignRequest // questions to the strategy without an answer
 	guests  map[int]protocol.Entry
 	handed  int64 // rows given to the history
 
-	listening protocol.Listen // the newest
+	listening protocol.Listen // its newest call of a listener
 	stored    int64
 	plans     int64
 	over      bool
@@ -115,7 +114,7 @@ func (c *cluster) write(ops ...registry.Op) error {
 	return err
 }
 
-// tool writes what an operator's tool would, seeing the tree as it is.
+// tool writes what an operator's tool would, on a current view.
 func (c *cluster) tool(m protocol.Mutation) error {
 	return c.write(c.job.Encode(m, c.look(&c.watcher))...)
 }
@@ -129,7 +128,7 @@ func (c *cluster) encoded() protocol.Spelled {
 	return spelled.Config
 }
 
-// moduleText is what a script says of a module; nil if it says nothing.
+// moduleText returns a script's text of a module; nil if it is empty.
 func moduleText(text string) protocol.Spelled {
 	if text == "" {
 		return nil
@@ -171,7 +170,7 @@ func (c *cluster) observe(m *member) error {
 	return c.step(m, protocol.Observed{View: m.shown})
 }
 
-// glance lets a member's mirror follow, and does not show the core what it has.
+// glance updates a member's mirror without showing the core the view.
 func (c *cluster) glance(m *member) {
 	before := m.view
 	if v := c.look(&m.eye); v != before {
@@ -221,11 +220,11 @@ func (c *cluster) keep(m *member, e protocol.Effect) {
 		m.handed = e.Rows[len(e.Rows)-1].Seq
 	case protocol.Stop:
 		c.die(m)
-	default: // nothing that a script would need later
+	default: // other effects need nothing later
 	}
 }
 
-// apply answers the commit in flight, and shows its author what came of it.
+// apply answers the commit in flight, and shows its member the result.
 func (c *cluster) apply(m *member) error {
 	if err := c.answer(m); err != nil || m.over {
 		return err
@@ -253,7 +252,7 @@ func (c *cluster) answer(m *member) error {
 	return c.step(m, in)
 }
 
-// strategy answers as the script prefers, else with the members in turn.
+// strategy assigns as the script prefers, or else to the members in turn.
 func (c *cluster) strategy(r protocol.AssignRequest) [][]int {
 	items := make([][]int, len(r.Instances))
 	for i := range r.Total {
@@ -291,10 +290,10 @@ func (c *cluster) calm() error {
 	return errors.New("it never becomes calm")
 }
 
-// turn does the next thing of one member.
+// turn does one thing for a member, if there is one.
 func (c *cluster) turn(m *member) (bool, error) {
 	switch {
-	case m.over: // since the others took their turns
+	case m.over: // it ended during the turns of others
 		return false, nil
 	case m.flight != nil:
 		return true, c.apply(m)

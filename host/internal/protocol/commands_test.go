@@ -312,7 +312,7 @@ func ask(c *cluster, m *member, a *arguments) error {
 	return c.step(m, protocol.Asked{ID: c.asks, Ask: w})
 }
 
-// pauseOf is what an operator says of a pause.
+// pauseOf reads an operator's pause.
 func pauseOf(a *arguments) (p protocol.Pause, err error) {
 	p.By, p.Why = a.key("by", ""), a.key("why", "")
 	if p.Since, err = msOf(a.key("since", "0")); err != nil {

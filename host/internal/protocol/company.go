@@ -2,18 +2,19 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// company is what a view says of the members together, as this member sees them. It is
-// computed once for each view, so a rule asks one question and need not know about
-// foreign members.
+// company is what a view shows of the members together, as seen by this member. It is
+// computed once for each view, so a rule asks one question and need not know about foreign
+// members.
 type company struct {
 	shared       bool // a foreign member has a part in the job
 	foreignLeads bool // the leader is foreign; it need not be registered yet
-	unsettled    bool // what a foreign leader has assigned may be about to change, or to be adopted
+	unsettled    bool // the assignment of a foreign leader may be about to change, or to be adopted
 	leads        bool // this member is the leader
-	reclaims     bool // this member reclaims after dead members
+	reclaims     bool // this member reclaims what dead members left
 }
 
-// seeCompany computes it for a new view, or for a member that has learned its own id.
+// seeCompany computes the company after a new view, and when the member has learned its own
+// id.
 func (s *State) seeCompany() {
 	v := s.view
 	c := company{shared: v.Shared(), foreignLeads: v.foreignLeads(), unsettled: v.assignmentUnsettled()}
@@ -22,13 +23,14 @@ func (s *State) seeCompany() {
 	s.company = c
 }
 
-// ours: there is no foreign member, and none leads.
+// ours reports whether there is no foreign member, and none leads.
 func (c company) ours() bool { return !c.shared && !c.foreignLeads }
 
-// works: the member may begin runs.
+// works reports whether the member may begin runs.
 func (s *State) works() bool { return s.able() && !s.disabledHere() }
 
-// able: the member may begin runs, unless an operator has disabled its server.
+// able reports whether the member may begin runs, apart from an operator's disabling of its
+// server.
 func (s *State) able() bool {
 	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
 		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
@@ -38,14 +40,14 @@ func (s *State) able() bool {
 // registered yet.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
 
-// assignmentUnsettled: what a foreign leader has assigned may be about to change, or to
-// be adopted. It deletes nodes and creates them again, and the new ones look like the
-// old ones. So a begin in flight checks the seal: the leader deletes it when it assigns,
-// and only an adoption creates it.
+// assignmentUnsettled reports whether the assignment of a foreign leader may be about to
+// change, or to be adopted. The leader deletes nodes and creates them again, and new nodes
+// look like old ones. So a begin in flight checks the seal: the leader deletes it when it
+// assigns, and only an adoption creates it.
 func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
 
-// foreignBlocker is why this job must not run here while foreign members share it; "" if
-// it may, or if there are none.
+// foreignBlocker is why this member must not run the job while foreign members share it; ""
+// if it may, or if there are none.
 func (s *State) foreignBlocker() reason.Code {
 	c := s.config()
 	switch {

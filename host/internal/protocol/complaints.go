@@ -7,16 +7,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// complaint is what was reported last, so that it is not reported again.
+// complaint is what was reported last, so that it is reported only once.
 type complaint struct {
-	trouble    reason.Reason // what keeps the job from going on
+	trouble    reason.Reason // why the job does not go on
 	cron       reason.Reason
 	ahead      ahead  // the place that keeps this member from leading
-	leaderless string // the place for which a job without leader was reported; "": there is a leader
+	leaderless string // the place with which a missing leader was reported; "": there is a leader
 }
 
-// Troubles are what keeps the job from going on as it should, and what is foreign or
-// damaged in its nodes, one sentence each.
+// Troubles lists what keeps the job from going on as it should, and what is foreign or
+// damaged in its nodes, one reason each.
 func (s *State) Troubles() []reason.Reason {
 	v := s.view
 	if v == nil {
@@ -26,7 +26,7 @@ func (s *State) Troubles() []reason.Reason {
 	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
 		all = append(all, reason.Of(reason.ConfigGone))
 	}
-	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // else the reason for being barred is reported
+	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // otherwise the blockers are reported
 		all = append(all, reason.Of(s.foreignBlocker()))
 	}
 	if why := s.waitsForAddress(); !why.None() {
@@ -53,8 +53,7 @@ func (s *State) Troubles() []reason.Reason {
 	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused(), s.backfillWaits(), s.afterRefused()}, reason.Reason.None)...)
 }
 
-// complain reports, once, what keeps the job from going on, or that nothing does any
-// more.
+// complain reports once why the job does not go on, and later that it does again.
 func (s *State) complain(p *Plan, why reason.Reason) {
 	switch {
 	case why == s.complaint.trouble:

@@ -1,12 +1,12 @@
 package protocol
 
-// Members of ElasticJob report in layout 1, each interval, how many elements of a dataflow they
-// have handled since the interval before.
+// In layout 1, members of ElasticJob report at each interval how many elements of a
+// dataflow they have handled in it.
 
-// counts is what this member has reported of that.
+// counts is what this member has reported in this way.
 type counts struct {
-	at   int64 // when it reported last, or began to count
-	flow Flow  // of its record then
+	at   int64 // time of the last report, or when counting began
+	flow Flow  // the record's count at that time
 }
 
 func (c counts) keep(s *State, _ *Plan) { s.timers.counts = c }

@@ -1,23 +1,23 @@
 package protocol
 
 // facts is what a rule may look at. A rule does not change the State, so it can be read
-// alone: everything it wants, and wants to be remembered, is in its Decision. A rule
-// that is not asked, since one before it wants a mutation, notes nothing.
+// alone: what it does, and what is to be remembered, is in its Decision. Once a rule
+// returns a mutation, the later ones are not asked, and note nothing.
 type facts struct {
 	*State
 	Decision
-	notes [4]note // the first Notes of a rule, without memory of their own
+	notes [4]note // memory for a rule's first Notes, which needs no allocation
 }
 
-// Decision is what a rule wants. Only Step carries it out.
+// Decision is what a rule decides. Only Step carries it out.
 type Decision struct {
 	Mutation Mutation // nil: none
-	Hold     int64    // when the rule must be asked again; 0: it waits for nothing
+	Hold     int64    // when the rule must be asked again; 0: it need not be
 	Effects  []Effect
-	Backlog  *backlog // the new one; nil: unchanged
+	Backlog  *backlog // the new backlog; nil: unchanged
 	Notes    []note
 
-	used       *room // by the mutation; nil: it counts nothing
+	used       *room // room that the mutation uses; nil: it is not counted
 	recordFull int   // as of sizes
 }
 
@@ -28,14 +28,14 @@ func (d *Decision) add(e Effect) { d.Effects = append(d.Effects, e) }
 
 func (d *Decision) note(n note) { d.Notes = append(d.Notes, n) }
 
-// hold asks for the rule to be asked again at that moment.
+// hold asks to ask the rule again at until.
 func (d *Decision) hold(until int64) {
 	if d.Hold == 0 || until < d.Hold {
 		d.Hold = until
 	}
 }
 
-// decide asks the rules in turn until one wants a mutation.
+// decide asks the rules in turn until one returns a mutation.
 func (s *State) decide(p *Plan) {
 	f := &facts{State: s}
 	for _, r := range rules {

@@ -21,7 +21,7 @@ func RulesWrite(s *State) bool {
 	return dump(s) != before
 }
 
-// dump writes down all that a State has, but for the view, which others watch.
+// dump prints all that a State has, except the view, which frozen_test.go watches.
 func dump(s *State) string {
 	var b strings.Builder
 	dumpValue(&b, reflect.ValueOf(s).Elem())
@@ -68,7 +68,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestStateIsDivided: what a member knows stays in parts that can be read alone.
+// TestStateIsDivided checks that the State is divided into parts that can be read alone.
 func TestStateIsDivided(t *testing.T) {
 	t.Parallel()
 	const most, mostOfPart = 20, 15

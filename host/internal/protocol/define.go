@@ -1,18 +1,18 @@
 package protocol
 
-// A job is defined by two nodes: config, which is ElasticJob's, and the module's, which
-// is ours. A change of both writes them at once, against the versions from which it was
-// derived.
+// Two nodes define a job: config, which is ElasticJob's, and the module's node, which is
+// ours. A change of both writes them in one transaction, against the versions from which it
+// was derived.
 
-// Version tells what a part of a definition was derived from. Only a layout makes
-// one, of as many nodes as it has for that part, and knows what it says; to others
-// two are the same or not.
+// Version identifies what a part of a definition was derived from. Only a layout makes a
+// Version, from as many nodes as that part has, and knows its form. Others only compare two
+// for equality.
 type Version string
 
 // NoModule is the version of a module's node that does not exist; no layout makes it.
 const NoModule Version = "-1"
 
-// define turns a request into the write of what differs.
+// define returns the write of the parts that differ, or why it is not possible.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	var d Define
 	if !same(v.Definition.Config, a.Config) {
@@ -32,7 +32,7 @@ func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	return d, ""
 }
 
-// Configured: Options that concern the job's runs have changed.
+// Configured carries the changed Options of the job's runs.
 type Configured struct {
 	Slots                  int
 	Queue, Replace, Finish bool

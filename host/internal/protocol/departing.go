@@ -2,13 +2,14 @@ package protocol
 
 import "slices"
 
-// An item does not move while a run of it is open. If runs are longer than the wait for
-// a reshard, and overlap, some item is always open, and no reshard could ever happen. So
-// after half of the wait, a reshard assigns the idle items. An open one stays with its
-// owner, which does not begin it again; when the run has ended, a reshard moves it.
+// An item does not move while a run of it is open. If runs overlap and last longer than the
+// wait for a reshard, some item is always open, and a reshard that waited for all would
+// never happen. So after half of the wait, a reshard assigns the idle items. An open item
+// stays with its owner, which does not begin it again. After the run, another reshard moves
+// it.
 
-// maxDeparting bounds how many items the assignment lists as departing. Further ones
-// stay with their owners until a later reshard: one follows as long as any item departs.
+// maxDeparting bounds the items that the assignment lists as departing. Further ones stay
+// with their owners until a later reshard; one follows as long as any item departs.
 const maxDeparting = 1000
 
 // departing reports whether the owner of an item may not begin it again.
@@ -17,13 +18,13 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
-// departed: the run for which an item stayed with its owner has ended.
+// departed reports whether the run has ended for which an item stayed with its owner.
 func (v *View) departed() bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })
 }
 
-// depart leaves open items with their owners, as far as possible, and reports whether
-// the rest can be assigned now.
+// depart leaves open items with their owners, as far as that is possible, and reports
+// whether the rest can be assigned now.
 func (s *facts) depart(next *Assignment) bool {
 	v := s.view
 	for k := range v.Runs {
@@ -33,7 +34,7 @@ func (s *facts) depart(next *Assignment) bool {
 				continue
 			}
 			if e.Item >= next.Total || !slices.Contains(next.Members, owner) {
-				return false // its owner is gone, so it does not begin again
+				return false // no owner would begin it again
 			}
 			next.Owners[e.Item] = owner
 			next.Departing = append(next.Departing, e.Item)
@@ -52,7 +53,7 @@ func (s *facts) depart(next *Assignment) bool {
 	return true
 }
 
-// overdueAfter is how many longest waits a reshard may be awaited before that is a
+// overdueAfter is how many of the longest waits a reshard may take before that counts as a
 // trouble. A foreign leader assigns at its next instant, which may be tomorrow.
 const overdueAfter = 3
 
@@ -60,7 +61,8 @@ func (s *State) reshardOverdue() bool {
 	return s.reshard.since != 0 && !s.company.foreignLeads && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
 }
 
-// movesRunning: an item that is open on any member would move.
+// movesRunning reports whether the assignment would move an item that is open on any
+// member.
 func (s *State) movesRunning(next *Assignment) bool {
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
@@ -78,7 +80,8 @@ func (s *State) movesRunning(next *Assignment) bool {
 	return false
 }
 
-// moving lists the registered members that lose or get an item.
+// moving lists the registered members that the assignment takes an item from, or gives one
+// to.
 func (s *State) moving(next *Assignment) []ID {
 	var ids []ID
 	for i := range max(len(s.view.Assignment.Owners), len(next.Owners)) {

@@ -1,7 +1,7 @@
 package protocol
 
-// elect makes the member leader if there is none. While another one is in the queue, a
-// member waits without queueing: afterwards there is a leader, or the queue is empty.
+// elect makes the member the leader if there is none. While another member is in the queue,
+// this one waits without queueing: afterwards there is a leader, or the queue is empty.
 func elect(s *facts) Mutation {
 	if !s.wantsLead() || s.removing() {
 		return nil
@@ -20,16 +20,16 @@ func (s *State) wantsLead() bool {
 	return s.self != "" && !s.session.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.strategyIsForeign()
 }
 
-// strategyIsForeign: only ElasticJob's members have the strategy that the leader would
-// have to ask.
+// strategyIsForeign reports whether only members of ElasticJob have the strategy that the
+// leader must ask.
 func (s *State) strategyIsForeign() bool {
 	c := s.config()
 	return c != nil && s.company.shared && s.o.Knows != nil && !s.o.Knows(c.Strategy)
 }
 
-// abdicate gives up the lead when an operator has disabled the leader's server, when the
-// leader is about to leave, since its last runs may take long, and when only other
-// members know the strategy.
+// abdicate gives up the lead if an operator has disabled the leader's server, if only other
+// members have the strategy, and if the leader is about to leave, since its last runs may
+// take long.
 func abdicate(s *facts) Mutation {
 	if !s.company.leads || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
 		return nil

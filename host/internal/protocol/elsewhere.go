@@ -6,8 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Open are the runs that the member's record had open when it was last seen, and the
-// schedules by which they came.
+// Open returns the runs that the member's record last had open, and the schedules that
+// their instants came from.
 func (s *State) Open() ([]Entry, []Schedule) {
 	if s.view == nil || s.own() == nil {
 		return nil, nil
@@ -15,26 +15,26 @@ func (s *State) Open() ([]Entry, []Schedule) {
 	return slices.Clone(s.own().Open), s.schedule.known
 }
 
-// Elsewhere are rows, for this server's own history, of runs that its member by of an
-// earlier session had open when that session ended, and that another member has
-// reclaimed. That member has the last row of the attempt; these rows say that others
-// continue. Beside foreign members, which keep no rows, there are none.
+// Elsewhere returns rows for this server's own history. They are of runs that were open
+// when the session of by, this server's member at that time, ended, and that another member
+// has reclaimed. That member has the last row of the attempt; these rows say that the run
+// continues elsewhere. Beside foreign members, which keep no rows, there are none.
 func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	v := s.view
 	own := s.own()
 	if len(runs) == 0 || own == nil || s.company.shared {
 		return Store{}
 	}
-	has := map[attempt]bool{} // rows that this member has or will have
+	has := map[attempt]bool{} // attempts of which this member has a row or will have one
 	for k := range v.Runs {
 		d := &v.Runs[k]
 		if d.ID != s.self && !v.dead(d.ID) {
 			continue
 		}
-		for i := range d.Rows { // this member may have reclaimed them
+		for i := range d.Rows { // this member may have reclaimed the run
 			has[attemptOf(d.Rows[i].Entry)] = true
 		}
-		for _, r := range d.unfinished() { // it has not been reclaimed
+		for _, r := range d.unfinished() { // the record has not been reclaimed
 			has[attemptOf(r.Entry)] = true
 		}
 	}
@@ -50,7 +50,8 @@ func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	return store
 }
 
-// GoneElsewhere is the row, at a moment, of an attempt of by, whose session has ended.
+// GoneElsewhere returns the row, written at now, of an attempt of by, whose session has
+// ended.
 func GoneElsewhere(by ID, e Entry, now int64) Row {
 	return Row{Entry: e, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: now, By: by}
 }

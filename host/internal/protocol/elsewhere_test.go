@@ -6,8 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// elsewhere asks for the row of a run that an earlier life of the member's server had
-// open.
+// elsewhere prints the row of a run that an earlier member of the same server had open.
 func elsewhere(c *cluster, m *member, a *arguments) error {
 	var i, at, attempt int
 	if _, err := fmt.Sscanf(a.word(), "%d@%d/%d", &i, &at, &attempt); err != nil {

@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// ends are the times of the first and the newest end that no commit has written yet; 0:
-// there is none. See complete.
+// ends are the times of the first and the newest end of a run that no commit has written
+// yet; 0 if there is none. See complete.
 type ends struct{ first, last int64 }
 
 func (e ends) keep(s *State, _ *Plan) { s.guests.ends = e }
 
-// lingersUntil is how long ends of runs wait for others, so that one transaction writes
-// them; 0: they do not wait.
+// lingersUntil is the time until which ends of runs wait for others, so that one transaction writes
+// them; 0 if they do not wait.
 func (s *State) lingersUntil() int64 {
 	until := min(s.guests.ends.last+s.o.Linger, s.guests.ends.first+lingerTimes*s.o.Linger)
 	if s.guests.ends.first == 0 || s.now < s.guests.ends.first || s.now >= until {
@@ -23,10 +23,10 @@ func (s *State) lingersUntil() int64 {
 	return until
 }
 
-// lingerTimes is how many times Linger the first end waits while others come.
+// lingerTimes bounds how many times Linger the first end waits for others.
 const lingerTimes = 10
 
-// complete closes the runs whose guests have ended so far.
+// complete closes the runs whose guests have ended.
 func complete(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.lingersUntil() != 0 {
@@ -64,7 +64,7 @@ func complete(s *facts) Mutation {
 			w.streak()
 		}
 		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {
-			break // the others follow in the next one
+			break // the others follow in the next transaction
 		}
 		items = append(items, g.Item)
 		s.closes(&next, row)
@@ -82,7 +82,7 @@ func complete(s *facts) Mutation {
 		return nil
 	}
 	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool {
-		_, ended := slices.BinarySearch(items, e.Item) // ascending, as the guests are
+		_, ended := slices.BinarySearch(items, e.Item) // ascending, since the guests are
 		return ended
 	})
 	return Complete{Self: s.self, Own: next, Items: items}

@@ -15,13 +15,13 @@ func begin(s *facts) Mutation {
 	}
 	wait := s.reshardWait()
 	s.note(wait)
-	// The instant stays due while the reshard is awaited or the history is full.
+	// The instant stays due during the wait.
 	switch {
 	case s.waits(wait.from), s.company.unsettled:
-		s.changeLate().excuseAll(s.State, reason.ReshardAwaited)
+		s.changeBacklog().excuseAll(s.State, reason.ReshardAwaited)
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored:
-		s.changeLate().excuseAll(s.State, reason.HistoryUnwritable)
+		s.changeBacklog().excuseAll(s.State, reason.HistoryUnwritable)
 		return nil
 	}
 	if s.recalls() {
@@ -39,7 +39,7 @@ func begin(s *facts) Mutation {
 	b.moved()
 	b.backfills()
 	if m := b.mutation(); m != nil {
-		s.recordFull = 0 // some fit
+		s.recordFull = 0 // there is room for some
 		return *m
 	}
 	if !b.m.More {
@@ -54,7 +54,7 @@ func (s *facts) unable() Mutation {
 	if s.own() == nil || s.config() == nil && !s.session.leaving {
 		return nil
 	}
-	s.changeLate().excuseAll(s.State, s.inability())
+	s.changeBacklog().excuseAll(s.State, s.inability())
 	if !s.session.leaving && !s.disabledHere() {
 		return nil
 	}
@@ -63,15 +63,15 @@ func (s *facts) unable() Mutation {
 	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
 	}
-	// The request would vanish with the member, or run when the server is enabled again,
-	// whenever that is.
+	// Otherwise the request would vanish with the member, or run when the server is enabled
+	// again, however late that is.
 	b := newBeginning(s)
 	b.decline(s.inability())
 	return b.m
 }
 
-// keepDue keeps the instant that comes while an operator pauses the server alone. With
-// misfire its items make it good when the pause ends, as those of ElasticJob do.
+// keepDue keeps an instant that comes while an operator pauses only this server. With
+// misfire the items compensate it when the pause ends, as ElasticJob's do.
 func (s *facts) keepDue() {
 	t, server := s.schedule.tick.At, s.view.server(s.self.IP())
 	if t == 0 || s.session.leaving || server == nil || !server.KeepsItems || !s.config().Misfire || s.view.PausedAt(t) {
@@ -110,7 +110,7 @@ func (b *beginning) scheduled() {
 	}
 }
 
-// overlap decides what happens to an instant that comes while its item runs.
+// overlap handles an instant that comes while its item runs.
 func (s *facts) overlap(i int, t int64) {
 	s.excuse(i, reason.StillRunning)
 	switch {
@@ -124,14 +124,14 @@ func (s *facts) overlap(i int, t int64) {
 	}
 }
 
-// compensations begins, once, the newest instant that came during a run. The new owner
-// of an item that moved compensates its mark.
+// compensations begins, once, the newest instant that came during a run. If the item moved,
+// its new owner finds the misfire mark.
 func (b *beginning) compensations() {
 	s := b.s
 	if s.reshard.since != 0 || s.paused() || s.pausedByCron() {
 		return
 	}
-	for _, d := range s.late().due {
+	for _, d := range s.newBacklog().due {
 		if s.mine(d.item) && !s.busy(d.item) && !s.view.cameInPause(d.at) && s.oldestMissed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
@@ -143,8 +143,9 @@ func (b *beginning) compensations() {
 	}
 }
 
-// isMisfired: the newest instant came during a run of the item, and its owner makes it
-// good. What came during a pause is not made good, also if the pause was seen later.
+// isMisfired reports whether the newest instant came during a run of the item, and the
+// owner is to compensate it. Instants of a pause are not compensated, even if the pause was
+// seen only later.
 func (s *State) isMisfired(i int) bool {
 	it, t := s.view.item(i), s.schedule.latest.At
 	return it.Misfire && !it.Disabled && s.config().Misfire && t > s.schedule.paused && !s.view.cameInPause(t)
@@ -191,13 +192,13 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.closes(&b.m.Own, r)
 	}
 	b.overtake(i)
-	if cause != CaughtUp { // a catch-up leaves the excuse to the begin of later instants
+	if cause != CaughtUp { // after a catch-up, the begin of a later instant needs the excuse
 		s.unexcuse(i)
 	}
 	if t < last {
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
 	} else {
-		if cause != CaughtUp { // a catch-up may begin later than others
+		if cause != CaughtUp { // a catch-up may begin after later instants of other items
 			b.idle(t)
 		}
 		b.m.Own.Last = set(b.m.Own.Last, i, t)
@@ -205,8 +206,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	b.add(e)
 }
 
-// nextAttempt opens the next attempt of runs that self-fencing ended, when the session has
-// survived and the item's next instant has not come.
+// nextAttempt opens the next attempt of runs that self-fencing ended, if the session has
+// survived and no later instant of the item has come.
 func nextAttempt(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.session.health != Trusted || s.session.leaving {
@@ -230,7 +231,7 @@ func nextAttempt(s *facts) Mutation {
 		anew.Attempt++
 		anew.Begun = s.now
 		if !r.takeWith(0, r.weight.begins(anew, []Row{row})) {
-			break // the others follow in the next one
+			break // the others follow in the next transaction
 		}
 		next.row(row)
 		*e = anew
@@ -242,22 +243,22 @@ func nextAttempt(s *facts) Mutation {
 	return NextAttempt{Self: s.self, Own: next}
 }
 
-// attemptDue: self-fencing ended the guest, and the run may begin again. Its next instant
-// has not come, and no operator has forbidden that it begins.
+// attemptDue reports whether self-fencing ended the guest, and the run may begin again: no
+// later instant has come, and no operator's setting forbids it.
 func (s *State) attemptDue(g *guest, e *Entry) bool {
 	return g.ended && g.fenced && g.state == Cancelled && !s.session.leaving && s.schedule.latest.At <= e.Instant &&
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.paused() || e.Trigger != "")
 }
 
-// markMisfire marks an item when an instant came while it ran, so that its next owner
-// sees it as well.
+// markMisfire marks an item if an instant came while it ran, so that the item's next owner
+// sees that as well.
 func markMisfire(s *facts) Mutation {
 	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.foreignBlocker() != "" {
 		return nil
 	}
 	s.overtaken()
 	var items []int
-	for _, d := range s.late().due {
+	for _, d := range s.newBacklog().due {
 		it := s.view.item(d.item)
 		if d.cause == Misfired && !s.passed(d.item, d.at) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
 			items = append(items, d.item)
@@ -269,7 +270,7 @@ func markMisfire(s *facts) Mutation {
 	return MarkMisfire{Items: s.room().first(items)}
 }
 
-// overtaken notes the due instant for running items, before anything begins.
+// overtaken notes the due instant of running items, before anything begins.
 func (s *facts) overtaken() {
 	if s.schedule.tick.At == 0 || s.view.PausedAt(s.schedule.tick.At) {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// reclaim ends the record of a dead member: its rows move to the reclaimer's record, its
-// open runs become pending or get a row. Only the reclaimer does it.
+// reclaim ends the record of a dead member: its rows move to the reclaimer's record, and
+// its open runs become pending or get a row.
 func reclaim(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
@@ -20,7 +20,7 @@ func reclaim(s *facts) Mutation {
 	return nil
 }
 
-// reclaimInParts halves what is taken out of the dead member's record until it fits.
+// reclaimInParts halves the part of the dead member's record to move until it fits.
 func (s *facts) reclaimInParts(d *Runs) Mutation {
 	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
 		m := s.reclaimDead(d, part)
@@ -45,7 +45,7 @@ func (m *Reclaim) bytes() int {
 	return n
 }
 
-// reclaimDead moves part rows and runs of a dead member.
+// reclaimDead moves at most part rows and runs out of a dead member's record.
 func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	v := s.view
 	m := &Reclaim{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
@@ -61,7 +61,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	r, open, waits := s.room(), 0, map[int]bool{}
 	for _, u := range d.unfinished() {
 		e := u.Entry
-		if rows+open >= part || !r.take(v.item(e.Item).pends()) { // a large one
+		if rows+open >= part || !r.take(v.item(e.Item).pends()) { // more is for the next part
 			break
 		}
 		open++
@@ -86,14 +86,14 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 	}
 	slices.Sort(m.Unmark)
-	m.Unmark = slices.DeleteFunc(slices.Compact(m.Unmark), func(i int) bool { return waits[i] }) // that deletes the marks too
+	m.Unmark = slices.DeleteFunc(slices.Compact(m.Unmark), func(i int) bool { return waits[i] }) // making a run pending deletes the marks as well
 	if rows < len(d.Rows) || open < len(d.Open)+len(d.Retries) {
 		if rows+open == 0 {
-			return nil // the own record is full of rows that the history has not taken
+			return nil // the own record is full of rows that are not stored yet
 		}
 		rest := *d.RunsData
 		rest.Rows, rest.Open = d.Rows[rows:], d.Open[min(open, len(d.Open)):]
-		rest.Flow, rest.Results, rest.Tallies = Flow{}, Results{}, nil // the assignment has them
+		rest.Flow, rest.Results, rest.Tallies = Flow{}, Results{}, nil // they have moved to the assignment
 		rest.Retries = d.Retries[max(open-len(d.Open), 0):]
 		m.Rest = &rest
 		return m
@@ -107,7 +107,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	return m
 }
 
-// unfinished are the open runs, then those that wait for a retry.
+// unfinished lists the open runs, then those that wait for a retry.
 func (d *RunsData) unfinished() []Retry {
 	var all []Retry
 	for _, e := range d.Open {
@@ -116,8 +116,8 @@ func (d *RunsData) unfinished() []Retry {
 	return append(all, d.Retries...)
 }
 
-// notAgain is why a run of a dead member does not run again; "" if it does. With waits,
-// the run waits for a retry.
+// notAgain is why a run of a dead member does not run again; "" if it does. waits is for a
+// run that waits for a retry.
 func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
@@ -127,7 +127,7 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 		}
 	}
 	switch {
-	case s.company.shared && e.Param != "": // they would run it with the parameter of the job
+	case s.company.shared && e.Param != "": // they would run it with the job's parameter
 		return reason.ParamWithForeign
 	case !waits && !v.Config.Failover:
 		return reason.ServerGoneFailoverOff
@@ -143,8 +143,8 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	return ""
 }
 
-// take begins pending runs, as many as there are free slots. Beside foreign members,
-// only the first in the failover latch takes.
+// take begins pending runs in the free slots. Beside foreign members, only the first in the
+// failover latch takes.
 func take(s *facts) Mutation {
 	m := s.taking()
 	if m == nil {
@@ -164,14 +164,14 @@ func take(s *facts) Mutation {
 	return nil
 }
 
-// taking is what the member would take.
+// taking returns the runs that the member would take; nil if there are none.
 func (s *facts) taking() *Take {
 	v := s.view
 	if !s.works() || !v.Config.Failover || s.paused() || len(v.Pending) == 0 || !v.Assignment.Exists {
 		return nil
 	}
 	m := &Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution, Next: s.schedule.next}
-	nodes := 2 // the pending run goes, the failover mark comes
+	nodes := 2 // the pending run is deleted, the failover mark created
 	if m.Monitor {
 		nodes++
 	}
@@ -208,12 +208,13 @@ func (s *facts) taking() *Take {
 	return m
 }
 
-// unidentified: a foreign member wrote the pending run, so its instant is unknown.
+// unidentified returns a run for a pending run that a foreign member wrote, whose instant
+// is unknown.
 func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 }
 
-// drop gives a row to pending runs that no member may take any more.
+// drop gives a row to pending runs that no member may take.
 func drop(s *facts) Mutation {
 	v := s.view
 	if len(v.Pending) == 0 || !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
@@ -241,20 +242,20 @@ func drop(s *facts) Mutation {
 	return m
 }
 
-// dropped is the row of a pending run that no member may take; without a state if one
-// may.
+// dropped is the row of a pending run that no member may take; it has no state if one may.
 func (s *facts) dropped(p *Pending) Row {
 	v := s.view
 	switch {
 	case p.Foreign && s.company.shared && s.wasIdle(p) && s.takeDue(p):
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
 	case p.Foreign && s.company.shared && !v.Config.Failover && s.takeDue(p):
-		// A foreign member would leave it, and take it when failover is on again.
+		// A foreign member would leave the run until failover is on again, and take it
+		// then.
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
 	case p.Foreign && s.company.shared:
 		return Row{}
 	case p.Foreign:
-		// No member is left that knows the run.
+		// The members that knew the run are gone.
 		return Row{Entry: s.unidentified(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
 	var why reason.Code
@@ -276,7 +277,7 @@ func (s *facts) dropped(p *Pending) Row {
 	return Row{Entry: p.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: p.Dead}
 }
 
-// before is why a pending run was given up for the next instant.
+// before is why a pending run is given up when the next instant begins.
 func before(waits bool) reason.Code {
 	if waits {
 		return reason.NextInstantBeforeRetry

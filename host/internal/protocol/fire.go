@@ -3,33 +3,34 @@ package protocol
 import "slices"
 
 // A fire is an instant of the job as a whole. If the module has listeners of fires, the
-// leader calls them, once for all servers: when every item has begun the instant, and
-// when all these runs have ended. Nothing waits for the calls, so a call cannot block a
-// run. An instant that some item did not begin has no call.
+// leader calls them, once for all servers: when every item has begun the instant, and when
+// all these runs have ended. No run waits for a call. An instant that some item did not
+// begin has no call.
 
-// Fires is the newest fire for which each listener was called; one node of the job.
+// Fires names the newest fire for which each listener was called. The job has one such
+// node.
 type Fires struct {
 	Exists   bool
 	Version  int32
 	Modified int64 // revision of the last set: the fencing token of a call
-	// Started is of the newest instant that every item had begun, Completed of
-	// the newest whose runs have all ended.
+	// Started is about the newest instant that every item had begun, Completed about the
+	// newest one whose runs have all ended.
 	Started, Completed Call
-	Followed           bool // jobs run after this one, so its members count how instants end
+	Followed           bool // jobs run after this one, so its members count how its instants end
 }
 
-// listener is the part of this member in calling listeners of fires.
+// listener is this member's part in calling listeners of fires.
 type listener struct {
-	call     *listenerCall // in progress; nil: none
-	instants []int64       // the newest that came
+	call     *listenerCall // the call in progress; nil: none
+	instants []int64       // the newest instants that came, ascending
 	rounds   []roundPart
 }
 
 // Call is one call of a listener.
 type Call struct {
 	Instant int64
-	Attempt int // 0: there was no listener to call
-	By      ID  // the member that calls, during the call
+	Attempt int // 0: the module has no such listener
+	By      ID  // the calling member, while it calls
 }
 
 // Event is the kind of a call.
@@ -46,15 +47,16 @@ func (l *listener) ended(in CallEnded) {
 	}
 }
 
-// listenerCall is the call that goes on here.
+// listenerCall is the call in progress of this member.
 type listenerCall struct {
 	Call
 	event Event
 	ended bool
-	cut   bool // ended because the session was not trusted
+	cut   bool // EndCall was given because the session was not trusted
 }
 
-// callListeners calls the listeners of fires, and writes each call before and after.
+// callListeners calls the listeners of fires. It writes each call before it begins and
+// after it ends.
 func callListeners(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
@@ -80,7 +82,7 @@ func callListeners(s *facts) Mutation {
 		case t.By == "":
 		case !s.view.dead(t.By):
 			return nil
-		default: // the caller died during the call; it is not known whether its guest did its work
+		default: // the caller died during the call; whether its guest did its work is unknown
 			t.By, t.Attempt = s.self, t.Attempt+1
 			return SetFires{Self: s.self, Next: next}
 		}
@@ -107,7 +109,8 @@ func (f *Fires) of(e Event) *Call {
 	return &f.Completed
 }
 
-// newCall is the call that begins, if the module has the listener.
+// newCall returns the call that begins for a fire; without a listener, one that has no
+// attempt.
 func (s *State) newCall(at int64, has bool) Call {
 	if !has {
 		return Call{Instant: at}
@@ -115,12 +118,12 @@ func (s *State) newCall(at int64, has bool) Call {
 	return Call{Instant: at, Attempt: 1, By: s.self}
 }
 
-// keptInstants is how many of the newest instants a member remembers: the clocks of a
-// member that begins and of the leader may differ by as many.
+// keptInstants is how many of the newest instants a member remembers. The clocks of the
+// leader and of a member that begins may be so many instants apart.
 const keptInstants = 16
 
-// begun is the newest instant that every item has begun; 0 if there is none that
-// came here, too. Disabled items do not count.
+// begun is the newest instant that every item has begun; 0 unless that instant has come
+// here as well. Disabled items do not count.
 func (s *State) begun() int64 {
 	v := s.view
 	a := v.Assignment.clone()
@@ -140,12 +143,12 @@ func (s *State) begun() int64 {
 		}
 	}
 	if !slices.Contains(s.listener.instants, oldest) {
-		return 0 // the moment from which a new item is accounted for, or one that has not come here
+		return 0 // a new item's first accounted moment, or an instant that has not come here
 	}
 	return oldest
 }
 
-// listen starts the call that the node gives to this member, and forgets one that the
+// listen starts the call that the node gives to this member, and forgets a call that the
 // node no longer names.
 func (s *State) listen(p *Plan) {
 	f := s.view.Fires
@@ -174,8 +177,8 @@ func (s *State) listen(p *Plan) {
 	}
 }
 
-// cut ends the call in progress. What it did is not known: if the session survives it is
-// made again, else the next leader makes it.
+// cut ends the call in progress. What it has done is unknown. If the session survives, this
+// member makes the call again, otherwise the next leader.
 func (l *listener) cut(p *Plan) {
 	if t := l.call; t != nil && !t.ended {
 		t.ended, t.cut = true, true

@@ -2,17 +2,17 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// commits is what this member waits for before it decides again, and what operators ask
-// it to commit.
+// commits is the commit that this member waits for, and the requests that it has yet to
+// commit.
 type commits struct {
-	flight     *flight // the commit without answer yet
-	awaitsView bool    // a commit was answered: nothing is decided until the next view
+	flight     *flight // the commit that has no answer yet
+	awaitsView bool    // a commit was answered, and nothing is decided until the next view
 	plans      int64   // the number of the newest plan with a commit
 	asks       []Asked
 
-	readOnly  bool  // all were refused, and are until the next view
-	refusals  int   // in a row,
-	refusedOn int64 // on the view of this number
+	readOnly  bool  // the registry takes no writes; holds until the next view
+	refusals  int   // number of refusals in a row
+	refusedOn int64 // Rev of the view on which they were
 }
 
 // flight is a commit in flight.
@@ -21,19 +21,19 @@ type flight struct {
 	m    Mutation
 	view *View
 	room *room
-	tick int64 // the instant that was being answered
-	ask  int64 // the Asked it answers; 0 none
+	tick int64 // the due instant that it answers
+	ask  int64 // the Asked that it fulfils; 0: none
 }
 
-// settled: no commit is in flight, and the view is younger than the last answer.
+// settled reports whether no commit is in flight, and the view is newer than the last
+// answer.
 func (s *State) settled() bool {
 	return s.view != nil && s.commits.flight == nil && !s.commits.awaitsView
 }
 
-// committed takes the answer to the commit in flight. After any answer, the next
-// decision waits for the next view. The runner publishes that once the mirror has
-// settled after the answer. The events of a commit come before its answer, so the view
-// shows the commit.
+// committed handles the answer to the commit in flight. After any answer, the next decision
+// waits for the next view, which the runner publishes once the mirror has settled after the
+// answer. The events of a commit come before its answer, so that view shows the commit.
 func (s *State) committed(in Committed, p *Plan) {
 	f := s.commits.flight
 	if f == nil || f.plan != in.Plan {
@@ -42,7 +42,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	s.commits.flight = nil
 	s.commits.awaitsView = true
 	if m, ok := f.m.(Owners); ok && (m.Last || in.Outcome != Applied) {
-		s.reshard.parts = nil // the rest begins with a new assignment
+		s.reshard.parts = nil // the remaining parts begin with a new assignment
 	}
 	switch in.Outcome {
 	case Applied:
@@ -50,8 +50,8 @@ func (s *State) committed(in Committed, p *Plan) {
 		s.size.grow(f.room, s.o.MaxNodes)
 		s.applied(f, in.Revision, p)
 	case Unknown:
-		// Nothing of it is applied until a view read after a sync shows whether it
-		// happened; open entries then act by level.
+		// No effect of it is assumed until a view that was read after a sync shows whether
+		// it happened; then open entries act by level.
 		s.size.noAnswer(f.room)
 		p.add(Sync{})
 		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
@@ -71,7 +71,7 @@ func (s *State) committed(in Committed, p *Plan) {
 		}
 		s.commits.refusals++
 		if s.commits.refusals > 1 {
-			// The view cannot explain the refusal: it must have missed something.
+			// The view cannot explain the refusal, so it must lack something.
 			p.add(Note{Why: reason.Of(reason.RefusedTwice, f.m.Name())})
 			p.add(Reread{})
 		}
@@ -79,7 +79,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	}
 }
 
-// applied performs what follows from an applied commit.
+// applied carries out what follows from an applied commit.
 func (s *State) applied(f *flight, rev int64, p *Plan) {
 	if f.ask != 0 {
 		s.reply(f.ask, "", p)
@@ -91,7 +91,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, deletesOwners: m.Pause, since: s.now}
 		}
 	case MarkReshard:
-		if f.view.Leader != s.self { // else this member assigns
+		if f.view.Leader != s.self { // otherwise this member assigns
 			s.reshard.requestedFor = f.view.eligible()
 			s.reshard.requests++
 		}

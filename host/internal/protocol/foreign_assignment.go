@@ -2,15 +2,14 @@ package protocol
 
 import "slices"
 
-// A foreign leader assigns items in its own way: it writes the owners' nodes and knows
-// nothing of the assignment. Our members use what it assigned once one of them has
-// adopted it.
+// A foreign leader writes the owners' nodes, and knows nothing of the assignment. Our
+// members follow its assignment once one of them has adopted it.
 
-// unadopted: the owners' nodes differ from the assignment, or no member of ours has
-// checked them since a foreign leader wrote them. While that leader still writes them,
-// nothing is adopted. An item with an open run on one of our members does not count: it
-// keeps its owner until the run ends. Where addresses name members, there is nothing to
-// adopt, since none of ours takes part beside a foreign one.
+// unadopted reports whether the owners' nodes differ from the assignment, or no member of
+// ours has checked them since a foreign leader wrote them. While that leader is still
+// writing them, nothing is adopted. An item with an open run on one of our members does not
+// count, because it keeps its owner until the run ends. Where addresses name members there
+// is nothing to adopt: no member of ours takes part beside a foreign one.
 func (v *View) unadopted() bool {
 	if v.ByAddress || !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
@@ -26,8 +25,8 @@ func (v *View) unadopted() bool {
 	return differs
 }
 
-// adopt makes the assignment say what a foreign leader has assigned. Items that are open
-// on our members keep their owner until the run ends.
+// adopt changes the assignment to what a foreign leader has assigned. Items with open runs
+// on our members keep their owners until the runs end.
 func adopt(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.health != Trusted || !v.unadopted() {
@@ -43,7 +42,7 @@ func adopt(s *facts) Mutation {
 		for _, e := range v.Runs[k].Open {
 			owner := v.Assignment.owner(e.Item)
 			if e.Item >= next.Total || owner == "" {
-				return nil // its owner is gone
+				return nil // its owner is dead
 			}
 			next.Owners[e.Item] = owner
 		}
@@ -66,7 +65,7 @@ func adopt(s *facts) Mutation {
 	return m
 }
 
-// recorded lists the members with a record, and folds what they have accounted for into
+// recorded lists the members with a record, and adds what their records account for to
 // next.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID

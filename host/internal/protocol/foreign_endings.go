@@ -1,17 +1,17 @@
 package protocol
 
-// Went says which of an instance and a mark went first.
+// Went shows whether an instance or a mark went first.
 type Went struct {
-	InstancesChanged int64   // revision at which an instance came or went last
-	InstancesVersion int32   // how many have
-	MarksChanged     []int64 // by item: revision at which a mark came or went last; 0: it was not read for this view
+	InstancesChanged int64   // revision at which an instance last came or went
+	InstancesVersion int32   // number of instances that came or went
+	MarksChanged     []int64 // by item: revision at which a mark last came or went; 0: not read for this view
 }
 
-// Unclear lists items whose run has ended in a way that the view does not show: a
-// foreign member marked it in the view before, and in this one both mark and member are
-// gone. The member died in the run if both went in one transaction, and ended it if the
-// mark went first. MarksChanged shows that, once it is read. A mark that outlived its
-// session says so by itself.
+// Unclear lists items whose run may have ended in either of two ways: the view before shows
+// a foreign member's mark, and in this one both mark and member are gone. If both went in
+// one transaction, the member died in the run; if the mark went first, the run had ended.
+// MarksChanged tells, once it is read. A mark that outlived its session needs no such
+// check.
 func (v *View) Unclear(before *View) (items []int) {
 	if before == nil || v.InstancesVersion == before.InstancesVersion {
 		return nil
@@ -29,8 +29,8 @@ func (v *View) Unclear(before *View) (items []int) {
 	return items
 }
 
-// endedFirst reports whether the mark of the item went before an instance that was in
-// the view before. This is not known if others came or went as well.
+// endedFirst reports whether the item's mark went before an instance that was in the view
+// before. If other instances came or went as well, this is unknown.
 func (s *State) endedFirst(i int) bool {
 	v := s.view
 	changed := at(v.MarksChanged, i)

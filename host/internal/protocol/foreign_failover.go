@@ -2,8 +2,8 @@ package protocol
 
 import "slices"
 
-// Foreign members may take items that they will not run. An item with such a mark is
-// blocked, so a member of ours removes the mark.
+// Foreign members may take items that they will not run. Their mark blocks the item, so a
+// member of ours removes it.
 
 // seeFailover notes since when failover is off.
 func (s *State) seeFailover() {
@@ -16,10 +16,10 @@ func (s *State) seeFailover() {
 	}
 }
 
-// abandonedMarks are items that foreign members have taken and will not run. ElasticJob
-// ignores these marks while failover is off. Its members delete them when it is switched
-// off, but one that was in the queue at that moment makes another; it stays as long as
-// the session, and the item's owner may not begin it.
+// abandonedMarks lists items that foreign members have taken and will not run. While
+// failover is off, ElasticJob ignores these marks. Its members delete them when failover is
+// switched off, but a member that is in the queue at that moment makes another one. That
+// mark stays as long as the session, and the item's owner may not begin the item.
 func (s *facts) abandonedMarks() []int {
 	w := &s.evidence
 	if !s.company.reclaims || w.noFailover == 0 {
@@ -32,13 +32,13 @@ func (s *facts) abandonedMarks() []int {
 		}
 	}
 	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
-		s.hold(until) // a member that took one before may be about to run it
+		s.hold(until) // a member that took the item before that may be about to run it
 		return nil
 	}
 	return items
 }
 
-// seeStray notes since when marks are left of members that are gone.
+// seeStray notes since when items have marks of members that are gone.
 func (w *evidence) seeStray(v *View, now int64) {
 	for i := range v.Items {
 		switch left := v.Items[i].leftMark(); {
@@ -53,7 +53,7 @@ func (w *evidence) seeStray(v *View, now int64) {
 // leftMark reports whether the item has a mark that outlived its member.
 func (it Item) leftMark() bool { return it.Abandoned || it.Failover != "" && it.TakerSession == 0 }
 
-// pends is how many nodes a transaction writes that makes a run of the item pending.
+// pends is the number of nodes that a transaction writes to make a run of the item pending.
 func (it Item) pends() int {
 	if it.leftMark() {
 		return 4
@@ -61,9 +61,10 @@ func (it Item) pends() int {
 	return 2
 }
 
-// isStray: nobody else will delete a mark that outlived its member. Who makes its run
-// pending deletes the mark, so it stays as long as that is to come. Foreign members do it
-// at once, and only for a member that they have seen to go.
+// isStray reports whether no other transaction will delete a mark that outlived its member.
+// A member that makes the item's run pending also deletes the mark, so the mark stays as
+// long as that may happen. Foreign members do that at once, and only for a member that they
+// have seen go.
 func (s *facts) isStray(i int) bool {
 	if s.unaccountedRun(i) != nil {
 		return false

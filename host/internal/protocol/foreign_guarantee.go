@@ -9,7 +9,7 @@ import "slices"
 // such a round. The one that creates the last node ends the round if no foreign member
 // does so soon, after a call of its listener if its module has one. Our members do not wait.
 
-// Round is the nodes of one event.
+// Round is the nodes of one event of a guarantee.
 type Round struct {
 	Exists  bool
 	Created int64    // revision that created it
@@ -43,8 +43,8 @@ type roundPart struct {
 	thins   int64 // since when one of these is gone; 0: none is
 }
 
-// fullFor is how long, in ms, all nodes may exist before a member of ours ends the
-// round: the foreign member that saw them may be calling, or none has.
+// fullFor is how long, in ms, all nodes exist before a member of ours ends the round. A
+// foreign member that saw them may be calling its listener, or none has seen them.
 const fullFor = 5_000
 
 // seenFor is the same for the member that created the last node. A foreign member looks
@@ -71,7 +71,7 @@ func (s *State) roundPart(e Event) *roundPart {
 	return &s.listener.rounds[k]
 }
 
-// watchRounds follows the rounds.
+// watchRounds updates the member's part in the rounds from the view.
 func (s *State) watchRounds() {
 	if !s.company.shared {
 		s.listener.rounds = nil
@@ -190,13 +190,13 @@ func endRound(s *facts, w *roundPart, r *Round) Mutation {
 // roundFull: the listener is being called, so the time for which the round is full
 // starts anew.
 type roundFull struct {
-	round int // of the listener's
+	round int // index into listener.rounds
 	at    int64
 }
 
 func (r roundFull) keep(s *State, _ *Plan) { s.listener.rounds[r.round].full = r.at }
 
-// calls: a live member of ours calls the listener.
+// calls reports whether a live member of ours is calling the listener.
 func (v *View) calls(e Event) bool {
 	by := v.Fires.of(e).By
 	return by != "" && !v.dead(by)

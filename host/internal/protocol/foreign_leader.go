@@ -2,20 +2,21 @@ package protocol
 
 import "slices"
 
-// What members do because the leader, or a member that runs items, is foreign.
+// Rules for when the leader, or a member that runs items, is foreign.
 
-// assignsAtNextInstant: a foreign leader will assign no earlier than at the next
-// instant, since the mark came too late for the one that is due.
+// assignsAtNextInstant reports whether a foreign leader will assign only at the next
+// instant, because the mark came too late for the one that is due.
 func (s *State) assignsAtNextInstant() bool {
 	v := s.view
 	return s.company.foreignLeads && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+assignLag
 }
 
-// assignLag is until when, in ms after an instant, a foreign leader may still
-// see a mark and assign before it begins.
+// assignLag is how long, in ms after an instant, a foreign leader may still see a mark and
+// assign before it begins.
 const assignLag = 300
 
-// ownerGone: the owner of an item is not registered, and no reshard is under way.
+// ownerGone reports whether an item's owner is not registered, and no reshard is in
+// progress.
 func (s *State) ownerGone() bool {
 	v := s.view
 	for i := range v.total() {
@@ -26,23 +27,23 @@ func (s *State) ownerGone() bool {
 	return false
 }
 
-// memberLeftOut: a member has no item, though there are enough. A member that joins
-// while a foreign leader assigns gets nothing, and its mark goes with the one that the
-// leader answers. So the mark is set again, but only a few times: a strategy may give a
-// member nothing on purpose.
+// memberLeftOut reports whether a member has no item, though there are enough. A member
+// that joins while a foreign leader assigns gets nothing, and the leader deletes its mark
+// together with the one that it answers. So the mark is set again, but only a few times,
+// since a strategy may give a member nothing on purpose.
 func (s *State) memberLeftOut(requests int) bool {
 	v := s.view
 	return !v.Processing && !v.unadopted() && requests < mostRequests && v.someoneWithout()
 }
 
 // mostRequests is how often the mark is set for the same members. A foreign leader lists
-// the members, waits until nothing runs, and only then assigns. So the first mark may go
-// with an assignment that had begun before it; the second cannot.
+// the members, waits until nothing runs, and only then assigns. So it may delete the first
+// mark with an assignment that had begun before; the second it cannot.
 const mostRequests = 2
 
-// leaderWaits: a foreign leader that was asked to assign waits until nothing runs. Until
-// then no item begins that has begun since. Runs of the leader's own process do not
-// count: it does not assign during one.
+// leaderWaits reports whether a foreign leader, which was asked to assign, waits until
+// nothing runs. Until then no item that has begun since may begin again. Runs of the
+// leader's own process do not count: it does not assign during one.
 func (s *State) leaderWaits() bool {
 	v, c := s.view, s.config()
 	if c == nil || !c.MonitorExecution || !s.company.foreignLeads || !v.Necessary || s.reshard.since == 0 {
@@ -53,8 +54,9 @@ func (s *State) leaderWaits() bool {
 	return slices.ContainsFunc(v.Items, running) && !slices.ContainsFunc(v.Items, own)
 }
 
-// tooEarly: an instant has just come, and foreign members are about to mark what they
-// run, item by item. They wait for a reshard that was asked for before the instant.
+// tooEarly reports whether an instant has just come, so that foreign members are about to
+// mark the items that they run, one by one. If a reshard was requested before the instant,
+// they wait for it.
 func (s *facts) tooEarly() bool {
 	v, t := s.view, s.schedule.latest.At
 	until := t + startLag + int64(v.total())*startLagItem
@@ -65,10 +67,10 @@ func (s *facts) tooEarly() bool {
 	return true
 }
 
-// How long, in ms, foreign members take to mark what they begin: the first item, and
-// each further one. They create one node after the other.
+// Times in ms that foreign members take to mark what they begin: for the first item, and
+// for each further one. They create one node after the other.
 const (
 	startLag     = 50
 	startLagItem = 2
-	beforehand   = 100 // its clock may be ahead
+	beforehand   = 100 // a foreign leader's clock may be ahead
 )

@@ -2,16 +2,16 @@ package protocol
 
 import "strings"
 
-// A foreign member regards every instance that goes as dead. If the address has another
-// instance, it runs again all items that the owners' nodes give to the one that went,
-// even those whose runs had ended. So a member that leaves in order deletes these nodes
-// in the transaction that deletes its instance.
+// A foreign member regards every instance that goes as dead. If another instance has the
+// same address, it runs all items again that the owners' nodes give to the instance that
+// went, even those whose runs had ended. So a member that leaves in order deletes these
+// nodes in the transaction that deletes its instance.
 
-// takenForDead: foreign members would run again what this member owns when it leaves.
-// They take the address from the beginning of an id.
+// takenForDead reports whether foreign members would run this member's items again when it
+// leaves. They compare addresses by the beginning of an id.
 func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
-	if c == nil || !c.Failover || !s.company.shared || v.ByAddress { // there no node of its own names an owner
+	if c == nil || !c.Failover || !s.company.shared || v.ByAddress { // by address, no node names the owner of a single item
 		return false
 	}
 	for _, in := range v.Instances {
@@ -22,10 +22,10 @@ func (s *State) takenForDead() bool {
 	return false
 }
 
-// awaitsForeignAssignment: a foreign leader assigns, or its assignment is not adopted
-// yet. There is no seal then, so a Leave in flight would not be refused if the items
-// were assigned once more. Such an assignment gives some to the leaving member, as it is
-// still there.
+// awaitsForeignAssignment reports whether a foreign leader is assigning, or its assignment
+// is not adopted yet. There is no seal then, so a Leave in flight would not be refused if
+// the leader assigned once more, and gave items to the leaving member, which is still
+// there.
 func (s *facts) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(s.company.foreignLeads && v.Processing || v.unadopted()) || s.now >= until {
@@ -35,10 +35,10 @@ func (s *facts) awaitsForeignAssignment() bool {
 	return true
 }
 
-// leaveOwners adds to a Leave what keeps foreign members from regarding it as a death. If
-// there are more nodes than fit, the others go before, in transactions of their own,
-// each once: a leader assigns to a member as long as that exists, and the two might
-// never come to an end.
+// leaveOwners adds to a Leave the owners' nodes that would make foreign members regard it
+// as a death. If there are too many nodes, some are deleted before, in transactions of
+// their own, each node once: a leader assigns items to a member as long as that exists, so
+// deleting them again might never end.
 func (s *facts) leaveOwners(m Leave) Mutation {
 	if !s.takenForDead() {
 		return m

@@ -7,20 +7,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Foreign members keep no records. What they ran, and what they had open when they
-// died, is known only from what our members have seen.
+// Foreign members keep no records. Our members know what foreign members ran, and had open
+// when they died, only from what they have seen.
 
 // foreignMember is a foreign member as it was last seen.
 type foreignMember struct {
 	id      ID
 	session int64
-	open    []Entry // ascending by item: the runs that it marks
-	gone    int64   // since when its instance is gone; 0: it exists
-	quiet   int64   // since when its server's node has not been written either
-	server  int32   // version of that node
+	open    []Entry // the runs that it marks, ascending by item
+	gone    int64   // when its instance went; 0: it exists
+	quiet   int64   // since when its instance is gone and its server's node unchanged
+	server  int32   // version of its server's node
 }
 
-// watchForeign notes what foreign members do.
+// watchForeign notes the runs, deaths and takeovers of foreign members.
 func (s *State) watchForeign() {
 	v, w := s.view, &s.evidence
 	if !s.company.shared && len(w.members) == 0 && !v.hasForeignPending() {
@@ -45,14 +45,14 @@ func (s *State) watchForeign() {
 		t := &w.members[k]
 		if v.instance(t.id) == nil && t.gone == 0 {
 			t.gone = s.now
-			// A run that is still marked was not ended by a death: an operator shut the
-			// job down there. Its end will not be seen.
+			// If the mark is still there, no death ended the run: an operator shut the job
+			// down there. The run's end will not be seen.
 			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session || s.endedFirst(e.Item) })
 		}
 		if version := v.serverVersion(t.id.IP()); t.gone == s.now || version != t.server {
 			t.quiet, t.server = s.now, version
 		}
-		// Another foreign member has taken it, and may have ended it by now.
+		// Another foreign member has taken the run, and may have ended it by now.
 		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
 			it := v.item(e.Item)
 			return t.gone != 0 && (w.isSession(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
@@ -81,8 +81,9 @@ func (s *State) watchForeign() {
 	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
-// discountLastRuns: a foreign member that is stopped at an instant marks its items, runs
-// none of them, and goes. It looks like one whose runs were short.
+// discountLastRuns takes back the newest runs of a foreign member that has gone. If such a
+// member is stopped at an instant, it marks its items, runs none of them, and goes, which
+// looks like short runs.
 func (s *State) discountLastRuns(t *foreignMember) {
 	w := &s.evidence
 	for i := range s.view.Items {
@@ -93,18 +94,18 @@ func (s *State) discountLastRuns(t *foreignMember) {
 	}
 }
 
-// lastRun is the time, in ms, after its last mark within which a foreign member that
-// goes may not have run what it marked: it takes half a second.
+// lastRun is the time, in ms. If a foreign member goes within it after its last mark, it
+// may not have run what it marked: stopping takes it half a second.
 const lastRun = 1_000
 
 func (v *View) hasForeignPending() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
 }
 
-// marked are the runs that a foreign member marks. A new one is of the newest instant. A
-// run by trigger or misfire looks the same, unless that instant is accounted for, or the
-// item was seen to begin a run since. Of several marks since the last view the first was
-// of the instant.
+// marked returns the runs that a foreign member marks. A new mark is taken for a run of the
+// newest instant. A run by trigger or misfire looks the same, unless that instant is
+// accounted for, or the item was seen to begin a run since. Of several marks since the last
+// view, the first was of the instant.
 func (s *State) marked(t *foreignMember) []Entry {
 	w := &s.evidence
 	var open []Entry
@@ -131,8 +132,8 @@ func (s *State) marked(t *foreignMember) []Entry {
 	return open
 }
 
-// seeRuns notes the moments up to which items of foreign members are accounted for. What
-// is left of an item beyond the total may name one that never had it.
+// seeRuns notes the moments up to which items of foreign members are accounted for. The
+// remains of an item beyond the total may name an owner that never had it.
 func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
@@ -165,7 +166,7 @@ func (s *State) seeRuns() {
 			switch {
 			case s.schedule.latest.Prev == 0:
 				w.holes[i] = s.now
-			case w.ran[i] < s.schedule.latest.Prev: // until this instant, which it began
+			case w.ran[i] < s.schedule.latest.Prev: // up to this instant, which it began
 				w.holes[i] = max(w.ran[i], s.schedule.latest.At-1)
 			}
 			w.ran[i] = s.now
@@ -177,7 +178,7 @@ func (s *State) seeRuns() {
 	}
 }
 
-// seeLateRun notes a run that a foreign member marks of an item of ours.
+// seeLateRun notes a run of an item of ours that a foreign member marks.
 func (s *State) seeLateRun(i int) {
 	w, session := &s.evidence, s.view.Items[i].Running
 	if !w.isSession(session) {
@@ -199,7 +200,7 @@ func (s *State) seeLateRun(i int) {
 	}
 }
 
-// forgetLateRun returns what was noted of an item that is foreign again.
+// forgetLateRun returns and forgets the late run of an item that is foreign again.
 func (w *evidence) forgetLateRun(i int) (was lateRun) {
 	if i < len(w.late) {
 		was, w.late[i] = w.late[i], lateRun{}
@@ -207,16 +208,16 @@ func (w *evidence) forgetLateRun(i int) (was lateRun) {
 	return was
 }
 
-// isForeign: the id is, or was, that of a foreign member.
+// isForeign reports whether the id is, or was, that of a foreign member.
 func (w *evidence) isForeign(id ID) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.id == id })
 }
 
-// accountFor sets the moment up to which assigned items are accounted for. Items of
-// foreign members: until they were last seen to begin one; if a death has ended that,
-// until before it. They keep no rows, so instants that were not seen to run get one.
-// Items without former owner: until the mark was seen, since what comes due while the
-// reshard is awaited belongs to them.
+// accountFor sets the moment up to which each assigned item is accounted for. An item of a
+// foreign member is accounted for up to its last begin that was seen; if a death ended that
+// run, up to just before it. Foreign members keep no rows, so instants that were not seen
+// to run get one. An item without former owner is accounted for up to when the mark was
+// seen, since what comes due during the wait for the reshard belongs to it.
 func (s *State) accountFor(next *Assignment, own *RunsData) {
 	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
 		next.idle(Span{To: s.dateOf(s.reshard.since)})
@@ -241,20 +242,20 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 	}
 }
 
-// beganUnseen accounts for what foreign members ran of an item while none of ours was there,
-// up to when they began it last. Nobody knows which instants before that they ran.
-// Their rows are of as many kinds as there are seconds in which items began. Those that would
-// take more than a quarter of a transaction wait: for their items nothing is accounted for,
-// and begin tells in parts what was missed.
+// beganUnseen accounts for runs of an item by foreign members while none of ours was there,
+// up to the last begin. Which earlier instants they ran is unknown, so these get rows;
+// rows of items that began in the same second last are alike. Rows that would take more
+// than a quarter of a transaction wait: nothing is accounted for of their items, and begin
+// writes in parts what was missed.
 func (s *State) beganUnseen(i int, next *Assignment, own *RunsData, w *weight) {
 	began, before := s.view.item(i).ForeignBegan, at(next.Last, i)
-	if s.future(began) { // by its member's clock
+	if s.future(began) { // a time of its member's clock
 		began = s.registryTime()
 	}
 	if began <= before {
 		return
 	}
-	if hole := began - began%second - 1; before > 0 && hole > before { // the instant it began for is of that second
+	if hole := began - began%second - 1; before > 0 && hole > before { // the instant that it began lies in that second
 		rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self})
 		for k := range rows {
 			w.row(&rows[k])
@@ -267,13 +268,13 @@ func (s *State) beganUnseen(i int, next *Assignment, own *RunsData, w *weight) {
 	next.Last = set(next.Last, i, began)
 }
 
-// second is in ms. Each instant of a schedule begins one.
+// second is in ms. Each instant of a schedule begins a full second.
 const second = 1_000
 
-// comesBack accounts for an item that did not exist under the assignment before: nobody
-// missed what came due meanwhile. It has a row all the same, since a history without one
-// looks as if rows were lost. For foreign members the item may have existed since the
-// total came.
+// comesBack accounts for an item that the assignment before did not have: no server missed
+// instants that came meanwhile. They still get a row, since without one the history would
+// look as if rows were lost. If foreign members own the item, it may have existed since the
+// total changed.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
 	if s.evidence.isForeign(s.view.item(i).Owner) {
@@ -287,7 +288,7 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 }
 
 // beganAt is the moment up to which an item without former owner needs no rows. The mark
-// may be older than the total with which the item came.
+// may be older than the total that added the item.
 func (s *State) beganAt(i int) int64 {
 	if i < s.view.Assignment.Total {
 		return s.dateOf(s.reshard.since)
@@ -295,7 +296,8 @@ func (s *State) beganAt(i int) int64 {
 	return s.dateOf(max(s.reshard.since, s.schedule.total.since))
 }
 
-// leftOpen is what a foreign member had open of the item when it went.
+// leftOpen returns the run of the item that a foreign member had open when it went; nil if
+// there is none.
 func (w *evidence) leftOpen(i int) *Entry {
 	for k := range w.members {
 		for n := range w.members[k].open {
@@ -312,8 +314,8 @@ func (v *View) owns(id ID) bool {
 	return slices.Contains(v.Assignment.Owners, id) || slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 }
 
-// early: a foreign member whose clock is ahead of ours began the instant before it came
-// here.
+// early corrects runs that a foreign member, whose clock is ahead of ours, began just
+// before their instant came here.
 func (w *evidence) early(t Tick) {
 	if t.Prev == 0 {
 		return

@@ -7,11 +7,11 @@ import (
 )
 
 // A foreign member that dies leaves no record of its open runs. One of our members turns
-// them into what our records leave: pending runs with their instant, or rows. A run of
-// ours that a foreign member takes gets a row, too.
+// them into what our records would leave: pending runs with their instant, or rows. A run
+// of ours that a foreign member takes gets a row as well.
 
-// seeTakes notes which runs of ours foreign members have taken. A member of ours that
-// takes, drops or overtakes a run says so in its record.
+// seeTakes notes runs of ours that foreign members have taken. If a member of ours takes,
+// drops or overtakes a run, a record says so.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	var emptied []Pending
@@ -33,9 +33,9 @@ func (s *State) seeTakes() {
 	}
 }
 
-// emptied returns the run that was pending in a node before a member of ElasticJob wrote
-// it anew, with no value. It does so if it wants the run of a dead member of ours, and
-// finds the node there after it was not.
+// emptied returns the run that a pending node had before a member of ElasticJob wrote the
+// node anew, without a value. ElasticJob does that when it wants to make the run of a dead
+// member of ours pending, did not see a node, and then finds one.
 func (s *State) emptied(p *Pending) *Pending {
 	k := slices.IndexFunc(s.evidence.pending, func(o Pending) bool { return o.Item == p.Item && o.Version < p.Version })
 	if k < 0 {
@@ -44,7 +44,8 @@ func (s *State) emptied(p *Pending) *Pending {
 	return &s.evidence.pending[k]
 }
 
-// hasOutcome: a record of ours says what became of a run, or of a later one of the item.
+// hasOutcome reports whether a record of ours has the run, its row, or a later run of the
+// item.
 func (v *View) hasOutcome(e Entry) bool {
 	same := func(o Entry) bool { return o.Item == e.Item && o.Instant == e.Instant && o.Trigger == e.Trigger }
 	for k := range v.Runs {
@@ -74,38 +75,38 @@ func recordTaken(s *facts) Mutation {
 	return m
 }
 
-// taken are rows of runs that foreign members have taken.
+// taken stores the rows of runs that foreign members have taken.
 type taken []Row
 
 func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
-// openElsewhere: another member of ours runs the item, and its marks need not say so. A
-// process of ElasticJob whose session ended during a run deletes the marks of the item
-// when that run is over, also those of the member that has taken it meanwhile. And what
-// begins while monitorExecution is off has no mark.
+// openElsewhere reports whether another member of ours runs the item, which marks may not
+// show. A process of ElasticJob whose session ended during a run deletes the item's marks
+// when the run ends, also those of a member that has taken the run meanwhile. And runs that
+// begin while monitorExecution is off have no mark.
 func (s *State) openElsewhere(i int) bool {
 	v := s.view
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.ID != s.self && r.entry(i) != nil && !v.dead(r.ID) })
 }
 
-// resolved: nothing is left to do for a foreign member that is gone.
+// resolved reports whether nothing is left to do for a foreign member that is gone.
 func (s *State) resolved(t *foreignMember) bool {
 	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.handled(e) })
 }
 
-// handled: a run that a foreign member had open is pending, taken, running or accounted
-// for.
+// handled reports whether a run that a foreign member had open is pending, taken, running
+// or accounted for.
 func (s *State) handled(e Entry) bool {
 	v := s.view
 	it, p := v.item(e.Item), v.pending(e.Item)
 	return p != nil && !p.Foreign || it.taken() || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
-// reclaimForeign makes pending what a foreign member had open when it died. No node says
-// which instant that was; a member of ours has seen it. A pending mark that a foreign
-// member wrote gets its run here. An item that a member of ours still runs waits for the
-// end of that run, as it has one open run at a time: ElasticJob may have deleted its mark
-// and begun the item beside it.
+// reclaimForeign makes pending what a foreign member had open when it died. No node has the
+// run's instant; a member of ours has seen it. A pending node that a foreign member wrote
+// gets its run here. If a member of ours still runs the item, the run waits until that one
+// ends, as an item has one open run at a time: ElasticJob may have deleted the item's mark
+// and begun it beside that run.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
@@ -159,9 +160,9 @@ func reclaimForeign(s *facts) Mutation {
 	return m
 }
 
-// others are all other members with a record. Beside foreign members a mutation that deletes
-// a pending run checks them: one of ours may take the run and end it, and a foreign member may
-// then create the node again, in the version that was seen here.
+// others lists all other members with a record. Beside foreign members, a mutation that
+// deletes a pending run checks them: one of our members may take the run and end it, and a
+// foreign member may then create the node again with the version that was seen here.
 func (s *State) others() []ID {
 	var ids []ID
 	for k := range s.view.Runs {
@@ -172,16 +173,16 @@ func (s *State) others() []ID {
 	return ids
 }
 
-// reclaimsForeign: there are or were foreign members, and this member reclaims what they
-// leave.
+// reclaimsForeign reports whether there are or were foreign members, and this member
+// reclaims what they leave.
 func (s *State) reclaimsForeign() bool {
 	return s.company.reclaims && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
 		(len(s.evidence.members) > 0 || s.company.shared)
 }
 
-// takeDue: a pending run that a foreign member wrote may be taken here. No foreign
-// member has taken it in time, and the newest instant of the schedule is known. A member
-// that has just joined does not know that yet, and would give the run an older instant.
+// takeDue reports whether a pending run that a foreign member wrote may be taken here: no
+// foreign member has taken it in time, and the schedule's newest instant is known. A member
+// that has just joined does not know that instant yet, and would give the run an older one.
 func (s *facts) takeDue(p *Pending) bool {
 	k := slices.IndexFunc(s.evidence.left, func(l foreignPending) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
@@ -194,8 +195,8 @@ func (s *facts) takeDue(p *Pending) bool {
 	return s.now >= until
 }
 
-// wasIdle: a pending run that a foreign member wrote is of an item that was not running.
-// ElasticJob writes one for each item of an instance that is gone.
+// wasIdle reports whether a pending run that a foreign member wrote is of an item that was
+// not running. ElasticJob writes one for each item of an instance that is gone.
 func (s *State) wasIdle(p *Pending) bool {
 	if s.emptied(p) != nil {
 		return false
@@ -205,8 +206,8 @@ func (s *State) wasIdle(p *Pending) bool {
 	return s.unaccountedRun(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
 }
 
-// unaccountedRun is what a foreign member had open of the item when it went, if no
-// member has accounted for that.
+// unaccountedRun returns the item's run that a foreign member had open when it went, unless
+// a member has accounted for it.
 func (s *State) unaccountedRun(i int) *Entry {
 	if e := s.evidence.leftOpen(i); e != nil && s.view.last(i) < e.Instant {
 		return e
@@ -214,8 +215,8 @@ func (s *State) unaccountedRun(i int) *Entry {
 	return nil
 }
 
-// identified is a pending run that a foreign member wrote, as far as it is known: what
-// the owner had open when it went, else the newest instant.
+// identified returns a pending run that a foreign member wrote with the run that it stands
+// for: the one that the owner had open when it went, or else one of the newest instant.
 func (s *State) identified(p *Pending) Pending {
 	if was := s.emptied(p); was != nil {
 		return *was

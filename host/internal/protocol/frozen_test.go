@@ -14,8 +14,8 @@ type frozen struct {
 	before any
 }
 
-// room is how much of it is behind every slice of a published view: an append
-// in place then writes where it shows.
+// room is the spare capacity behind each slice of a published view, in which an append in
+// place shows.
 const room = 2
 
 // publish copies a view for a member and watches over the copy.
@@ -25,12 +25,12 @@ func (c *cluster) publish(v *protocol.View) *protocol.View {
 	return given
 }
 
-// keepPlan watches over a plan.
+// keepPlan watches a plan for changes.
 func (c *cluster) keepPlan(p protocol.Plan) {
 	c.frozen = append(c.frozen, frozen{p, copied(reflect.ValueOf(p), 0).Interface()})
 }
 
-// unchanged looks at the newest n things that were given away.
+// unchanged checks the newest n views and plans.
 func (c *cluster) unchanged(n int) error {
 	for _, f := range c.frozen[max(0, len(c.frozen)-n):] {
 		same := reflect.DeepEqual(f.given, f.before)

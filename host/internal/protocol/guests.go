@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// guests are the runs of this member, and their ends that no commit has written yet.
+// guests are this member's runs, including ends that no commit has written yet.
 type guests struct {
 	all  []guest // ascending by item
 	ends ends
@@ -18,12 +18,12 @@ type guest struct {
 	state   RowState
 	why     reason.Reason
 	flow    Flow
-	asked   bool // it asked for another attempt
-	fenced  bool // asked to stop because the session is in doubt
-	killed  bool // a hard Cancel was given
-	drained bool // it was stopped only because its member left
+	asked   bool // the guest asked for another attempt
+	fenced  bool // it was asked to stop because the session is in doubt
+	killed  bool // it got a hard Cancel
+	drained bool // it stopped only because its member left
 	items   []int
-	unbegun bool // there was no guest
+	unbegun bool // the run had no guest
 }
 
 func (g *guests) of(i int) *guest {
@@ -35,7 +35,7 @@ func (g *guests) of(i int) *guest {
 }
 
 // start runs the guests of entries that a commit has just opened; items are ascending.
-// While the session is in doubt nothing starts: act starts these guests later.
+// While the session is in doubt nothing starts, and act starts them later.
 func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 	if s.session.health != Trusted || s.session.lost {
 		return
@@ -56,8 +56,8 @@ func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
 	p.add(Run{Entry: e, Fence: fence, Items: items})
 }
 
-// act makes the guests match the own record. An open entry without guest gets one: its
-// commit had no answer, but was applied. A guest without entry is ended and forgotten.
+// act makes the guests match the own record. An open entry without a guest gets one: its
+// commit was applied, but not answered. A guest without an entry is ended and forgotten.
 func (s *State) act(p *Plan) {
 	own := s.own()
 	if own == nil {
@@ -124,5 +124,5 @@ func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	p.add(Cancel{Item: i, Hard: hard, Why: g.why})
 }
 
-// busy: a run of the item is open here.
+// busy reports whether a run of the item is open here.
 func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }

@@ -2,14 +2,14 @@ package protocol
 
 import "slices"
 
-// history is how far the rows of this member have been handed over and stored.
+// history counts the rows of this member that the history was given, and has stored.
 type history struct {
 	handed int64 // rows up to here were given to the history
 	stored int64 // rows up to here are durable there
 }
 
-// next copies the own record for its next set, without what is no longer needed: stored
-// rows, and instants and requests that the assignment also holds.
+// next copies the own record for its next write, without stored rows, and without instants
+// and requests that the assignment has as well.
 func (s *State) next(own *Runs) RunsData {
 	n := RunsData{Open: slices.Clone(own.Open), Retries: slices.Clone(own.Retries), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
 	n.Rows = slices.Clone(s.history.unstored(own))
@@ -35,7 +35,7 @@ func (h history) unstored(own *Runs) []Row {
 	return own.Rows[k:]
 }
 
-// handRows gives rows to the history, each once.
+// handRows passes rows to the history, each once.
 func (s *State) handRows(own *Runs, p *Plan) {
 	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.history.handed })
 	if k < 0 {
@@ -45,8 +45,8 @@ func (s *State) handRows(own *Runs, p *Plan) {
 	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedule.known})
 }
 
-// Owes reports whether the member's record, as it was last seen, holds something that
-// would be missed: an open run, a request, a row that is not stored.
+// Owes reports whether the member's record, as last seen, has something that would be lost
+// with it: an open run, a request, or a row that is not stored.
 func (s *State) Owes() bool {
 	if s.view == nil || s.own() == nil {
 		return false

@@ -6,41 +6,39 @@ import (
 )
 
 // If the registry's clock was ahead, items are accounted for up to an instant in the
-// future. Instants before it that have begun must not begin again; the others should. A
-// clock that jumps forward leaves a span in which no instant began, and that tells them
-// apart.
+// future. Earlier instants that have begun must not begin again; the others should. A clock
+// that jumps ahead leaves a span in which no instant began, and that tells the two apart.
 
 const (
 	// shortestSpan, in ms, is the shortest span that is kept.
 	shortestSpan = 120_000
-	// spanMargin before the end of a span is not trusted: another member may just have
-	// begun an instant there.
+	// spanMargin before the end of a span does not count, since another member may have
+	// just begun an instant there.
 	spanMargin = 60_000
 	// keptSpans is how many of the newest spans are kept.
 	keptSpans = 4
 )
 
-// Idle distinguishes an instant that never began from one that did, after a clock was
-// ahead.
+// Idle tells, after a clock was ahead, which instants never began.
 type Idle struct {
-	Spans   []Span  // ascending; no item of the job began an instant within one
-	Resumed []int64 // by item, 0 none: the newest that began all the same, when the clock had been set back
-	// Unattended is the moment at which a member joined while no server was there, in
-	// ms; 0: unknown.
+	Spans   []Span  // ascending; no item of the job began an instant within a span
+	Resumed []int64 // by item: the newest instant within a span that began after the clock had been set back; 0: none
+	// Unattended is the time in ms at which a member joined that found no server there; 0:
+	// unknown.
 	Unattended int64
 }
 
-// Span is the time between two instants, neither of which belongs to it.
+// Span is the time between two instants, without these.
 type Span struct{ From, To int64 }
 
-// passed: the owner of the item need not begin the instant, since it began, has a row,
-// or may have begun.
+// passed reports whether the item's owner need not begin the instant: it has begun, may
+// have, or has a row.
 func (s *State) passed(i int, t int64) bool {
 	last := s.accounted(i)
 	return t <= last && !(s.distant(last) && s.view.idle(t) && t > s.view.resumed(i))
 }
 
-// idle: no item of the job began the instant before its clock was set back.
+// idle reports whether no item of the job began the instant before its clock was set back.
 func (v *View) idle(t int64) bool {
 	if v.Assignment.within(t) {
 		return true
@@ -57,7 +55,7 @@ func (d *Idle) within(t int64) bool {
 	return slices.ContainsFunc(d.Spans, func(s Span) bool { return s.From < t && t < s.To-spanMargin })
 }
 
-// idle keeps a span, if it is among the newest.
+// idle adds a span, and keeps the newest ones.
 func (d *Idle) idle(s Span) {
 	if s.To-s.From < shortestSpan || slices.Contains(d.Spans, s) {
 		return

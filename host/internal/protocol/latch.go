@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Some steps must not be taken by two members at once. Foreign members queue at a latch
-// for them, and so do ours: the first in the queue may act. A member that waits goes on
-// with everything else. It is first for one transaction only, which also gives up its
-// place.
+// Some steps must be taken by one member at a time. Foreign members queue at a latch for
+// such a step, and so do ours: the first in the queue may take it. While a member waits,
+// everything else goes on. A member is first for one transaction only, which also gives up
+// its place.
 
 // Latch names a queue.
 type Latch uint8
@@ -24,9 +24,9 @@ const (
 
 // Contender is a place in a queue.
 type Contender struct {
-	Token  string // of the member that holds it; "" if its name does not say
-	Name   string // of the node
-	Holder ID     // the member of ours that holds it
+	Token  string // token of the member that holds the place; "" if the node's name has none
+	Name   string // name of the node
+	Holder ID     // the holder, if it is a member of ours
 }
 
 func (v *View) latch(l Latch) []Contender {
@@ -36,7 +36,7 @@ func (v *View) latch(l Latch) []Contender {
 	return v.ElectionLatch
 }
 
-// place is the member's own place in a queue, and whether it is the first.
+// place returns the member's own place in a queue, and whether it is the first.
 func (s *State) place(l Latch) (name string, first bool) {
 	if s.o.Contender == "" {
 		return "", false
@@ -49,8 +49,8 @@ func (s *State) place(l Latch) (name string, first bool) {
 	return q[k].Name, k == 0
 }
 
-// withdraw gives up a place that the member no longer wants. The first member in a queue
-// delays all others if it does not act.
+// withdraw gives up a place that the member no longer needs. A first member that does not
+// act holds up all others.
 func withdraw(s *facts) Mutation {
 	for _, l := range []Latch{ElectionLatch, FailoverLatch} {
 		name, _ := s.place(l)
@@ -73,16 +73,16 @@ func (s *facts) wants(l Latch) bool {
 	return s.wantsLead()
 }
 
-// ahead is the first place of the election latch, as long as there is no leader and the
-// place is another member's.
+// ahead is the first place of the election latch, while there is no leader and the place
+// belongs to another member.
 type ahead struct {
 	place  string // "" if there is none
 	holder ID
 	since  int64
 }
 
-// queued notes since when another member is first in the election queue, and reports it
-// if that lasts.
+// queued notes since when another member is first in the election queue, and reports it if
+// that lasts.
 func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
@@ -94,7 +94,7 @@ func (s *State) queued(p *Plan) {
 	s.reportLead(p)
 }
 
-// leadDue is when the job will have been without leader for too long; 0: never.
+// leadDue is when the job will have been without a leader for too long; 0: never.
 func (s *State) leadDue() int64 {
 	if s.complaint.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0
@@ -102,7 +102,7 @@ func (s *State) leadDue() int64 {
 	return s.complaint.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
-// leadReportDue is when that must be reported; 0: it was, or need not be.
+// leadReportDue is when a missing leader must be reported; 0: it has been, or need not be.
 func (s *State) leadReportDue() int64 {
 	if s.complaint.leaderless == s.complaint.ahead.place {
 		return 0
@@ -110,9 +110,9 @@ func (s *State) leadReportDue() int64 {
 	return s.leadDue()
 }
 
-// leadOverdue is what has kept all members from leading for longer than an election
-// takes; none if nothing has. The mirror does not show which member a foreign place
-// belongs to. If that member hangs, its session ends by itself.
+// leadOverdue is what has kept all members from leading for longer than an election takes;
+// none if nothing has. The mirror does not show which foreign member holds a place. If that
+// member hangs, its session ends by itself.
 func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
 		return reason.Reason{}
@@ -124,8 +124,8 @@ func (s *State) leadOverdue() reason.Reason {
 	return reason.Of(reason.LatchHeld, place, seconds)
 }
 
-// reportLead reports that the job has no leader, once for each place in the way, and
-// later that it has one again.
+// reportLead reports once for each place in the way that the job has no leader, and later
+// that it has one again.
 func (s *State) reportLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {

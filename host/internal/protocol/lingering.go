@@ -2,22 +2,22 @@ package protocol
 
 import "slices"
 
-// A member that is killed stays registered until its session is over. If all died at
-// once, the first server that joins finds all of them registered, and learns only later
+// A member that is killed stays registered until its session is over. If all members died
+// at once, the first server that joins finds all of them registered, and learns only later
 // that they were dead.
 
-// lingering are the members that were registered when this one joined and have not been
-// seen dead since, with the versions of their records at that time.
+// lingering lists the members that were registered when this one joined and have not been
+// found dead since, with the versions of their records at that time.
 type lingering struct {
 	ids     []ID
-	records []int32 // the versions of theirs
+	records []int32 // versions of their records
 	leader  ID
 	epoch   int32
-	since   int64 // when that was
+	since   int64 // when this member joined
 }
 
-// lingerers are the members that are registered, if they may be dead and the job catches
-// up; nil otherwise.
+// lingerers returns the members that are registered but may be dead; nil if there are none,
+// or if the job does not catch up.
 func (s *State) lingerers() *lingering {
 	v := s.view
 	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || v.assignedElsewhere() {
@@ -40,9 +40,9 @@ func (s *State) lingerers() *lingering {
 	return l
 }
 
-// seeLingering finds out whether the members that were registered when this one joined
-// were dead. A live member soon writes something: the leader, for example, assigns items
-// to the new member.
+// seeLingering finds out whether the members that were registered when this one joined are
+// dead. A live member soon writes something: the leader, for example, assigns items to the
+// new member.
 func (s *State) seeLingering() {
 	l, v := s.backlog.catchUp.lingering, s.view
 	if l == nil || s.self == "" {
@@ -54,7 +54,7 @@ func (s *State) seeLingering() {
 		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
 			s.backlog.catchUp.lingering = nil
 			return
-		case v.dead(id): // others change its record from now on
+		case v.dead(id): // from now on others change its record
 			l.ids, l.records = slices.Delete(l.ids, k, k+1), slices.Delete(l.records, k, k+1)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// observe derives from the view the facts that rules look at.
+// observe derives the facts that rules look at from the view.
 func (s *State) observe(p *Plan) {
 	v := s.view
 	s.seeAway()
@@ -18,7 +18,7 @@ func (s *State) observe(p *Plan) {
 		return
 	}
 	if s.self != "" && !s.session.leaving && v.instance(s.self) == nil && !s.removing() {
-		// ElasticJob's shutdown of one instance: its node is deleted.
+		// ElasticJob shuts the job down at one instance by deleting its node.
 		s.session.leaving = true
 		p.add(Note{Why: reason.Of(reason.InstanceNodeRemoved)})
 		p.add(Drain{Why: reason.Of(reason.StopOrdered)})
@@ -66,7 +66,7 @@ func (s *State) observe(p *Plan) {
 	}
 }
 
-// seeSelf notices that this server is a member.
+// seeSelf notices that this server has become a member.
 func (s *State) seeSelf(p *Plan) {
 	if s.self != "" {
 		return
@@ -74,7 +74,7 @@ func (s *State) seeSelf(p *Plan) {
 	for _, m := range s.view.Members {
 		if m.Owner == s.o.Session {
 			s.self = m.ID
-			s.o.Define = Definition{} // not needed any more, and large
+			s.o.Define = Definition{} // large, and not needed any more
 			s.timers.reread = s.now
 			s.seeCompany()
 			p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
@@ -97,7 +97,7 @@ func join(s *facts) Mutation {
 	}
 	if v.Config == nil || !v.complete() || !v.Parents.Latch {
 		if v.Config == nil && s.o.Define.Config == nil {
-			return nil // the job was removed, or another server is about to define it
+			return nil // the job was removed, or another server is to define it
 		}
 		return Setup{s.o.Define}
 	}
@@ -106,7 +106,7 @@ func join(s *facts) Mutation {
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
 }
 
-// waitsForAddress is why a member cannot join yet: the layout has room for one at an address.
+// waitsForAddress is why a member cannot join yet: the layout has one member at an address.
 func (s *State) waitsForAddress() reason.Reason {
 	v, ip := s.view, s.o.Base.IP()
 	if s.self != "" || !v.ByAddress {
@@ -120,7 +120,7 @@ func (s *State) waitsForAddress() reason.Reason {
 	return reason.Of(reason.AddressTaken, ip)
 }
 
-// neverJoins: the member was asked to leave before it joined.
+// neverJoins: the member was asked to leave before it had joined.
 type neverJoins struct{}
 
 func (neverJoins) keep(s *State, p *Plan) {
@@ -128,7 +128,7 @@ func (neverJoins) keep(s *State, p *Plan) {
 	p.add(Stop{})
 }
 
-// met describes the members that were present when this one joined.
+// met is the members that were present when this one joined.
 type met struct {
 	empty     int64 // when it joined, if no other member was present
 	lingering *lingering
@@ -138,7 +138,7 @@ func (m met) keep(s *State, _ *Plan) {
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }
 
-// setUpAgain recreates deleted parents of the job's nodes, if the configuration still
+// setUpAgain creates deleted parents of the job's nodes again, if the configuration still
 // exists.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
@@ -148,8 +148,8 @@ func (s *State) setUpAgain() Mutation {
 	return Setup{}
 }
 
-// freeID is the first of base, base-1, … that occurs nowhere in the job. A new member
-// would inherit what the former one of a reused id left.
+// freeID returns the first of base, base-1, … that occurs nowhere in the job. With an id
+// that occurs, a new member would inherit what its former member left.
 func (s *State) freeID() ID {
 	id := s.o.Base
 	for n := 1; s.view.occurs(id); n++ {
@@ -179,8 +179,8 @@ func (v *View) occurs(id ID) bool {
 	return false
 }
 
-// setServer recreates the node of this member's server when it was deleted, as a
-// clean-up in a race may do.
+// setServer creates this member's server node again if it was deleted, as a clean-up may do
+// in a race.
 func setServer(s *facts) Mutation {
 	if s.self == "" || s.session.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
 		return nil
@@ -215,7 +215,7 @@ type absence struct {
 	since int64
 }
 
-// seeServers notes since when each server has had no instance.
+// seeServers notes since when each server has no instance.
 func (s *State) seeServers() {
 	if s.o.PruneAfter == 0 || !s.company.leads {
 		s.absent = nil
@@ -241,8 +241,8 @@ func (s *State) seeServers() {
 	s.absent = next
 }
 
-// pruneServers removes nodes of servers that have long had no instance. A disabled
-// server keeps its node, since an operator has set that.
+// pruneServers removes nodes of servers that have had no instance for long. The node of a
+// disabled server stays, because it has an operator's setting.
 func pruneServers(s *facts) Mutation {
 	var ips []string
 	for _, a := range s.absent {

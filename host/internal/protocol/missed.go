@@ -3,19 +3,19 @@ package protocol
 import "slices"
 
 // Instants that came while no server was there get their row as soon as a member of ours
-// owns the item. The next begin would write it, too, but that may be a day away, and the
-// job may no longer exist then.
+// owns the item. The next begin would write it as well, but it may be a day away, and the
+// job may have been removed by then.
 
-// seePassed takes the newest instant that had come when the schedule was set. This
-// server has not seen what had come when it was set first.
+// seePassed handles the newest instant that had come when the schedule was set. When it is
+// set for the first time, this server has not seen that instant come.
 func (s *State) seePassed(t int64) {
 	first := !s.schedule.dated
 	s.schedule.dated = true
-	if s.future(t) { // what has come by the registry's clock came before that
+	if s.future(t) { // by the registry's clock, only earlier instants have come
 		if first {
 			s.backlog.catchUp.passed = s.dateOf(s.now)
 		}
-		s.arrive(Tick{At: t}) // only the server's clock has passed it, and will not report it again
+		s.arrive(Tick{At: t}) // only the server's clock has passed it, and the schedule will not report it again
 		return
 	}
 	if first {
@@ -26,9 +26,9 @@ func (s *State) seePassed(t int64) {
 	}
 }
 
-// changedWhileAway is the moment up to which the former schedule named instants, if this
-// server saw the change as it came: they have passed, and this server knows nothing of
-// them.
+// changedWhileAway is the moment up to which the former schedule was in force, if this
+// server saw the change when it joined: its instants have passed, and this server knows
+// nothing of them.
 func (s *State) changedWhileAway() int64 {
 	n := len(s.schedule.known)
 	if n < 2 {
@@ -37,12 +37,12 @@ func (s *State) changedWhileAway() int64 {
 	return min(s.schedule.known[n-1].Since-1, s.dateOf(s.now))
 }
 
-// missed gives a row to instants of own items that had passed before this server came,
-// and that no member began. The next begin accounts for later ones, unless the job
-// catches up: then an instant that does not begin here has its row at once, or it would
-// look as if no server had been there. The transaction is a Begin without items, since
-// it holds only if the items are still ours. Items of a disabled server count as well
-// while no other member can have them.
+// missed gives a row to instants of own items that had passed before this server came, and
+// that no member began. The next begin accounts for later ones. If the job catches up,
+// however, an instant that does not begin here gets its row at once; otherwise it would
+// look as if no server had been there. The transaction is a Begin without items, since it
+// must be refused if the items have moved. While no other member can have them, items of a
+// disabled server count as well.
 func missed(s *facts) Mutation {
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
@@ -55,7 +55,7 @@ func missed(s *facts) Mutation {
 		return nil
 	}
 	if !s.company.ours() {
-		s.note(unseenSettled{}) // they may have run it; a row says so when an item moves
+		s.note(unseenSettled{}) // they may have run the instants; a row says so when an item moves
 		return nil
 	}
 	if s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls() {
@@ -69,7 +69,7 @@ func missed(s *facts) Mutation {
 			continue
 		}
 		if !room.takeWith(0, room.weight.passes(i, t, rows)) {
-			break // the rest goes with the next one
+			break // the others follow in the next transaction
 		}
 		m.Own.rows(rows)
 		m.Own.Last = set(m.Own.Last, i, t)
@@ -83,27 +83,26 @@ func missed(s *facts) Mutation {
 	return m
 }
 
-// unseenSettled: another row reports what became of the instants before this server
-// came.
+// unseenSettled: another row tells about the instants before this server came.
 type unseenSettled struct{}
 
 func (unseenSettled) keep(s *State, _ *Plan) { s.schedule.unseen = 0 }
 
-// passedOver are the rows of an own item for instants up to t that are not accounted
+// passedOver returns the rows of an own item for instants up to t that are not accounted
 // for.
 func (s *facts) passedOver(i int, t int64) []Row {
 	last := s.accounted(i)
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
 		return nil
 	}
-	why := s.whyNobody(i, t)
+	why := s.whyNoServer(i, t)
 	if s.o.CatchUp != 0 {
 		why = s.whyOf(i, t)
 	}
 	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: why, By: s.self})
 }
 
-// reportedOtherwise: another row will say what became of the item's instants.
+// reportedOtherwise reports whether another row will tell about the item's instants.
 func (s *State) reportedOtherwise(i int) bool {
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })
@@ -112,7 +111,7 @@ func (s *State) reportedOtherwise(i int) bool {
 	return s.view.item(i).Disabled || s.isMisfired(i) || s.view.pending(i) != nil
 }
 
-// passes is the weight with the rows of instants that an item passes over.
+// passes returns the weight with rows of instants that an item passes over.
 func (w weight) passes(i int, t int64, rows []Row) weight {
 	for k := range rows {
 		w.row(&rows[k])

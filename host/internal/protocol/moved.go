@@ -1,24 +1,24 @@
 package protocol
 
-// A retry moves with its item. A member that no longer owns the item, or leaves, makes
-// it pending, with the moment before which it must not begin. The new owner of the item
-// begins it, with the attempt that it would have had. Other members do not take it: the
-// failed attempt has ended, and the next one has not begun.
+// A retry moves with its item. If a member no longer owns the item, or leaves, it makes the
+// retry pending, with the moment before which it must not begin. The item's new owner
+// begins it, with the attempt that it would have had. Other members do not take it, because
+// no attempt of it is open.
 //
 // Foreign members take every pending run at once. So beside them a retry is not made
 // pending, and one that is pending already is taken like any other run.
 
-// retriesElsewhere: the item's retry does not begin here.
+// retriesElsewhere reports whether the item's retry does not begin here.
 func (s *State) retriesElsewhere(i int) bool {
 	return s.session.leaving || !s.mine(i) && s.reshard.since == 0
 }
 
-// waitsHere: this member begins the retry.
+// waitsHere reports whether this member is to begin the retry.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }
 
 // moved begins retries of former owners that have waited long enough. A member that does
-// not know the newest instant yet waits until it does, because that instant may have
-// overtaken them.
+// not know the newest instant yet waits for it, because that instant may have overtaken
+// them.
 func (b *beginning) moved() {
 	s := b.s
 	if s.undated() {

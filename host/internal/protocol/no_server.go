@@ -6,18 +6,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// NoServer records the missed instants of a job that no server runs, and the runs that
-// its last server left. It is for a registry that belongs to one server: that server
-// knows that no other one begins them.
+// NoServer records the missed instants of a job that no server runs, and the runs that its
+// last server left. It is for a registry inside a server that is alone: that server knows
+// that no other one begins them.
 type NoServer struct {
 	Now int64
-	By  ID // the author of the rows, no member of the job
+	By  ID // named in the rows; not a member of the job
 	// Removed: the job is about to be removed, so no server comes to run it.
 	Removed bool
 }
 
-// Record is the mutation that puts the rows into the registry, on their way to the
-// history; false if a server is there, which does that itself.
+// Record returns the mutation that writes the rows to the registry, from where they go to
+// the history; false if a server is there, which records by itself.
 func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	if !v.WithoutServer() {
 		return RecordMissed{}, false
@@ -26,7 +26,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	s.seeSchedule()
 	own := &Runs{ID: u.By, RunsData: &RunsData{}}
 	if len(v.Runs) > 0 {
-		own = &v.Runs[0] // of a dead member
+		own = &v.Runs[0] // a dead member's record
 	}
 	m := RecordMissed{ID: own.ID, Own: s.next(own)}
 	if u.Removed {
@@ -45,7 +45,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 	return m, true
 }
 
-// WithoutServer reports whether the job has no member, and its nodes can be read.
+// WithoutServer reports whether the job has no member and its nodes are readable.
 func (v *View) WithoutServer() bool {
 	return len(v.Instances)+len(v.Members) == 0 && v.Config != nil && v.Assignment.Exists && v.RecordFault == ""
 }
@@ -63,7 +63,7 @@ func (u NoServer) why(v *View, i int) reason.Reason {
 	return reason.Of(reason.NotBegunNoFile)
 }
 
-// left are the rows of runs that will not run again.
+// left returns the rows of runs that will not run again.
 func (u NoServer) left(v *View) []Row {
 	var rows []Row
 	ends := func(e Entry, why reason.Code, by ID) {
@@ -82,7 +82,7 @@ func (u NoServer) left(v *View) []Row {
 	}
 	for _, p := range v.Pending {
 		why := reason.ServerGoneJobRemoved
-		if p.Dead == "" { // a retry that its member left in order
+		if p.Dead == "" { // a retry whose member left in order
 			why = reason.NotBegunJobRemoved
 		}
 		if !p.Foreign {
@@ -92,7 +92,8 @@ func (u NoServer) left(v *View) []Row {
 	return rows
 }
 
-// Stored is the record of a dead member without its rows, which the history has.
+// Stored returns the write of a dead member's record without its rows, once the history has
+// them; false if there is nothing to remove.
 func (v *View) Stored(id ID) (Forget, bool) {
 	d := v.runs(id)
 	if d == nil || !v.dead(id) || len(d.Rows) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// noServer is what a server does with a job that it does not run, or is to remove.
+// noServer is a server that records for a job that it does not run, or is to remove.
 func noServer(c *cluster, a *arguments) error {
 	v := c.look(&c.watcher)
 	if a.flag("stored") {
@@ -33,8 +33,8 @@ func noServer(c *cluster, a *arguments) error {
 	return c.tool(m)
 }
 
-// A server that has joined since reports by itself, so nothing is written into a record for it.
-func TestNoServerHoldsWhileNobodyComes(t *testing.T) {
+// A server that has joined since reports by itself, so nothing is written for it.
+func TestNoServerHoldsUntilAMemberJoins(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]string{
 		"it was killed":     {"die a"},

@@ -2,17 +2,17 @@ package protocol
 
 import "slices"
 
-// occupied is a surplus item whose node cannot be deleted, as it was then.
+// occupied is a surplus item whose node could not be deleted, with its state at that time.
 type occupied struct {
 	number int
 	item   Item
 }
 
-// holdsNothingOfOurs: no node of ours is below the item.
+// holdsNothingOfOurs reports whether no node of ours is below the item.
 func (it Item) holdsNothingOfOurs() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
-// occupy notes the surplus item that kept a reshard from being applied. The mirror does
-// not read the nodes of foreign members, so the core learns of them by this.
+// occupy notes the surplus item that kept a reshard from being applied. The mirror does not
+// read nodes of others, so the core learns of them only in this way.
 func (s *State) occupy(in Committed, f *flight) {
 	i := in.Occupied - 1
 	var remove []int
@@ -21,7 +21,7 @@ func (s *State) occupy(in Committed, f *flight) {
 		remove = m.Remove
 	case Owners:
 		remove = m.Remove
-	default: // no other removes items
+	default: // only these remove items
 	}
 	if !slices.Contains(remove, i) {
 		return
@@ -30,9 +30,9 @@ func (s *State) occupy(in Committed, f *flight) {
 	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
 }
 
-// nodeStays: the node of a surplus item cannot go. Another mark may have been the cause,
-// and be gone, if the item has changed since that was found, but for nodes of ours that
-// were cleared.
+// nodeStays reports whether the node of a surplus item cannot be deleted. If the item has
+// changed since that was found, except for nodes of ours that were cleared, a mark may have
+// been the cause and be gone.
 func (s *State) nodeStays(i int) bool {
 	it := s.view.item(i)
 	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool {

@@ -1,12 +1,12 @@
 package protocol
 
-// Parents says whether the nodes are there below which members write, so that no member
-// creates one that is.
+// Parents reports which parents of the nodes that members write exist, so that no member
+// creates an existing one.
 type Parents struct {
-	Shared bool // those of ElasticJob as well, which go with the job alone
-	Latch  bool // the queue of members that want to lead; releases of ElasticJob delete it when it is empty
-	Ours   bool // those of members and records of ours
-	// Assignment: that node is there, also if it cannot be read.
+	Shared bool // ElasticJob's, which only the job's removal deletes
+	Latch  bool // the election latch; releases of ElasticJob delete it when it is empty
+	Ours   bool // those for our members and records
+	// Assignment reports whether that node exists, even if it cannot be read.
 	Assignment bool
 }
 
@@ -23,8 +23,8 @@ func (s *NodeSet) Set(node int, exists bool) {
 	}
 }
 
-// stands: the nodes are there that go with the job alone.
+// stands reports whether the nodes exist that only the job's removal deletes.
 func (v *View) stands() bool { return v.Parents.Shared && v.Parents.Latch }
 
-// complete: the nodes are there without which no member writes.
+// complete reports whether all nodes exist that members need to write.
 func (v *View) complete() bool { return v.Parents.Shared && v.Parents.Ours && v.Parents.Assignment }

@@ -2,32 +2,32 @@ package protocol
 
 import "slices"
 
-// A registry takes transactions of bounded size. A change of more items than fit is done
-// in parts. Each part is valid alone: the rules can handle a view between two parts.
+// A registry takes transactions of bounded size. A change of more items than fit is made in
+// parts. Each part is valid alone, so the rules can handle a view between two parts.
 
 // sizes is how large a transaction may be.
 type sizes struct {
-	items      int  // limit of items in a transaction, after the registry refused a larger one; 0: the limit of Options
-	unanswered int  // how many transactions of several items got no answer, in a row
-	fitted     int  // how many transactions of as many items as the limit were applied, in a row
+	items      int  // limit of items in a transaction, after a larger one failed; 0: only the limit of Options
+	unanswered int  // number of transactions of several items, in a row, without an answer
+	fitted     int  // number of transactions of as many items as the limit, in a row, that were applied
 	patience   int  // the limit is raised when fitted reaches this
-	grown      bool // the limit was raised since it was last lowered
+	grown      bool // the limit was raised after it was last lowered
 
-	recordFull int // bytes of the own record if it has no room for another run; 0: it has room
+	recordFull int // size in bytes that the own record would have with one more run, if it has no room for that; 0: it has room
 }
 
-// room holds the bounds of a transaction, and what has been taken of them.
+// room holds the limits of a transaction, and how much of them is used.
 type room struct {
-	maxNodes int // 0: no bound
+	maxNodes int // 0: no limit
 	nodes    int
-	maxItems int // 0: no bound
+	maxItems int // 0: no limit
 	items    int
-	cut      bool // maxItems kept items out
-	maxBytes int  // 0: no bound
+	cut      bool // maxItems left items out
+	maxBytes int  // 0: no limit
 	node     int  // bytes that a node takes besides its value
-	record   int  // bound of the own record, in bytes
+	record   int  // limit of the own record, in bytes
 	weight   weight
-	must     bool // the first item is taken whatever its bytes: no wait makes room for it
+	must     bool // the first item is taken whatever its size, since no wait would make room for it
 }
 
 func (s *facts) room() *room {
@@ -36,7 +36,8 @@ func (s *facts) room() *room {
 }
 
 // ending is the room for ends of runs in a transaction that also writes the own record.
-// While the record has rows, ends that do not fit wait: rows leave it when they are stored.
+// While the record has rows, ends that do not fit wait, because stored rows leave the
+// record.
 func (s *facts) ending(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.must = s.weigh(d), len(d.Rows) == 0
@@ -51,7 +52,7 @@ func (s *facts) opening(d *RunsData) *room {
 	return r
 }
 
-// weigh leaves room for the counts that ends of runs bring.
+// weigh returns the weight of the record with room for the tallies that ends of runs add.
 func (s *State) weigh(d *RunsData) weight {
 	w := d.weight()
 	if s.view.Fires.Followed {
@@ -76,7 +77,8 @@ func (r *room) take(n int) bool {
 	return true
 }
 
-// takeWith reports whether one more item fits, with which the record has the weight w.
+// takeWith reports whether one more item fits, with n nodes and the weight w of the own
+// record.
 func (r *room) takeWith(n int, w weight) bool {
 	if first := r.items == 0 && r.must; !first && !r.holds(n, w.bytes()) || !r.take(n) {
 		return false
@@ -85,16 +87,15 @@ func (r *room) takeWith(n int, w weight) bool {
 	return true
 }
 
-// holds reports whether the nodes so far, and n more, leave room for so many bytes of
-// values.
+// holds reports whether, with n more nodes, there is room for so many bytes of values.
 func (r *room) holds(n, bytes int) bool {
 	return r.maxBytes == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.maxBytes
 }
 
 func (r *room) several() bool { return r != nil && r.items > 1 }
 
-// overfull notes that not even one more run fits into the own record. It gets smaller by
-// itself while it has rows.
+// overfull notes that the own record has no room for even one more run. While it has rows
+// it gets smaller by itself.
 func (s *facts) overfull(r *room, d *RunsData, w weight) {
 	if r.items == 0 && len(d.Rows) == 0 && !r.holds(0, w.bytes()) {
 		s.recordFull = w.bytes()
@@ -106,13 +107,12 @@ type recordFits struct{}
 
 func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
-// lostInARow is how many answers may be missing in a row before the size is assumed to
-// be the cause: some registries close the connection when a transaction is larger than
-// they take.
+// lostInARow is after how many missing answers in a row the size is assumed to be the
+// cause: some registries close the connection when a transaction is too large for them.
 const lostInARow = 4
 
-// grownAfter is how many transactions of the greatest size are applied in a row before
-// larger ones are tried. Each failure of those doubles it.
+// grownAfter is after how many applied transactions of the greatest size larger ones are
+// tried. Each failure of a larger one doubles it.
 const grownAfter = 8
 
 // noAnswer halves the size after several transactions in a row without answer.
@@ -127,7 +127,7 @@ func (z *sizes) noAnswer(r *room) {
 	}
 }
 
-// shrink lets a transaction concern half as many items as one that failed.
+// shrink halves the limit after a transaction of r.items items has failed.
 func (z *sizes) shrink(r *room) {
 	z.items, z.fitted = r.items/2, 0
 	if z.grown {
@@ -138,9 +138,9 @@ func (z *sizes) shrink(r *room) {
 
 const maxPatience = 1 << 12
 
-// grow counts each applied transaction. A size that was too large once may have failed
-// because of the network, or of a setting that has changed: after some transactions that
-// had no room for more it is tried again, up to most nodes.
+// grow counts an applied transaction. A transaction may have failed because of the network,
+// or of a setting that has changed since. So after some transactions without room for more
+// items, larger ones are tried again, up to most nodes.
 func (z *sizes) grow(r *room, most int) {
 	if !r.several() && (r == nil || !r.cut) {
 		return
@@ -158,7 +158,7 @@ func (z *sizes) grow(r *room, most int) {
 	}
 }
 
-// first are the items that fit, at one node each.
+// first returns the items that fit, at one node each.
 func (r *room) first(items []int) []int {
 	for k := range items {
 		if !r.take(1) {
@@ -168,11 +168,11 @@ func (r *room) first(items []int) []int {
 	return items
 }
 
-// fullTimes is how many times MaxUnstored rows a record may have. Begins wait long
-// before; ends, and rows of dead members, wait for this.
+// fullTimes is how many times MaxUnstored rows a record may have. Begins wait long before
+// that; ends, and rows of dead members, wait from then on.
 const fullTimes = 5
 
-// rowsLeft is how many rows a record may still take: a node holds 1 MiB.
+// rowsLeft is the number of rows that a record may still take, since a node holds 1 MiB.
 func (s *State) rowsLeft(d *RunsData) int {
 	if s.o.MaxUnstored == 0 {
 		return 10 * maxRows
@@ -182,19 +182,18 @@ func (s *State) rowsLeft(d *RunsData) int {
 
 const maxRows = 100_000
 
-// parts is a reshard whose items' nodes are written in transactions of their own, as long
-// as the facts on which it was decided do not change.
+// parts is a reshard whose items' nodes are written in further transactions, as long as the
+// facts on which it was decided do not change.
 type parts struct {
-	epoch int32 // the epoch that the reshard began
-	mark  int32 // version of the mark by which the reshard was asked for
-	// deletesOwners: nodes of owners that differ are deleted, all of them and some time
-	// before the first is made anew.
+	epoch int32 // the epoch that the Reshard began
+	mark  int32 // version of the mark that asked for the reshard
+	// deletesOwners: all owners' nodes that differ are deleted, some time before the first
+	// of them is created again.
 	deletesOwners bool
 	since         int64 // when owners' nodes were last deleted
 }
 
-// ownersAlone is the room for the nodes of items in a transaction without a value of
-// ours.
+// ownersAlone is the room for nodes of items in a transaction that writes no value of ours.
 func (s *facts) ownersAlone() *room {
 	r := s.room()
 	r.maxNodes += r.maxNodes / 2
@@ -202,14 +201,15 @@ func (s *facts) ownersAlone() *room {
 	return r
 }
 
-// ownAssignmentSet: the assignment is the one of our own Reshard, for the present
-// members and total, and no other reshard has been asked for since.
+// ownAssignmentSet reports whether the assignment is that of our own Reshard, fits the
+// present members and total, and no other reshard was requested since.
 func (s *State) ownAssignmentSet(eligible []ID) bool {
 	v := s.view
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
 }
 
-// owners are the writes that make the items' nodes match the assignment, as many as fit.
+// owners returns the writes that make the items' nodes match the assignment, as far as they
+// fit.
 func (s *State) owners(a *Assignment, r *room) Owners {
 	var m Owners
 	for i, owner := range a.Owners {
@@ -237,7 +237,7 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 		keep := s.nodeStays(i)
 		nodes := it.marks()
 		if !keep {
-			nodes++ // that of the item
+			nodes++ // the item's own node
 		}
 		switch {
 		case nodes > 0 && !r.take(nodes):
@@ -252,8 +252,8 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	return m
 }
 
-// differingOwners are the items whose nodes name another owner than the assignment, as many as
-// fit.
+// differingOwners lists the items whose owner's node differs from the assignment, as far as
+// they fit.
 func (s *State) differingOwners(a *Assignment, r *room) []int {
 	var items []int
 	for i, owner := range a.Owners {
@@ -265,10 +265,9 @@ func (s *State) differingOwners(a *Assignment, r *room) []int {
 }
 
 // writeOwners writes the nodes of a reshard in parts. Foreign members read owners from a
-// copy that lags behind, but read a node itself if the copy does not have it: so beside
-// them changed nodes are deleted first, and created only after the copies have followed.
-// Owners that differ may also have appeared since the Reshard was decided, from the
-// former leader.
+// cache that lags, but read a node directly if the cache does not have it. So beside them
+// changed nodes are deleted first, and created again only after the caches have followed.
+// Since the Reshard was decided, the former leader may have written other owners as well.
 func (s *facts) writeOwners() Mutation {
 	a := &s.view.Assignment
 	if s.reshard.parts.deletesOwners || s.company.shared {
@@ -286,16 +285,15 @@ func (s *facts) writeOwners() Mutation {
 	return s.owners(a, s.ownersAlone())
 }
 
-// ownersDeleted: all owners' nodes that were to be deleted have been, for long enough.
+// ownersDeleted: the caches have followed the deletion of owners' nodes.
 type ownersDeleted struct{}
 
 func (ownersDeleted) keep(s *State, _ *Plan) { s.reshard.parts.deletesOwners = false }
 
 // restore makes owners' nodes match the assignment while the strategy fails. Parts of a
-// reshard may be left over, and an item whose node and assignment differ begins nowhere.
-// Beside foreign members, only deleted nodes are created again, and only after a pause,
-// in which foreign copies of the tree follow. The former leader may delete more of them
-// at any time.
+// reshard may be missing, and an item whose node and assignment differ does not begin.
+// Beside foreign members, only deleted nodes are created again, and only after a pause in
+// which foreign caches follow. The former leader may delete more of them at any time.
 func (s *facts) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)
@@ -322,8 +320,7 @@ func (s *facts) restore(eligible []ID) Mutation {
 	return Owners{Write: items}
 }
 
-// ownerless are the items without an owner's node, and when the last of them was first
-// seen so.
+// ownerless lists the items without an owner's node, and when that set was first seen.
 type ownerless struct {
 	items []int
 	since int64
@@ -335,7 +332,7 @@ func (o ownerless) has(items []int) bool {
 	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(o.items, i) })
 }
 
-// lag is how long, in ms, a foreign member may take to learn of all items.
+// lag is the time, in ms, within which a foreign member learns of changes of all items.
 func lag(total int) int64 { return 20 + int64(total)/10 }
 
 // ended is the number of nodes that are deleted when a run of the item ends.

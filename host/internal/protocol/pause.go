@@ -6,26 +6,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Pause is what an operator said when the job was paused. A pause with an end is over by
-// itself, and its node stays until an operator's next word: nobody has to be there to end
-// it, and what came before its end is still known to have come during it.
+// Pause is an operator's pause of the job. A pause with an end is over by itself, and its
+// node stays until an operator writes again. So nothing needs to run to end it, and
+// instants before its end are still known to have come during it.
 type Pause struct {
 	By    string
 	Why   string
-	Since int64 // 0: not known
+	Since int64 // 0: unknown
 	Until int64 // by the registry's clock; 0: until an operator resumes the job
 }
 
 // PausedAt reports whether the job is paused at a moment of the registry's clock.
 func (v *View) PausedAt(t int64) bool { return v.Paused && (v.Pause.Until == 0 || t < v.Pause.Until) }
 
-// cameInPause: the instant came during the pause, which may be over.
+// cameInPause reports whether the instant came during the pause, which may be over.
 func (v *View) cameInPause(t int64) bool { return v.PausedAt(t) && t >= v.Pause.Since }
 
-// paused: nothing scheduled begins now.
+// paused reports whether nothing scheduled begins now.
 func (s *State) paused() bool { return s.view.PausedAt(s.registryTime()) }
 
-// pauseOver is when the pause ends, by the own clock; 0: it is over, has no end, or there
+// pauseOver is when the pause ends by the own clock; 0 if it is over, has no end, or there
 // is none.
 func (s *State) pauseOver() int64 {
 	if s.self == "" || s.view.Pause.Until == 0 || !s.paused() {
@@ -34,7 +34,7 @@ func (s *State) pauseOver() int64 {
 	return s.view.Pause.Until + s.clock.skew
 }
 
-// reportPauseOver reports that a pause which this member has seen has ended by itself.
+// reportPauseOver reports that a pause that this member has seen is over by itself.
 func (s *State) reportPauseOver(p *Plan) {
 	if over := s.pauseOver(); over != 0 {
 		s.schedule.ends = s.view.Pause.Until

@@ -29,7 +29,7 @@ func (c *cluster) printBackfills(indented string, all []protocol.Backfill) {
 	}
 }
 
-// unchanged is a condition: none of these members has set its record.
+// unchanged prints the condition that none of these members has written its record.
 func unchanged(ids []protocol.ID) string {
 	return given(len(ids) > 0, ", if the records of "+namesOf(ids)+" are unchanged")
 }

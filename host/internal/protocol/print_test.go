@@ -27,7 +27,7 @@ func (c *cluster) print(m *member, p *protocol.Plan) {
 	}
 }
 
-// printRuns writes guests that start alike on one line.
+// printRuns writes guests that start alike in one line.
 func (c *cluster) printRuns(r protocol.Run, more []protocol.Effect) int {
 	items := []int{r.Entry.Item}
 	for _, e := range more {
@@ -288,8 +288,8 @@ func entry(e protocol.Entry, items string) string {
 	return fmt.Sprintf("%s@%s %s/%d%s%s %s..", items, secondsOf(e.Instant), cause, e.Attempt, given(e.Uncounted != 0, fmt.Sprintf("-%d", e.Uncounted)), asked, begun)
 }
 
-// words are those of a reason. A code is a string to the compiler, so only here a
-// text shows that stands where one of the list belongs.
+// words returns a reason's words. To the compiler a code is a string, so only this shows a
+// text in place of a listed code.
 func words(r reason.Reason) string {
 	if r.Code != "" && !slices.Contains(reason.Codes(), r.Code) {
 		panic(fmt.Sprintf("%q is given as a code, and is none", r.Code))

@@ -7,11 +7,11 @@ import (
 )
 
 // forgetTimes is how many times MaxUnstored stored rows a record may have before it is
-// set only to drop them.
+// written only to drop them.
 const forgetTimes = 2
 
-// forget removes rows that the history holds. Every other set of the record omits them
-// as well, so this is only for records with many such rows.
+// forget removes rows that the history has stored. Every other write of the record omits
+// them as well, so this is only for records with many such rows.
 func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
@@ -20,9 +20,9 @@ func forget(s *facts) Mutation {
 	return Forget{Self: s.self, Own: s.next(own)}
 }
 
-// account gives a row to accepted triggers and retries whose items can no longer begin
-// here: they moved, were disabled or removed, or the member is leaving. A run that
-// another member can try again becomes pending for it.
+// account gives a row to accepted triggers and retries whose items cannot begin here any
+// more: they moved, were disabled or removed, or the member is leaving. A run that another
+// member can try again becomes pending for that member.
 func account(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.session.leaving {
@@ -34,7 +34,7 @@ func account(s *facts) Mutation {
 	room.weight.rest += triggersBytes(own.Triggers)
 	gives := func(r Row) bool {
 		if !room.takeWith(0, room.weight.ends(r)) {
-			return false // with the next one
+			return false // the next transaction has the others
 		}
 		s.closes(&m.Own, r)
 		return true
@@ -90,10 +90,11 @@ func (s *State) neverBegins(i int) reason.Code {
 	return ""
 }
 
-// clearMarks removes own marks that no open run justifies: monitoring was switched off,
-// or a set of the record was lost while its marks stayed. The leader also removes marks
-// that no session holds; beside foreign members the reclaimer does so, when those had time,
-// and removes those of items that they took and will not run. No other member would, and the item could not run.
+// clearMarks removes own marks without an open run: monitoring was switched off, or a write
+// of the record was lost while its marks stayed. The leader also removes marks that no
+// session holds. Beside foreign members the reclaimer does so after a delay, and also
+// removes the marks of items that foreign members took and will not run. No other member
+// would, and the item could not run.
 func clearMarks(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {

@@ -2,12 +2,12 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// A tool removes a job node by node, children first, and gives up if a node disappears
-// that it is about to read. So members create no node while a tool may be at work, and a
+// A tool removes a job node by node, children first, and gives up if a node that it is
+// about to read disappears. So members create no node while a tool may be at work, and a
 // member that has seen a removal does not repair what is left.
 
-// RemovalPause is how long, in ms, a parent of the job's nodes is missing before members
-// create it again.
+// RemovalPause is how long, in ms, a parent of the job's nodes must be missing before
+// members create it again.
 const RemovalPause = 3000
 
 // seeRemoval notes when a parent of the job's nodes was first missing.
@@ -20,12 +20,12 @@ func (s *State) seeRemoval() {
 	}
 }
 
-// removing: a tool may be removing the job.
+// removing reports whether a tool may be removing the job.
 func (s *State) removing() bool {
 	return s.session.nodesGoneSince != 0 && s.now < s.session.nodesGoneSince+RemovalPause
 }
 
-// removalOver is when that is over; 0: no removal.
+// removalOver is when such a removal counts as over; 0 if there is none.
 func (s *State) removalOver() int64 {
 	if !s.removing() {
 		return 0
@@ -33,11 +33,12 @@ func (s *State) removalOver() int64 {
 	return s.session.nodesGoneSince + RemovalPause
 }
 
-// removed: the job was removed here, and its nodes are not complete.
+// removed reports whether the job was removed while this server was a member, and its nodes
+// are not complete.
 func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 
-// seeNodesGone ends a member whose nodes were removed, alone or with the job, or whose
-// Leave was applied after all. It also ends one in the rest of a removed job.
+// seeNodesGone ends a member whose nodes were deleted, with the job or without, or whose
+// Leave was applied after all. It also ends a member in the rest of a removed job.
 func (s *State) seeNodesGone(p *Plan) bool {
 	if s.self == "" || s.view.RecordFault != "" && !s.view.Rest || s.present() && s.own() != nil && !s.leavesRest() {
 		return false

@@ -2,8 +2,8 @@ package protocol
 
 import "slices"
 
-// fulfilRequest writes the oldest request of an operator, unless the view shows it fulfilled.
-// The view does not show whether a trigger was fulfilled; only its commit ends it.
+// fulfilRequest writes the oldest request of an operator, unless the view shows it
+// fulfilled. No view shows a trigger as fulfilled; only its commit ends it.
 func fulfilRequest(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted {
 		return nil
@@ -21,9 +21,8 @@ func fulfilRequest(s *facts) Mutation {
 	return nil
 }
 
-// Fulfil returns the mutation that fulfils an operator's request, nothing if the view
-// shows it fulfilled, or a fault that says why it cannot be. The caller need not be a
-// member.
+// Fulfil returns the mutation that fulfils an operator's request, none if the view shows it
+// fulfilled, or a fault that says why it cannot be. The caller need not be a member.
 func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 	switch a := a.(type) {
 	case AskTrigger:
@@ -32,8 +31,8 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 		}
 		var to []ID
 		for _, in := range v.Instances {
-			// A foreign member may have ignored the request that is there, but sees the
-			// next write.
+			// A foreign member may have ignored the present request, but sees another
+			// write.
 			if in.Request == 0 || !v.member(in.ID) {
 				to = append(to, in.ID)
 			}
@@ -77,15 +76,15 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 		return a.put(v)
 	case AskCancelBackfill:
 		return a.drop(v), ""
-	case AskLeave: // handled when it came
+	case AskLeave: // handled as it comes
 	}
 	return nil, ""
 }
 
-// RefusedIfOld reports whether the transaction of a request is refused if the view lacks a
-// change that matters to the request. Then the request can be decided on this view, even
-// if the view is old. A trigger has to reach each owner of items, and its transaction
-// checks that nobody has assigned items since.
+// RefusedIfOld reports whether a request's transaction is refused if the view lacks a
+// change that matters to the request. If so, even an old view may decide it. A trigger has
+// to reach each owner of items, and its transaction checks that the items have not been
+// assigned again.
 func RefusedIfOld(v *View, a Ask) bool {
 	if _, ok := a.(AskTrigger); !ok || !v.Assignment.Exists || !v.Sealed && (v.Leader == "" || v.foreignLeads()) {
 		return false
@@ -95,7 +94,7 @@ func RefusedIfOld(v *View, a Ask) bool {
 	return !slices.ContainsFunc(v.Instances, requested) && !slices.ContainsFunc(v.Assignment.Members, away)
 }
 
-// askOf is the request that a mutation of operate fulfils.
+// askOf is the request that a mutation fulfils.
 func (s *State) askOf(m Mutation) int64 {
 	if len(s.commits.asks) == 0 {
 		return 0
@@ -112,7 +111,7 @@ func (s *State) askOf(m Mutation) int64 {
 	return 0
 }
 
-// answered: the request needs no further mutation.
+// answered: the request needs no mutation any more.
 type answered struct {
 	id    int64
 	fault string

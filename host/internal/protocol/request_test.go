@@ -2,7 +2,7 @@ package protocol
 
 import "testing"
 
-// A request may be decided on an old view only if its transaction shows what the view lacks.
+// An old view may decide a request only if the transaction notices what the view lacks.
 func TestRefusedIfOld(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -5,16 +5,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A removal in parts deletes the definition first. If it is cut off, the rest belongs to no
-// job: its state, pauses and marks must not become those of the next one. So members leave
-// it, and a server that defines the job deletes the rest before it makes the job.
+// A removal in parts deletes the definition first. If it is interrupted, the rest belongs
+// to no job, and its state, pauses and marks must not become part of the next job. So
+// members leave it, and a server that defines the job deletes the rest before it creates
+// the job.
 
-// rest is how far this member is with the deletion.
+// rest is the state of this member's deletion of a rest.
 type rest struct {
-	asked  bool   // the answer is awaited
-	fault  string // why the newest try failed; "": it did not
-	faults int    // in a row
-	retry  int64  // when it is tried again; 0: at once
+	asked  bool   // an answer is outstanding
+	fault  string // why the newest attempt failed; "": it did not
+	faults int    // faults in a row
+	retry  int64  // when it is attempted again; 0: at once
 }
 
 // RestDeleted answers DeleteRest.
@@ -24,18 +25,19 @@ type RestDeleted struct {
 
 func (RestDeleted) input() {}
 
-// DeleteRest deletes what a removal that was cut off has left. Answered by RestDeleted.
+// DeleteRest deletes what an interrupted removal has left; answered by RestDeleted.
 type DeleteRest struct{}
 
 func (DeleteRest) effect() {}
 
-// meetsRest: this server defines the job, and the rest of the one before is in its way.
+// meetsRest reports whether this server defines the job, and the rest of a removed one is
+// in the way.
 func (s *State) meetsRest() bool {
 	return s.view != nil && s.self == "" && s.view.Rest && s.view.ConfigFault == "" && s.o.Define.Config != nil && !s.session.leaving && !s.o.Barred
 }
 
-// deleteRest asks for the deletion once nobody is there any more, and after a fault again
-// from time to time.
+// deleteRest asks for the deletion once all members have left the rest, and again some time
+// after a fault.
 func (s *State) deleteRest(p *Plan) {
 	switch {
 	case s.session.rest.asked:
@@ -50,7 +52,7 @@ func (s *State) deleteRest(p *Plan) {
 	}
 }
 
-// restDeleted notes how the deletion ended. The next view shows what is left.
+// restDeleted notes the result of the deletion. The next view shows what is left.
 func (s *State) restDeleted(in RestDeleted) {
 	r := &s.session.rest
 	if r.asked, r.fault = false, in.Fault; in.Fault == "" {
@@ -61,7 +63,7 @@ func (s *State) restDeleted(in RestDeleted) {
 	r.retry = s.now + backoff.After[int64](firstPause, lastPause, max(r.faults, 1))
 }
 
-// inRest is a member that has yet to leave the rest; "": there is none.
+// inRest is a member that has yet to leave the rest; "" if there is none.
 func (s *State) inRest() ID {
 	switch v := s.view; {
 	case len(v.Instances) > 0:
@@ -72,7 +74,7 @@ func (s *State) inRest() ID {
 	return ""
 }
 
-// restStays is why the rest is still there, if it does not go at once.
+// restStays is why the rest is not deleted at once; none if it is.
 func (s *State) restStays() reason.Reason {
 	switch {
 	case !s.meetsRest():
@@ -85,10 +87,10 @@ func (s *State) restStays() reason.Reason {
 	return reason.Reason{}
 }
 
-// RestStays reports whether the job waits for the rest of the one before, which may last.
+// RestStays reports whether the job waits for the rest of a removed one, which may last.
 func (s *State) RestStays() bool { return !s.restStays().None() }
 
-// restRetry is when the deletion is tried again; 0: it is not.
+// restRetry is when the deletion is attempted again; 0 if it is not.
 func (s *State) restRetry() int64 {
 	if s.session.rest.asked || !s.meetsRest() || s.inRest() != "" {
 		return 0
@@ -96,7 +98,8 @@ func (s *State) restRetry() int64 {
 	return s.session.rest.retry
 }
 
-// leavesRest: the member's job was removed, and the member has nothing left to do in it.
+// leavesRest reports whether the member's job was removed, and the member has nothing left
+// to do in it.
 func (s *State) leavesRest() bool {
 	own := s.own()
 	return s.view.Rest && own != nil && len(own.Open)+len(s.guests.all)+len(s.history.unstored(own)) == 0

@@ -8,22 +8,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A run that failed may be tried again after a while, as the next attempt. It waits in
-// its member's record. Its item is not open meanwhile, so it delays neither a reshard
-// nor a trigger. The next instant of the item replaces it. If the item moves, the run
+// A run that failed may be tried again after a while, as the next attempt. Until then it
+// waits in its member's record. Its item is not open during that, so it delays neither a
+// reshard nor a trigger. The item's next instant replaces it. If the item moves, the run
 // moves with it: see moved.go.
 
-// RetryPolicy is how often a run is tried, and how long to wait in between.
+// RetryPolicy is how often a run is tried, and how long it waits in between.
 type RetryPolicy struct {
-	Attempts            int   // in all; 0 or 1: once
-	Backoff, MaxBackoff int64 // ms; each wait is twice the one before, up to the bound; 0: there is none
-	OnlyAsked           bool  // not what failed without asking for another attempt, and not what was late
+	Attempts            int   // number of attempts in all; 0 or 1: no retry
+	Backoff, MaxBackoff int64 // ms; each wait is twice the one before, up to MaxBackoff unless that is 0
+	OnlyAsked           bool  // only runs whose guest asked for another attempt, and not those that timed out
 }
 
-// longest bounds every wait: a year.
+// longest bounds every wait, in ms: a year.
 const longest = 366 * 24 * 3_600_000
 
-// wait is the time to wait after so many attempts that count.
+// wait is the wait after so many attempts that count, in ms.
 func (r RetryPolicy) wait(attempts int) int64 {
 	bound := int64(longest)
 	if r.MaxBackoff > 0 {
@@ -33,7 +33,8 @@ func (r RetryPolicy) wait(attempts int) int64 {
 }
 
 // retries reports whether a guest's run is tried again: its end is one that the policy
-// retries, no other retry of the item waits, and a member can run it: see goes.
+// retries, no later instant has come, no other retry of the item waits, and foreign members
+// do not prevent it.
 func (s *State) retries(g *guest) bool {
 	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.retriesElsewhere(g.Item) && s.company.shared {
 		return false
@@ -41,8 +42,8 @@ func (s *State) retries(g *guest) bool {
 	return s.view.waiting(g.Item) == nil && !slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
 }
 
-// takes: the attempt failed, and it was not the last one that counts; or its member
-// left, and it does not count.
+// takes reports whether the policy retries the guest's end: the attempt failed and was not
+// the last one that counts, or it ended because its member left, and does not count.
 func (r RetryPolicy) takes(g *guest) bool {
 	if r.OnlyAsked && !(g.asked && g.state != TimedOut) {
 		return false
@@ -50,7 +51,7 @@ func (r RetryPolicy) takes(g *guest) bool {
 	return r.Attempts > 1 && g.drained || (g.state == Failed || g.state == TimedOut) && g.counted() < r.Attempts
 }
 
-// counted is the number of attempts of a run that count, with this one.
+// counted is the number of the run's attempts that count, up to this one.
 func (e Entry) counted() int { return max(e.Attempt-e.Uncounted, 1) }
 
 // Run is the id of the run within its job and item.
@@ -61,8 +62,8 @@ func (e Entry) Run() string {
 	return strconv.FormatInt(e.Instant, 10)
 }
 
-// RunsFor is the instant that the run's guest sees, and whether it is one of the schedule. A run
-// that an operator asked for again has, as its trigger, the id that it has always had.
+// RunsFor returns the instant that the run's guest sees, and whether it is one of the
+// schedule. If an operator tries a run again, the trigger is the run's former id.
 func (e Entry) RunsFor() (instant int64, scheduled bool) {
 	switch at, err := strconv.ParseInt(e.Trigger, 10, 64); {
 	case e.Trigger == "":
@@ -75,8 +76,8 @@ func (e Entry) RunsFor() (instant int64, scheduled bool) {
 	return e.Instant, false
 }
 
-// retry adds the next attempt, which waits. An attempt that ended because its member
-// left is not the run's fault: the next one need not wait, and it does not count.
+// retry adds the next attempt, which waits. If an attempt ended because its member left,
+// the run is not at fault: its next attempt need not wait, and this one does not count.
 func (d *RunsData) retry(s *State, e Entry, drained bool) {
 	after := s.now + s.o.Retry.wait(e.counted())
 	if drained {
@@ -118,7 +119,7 @@ func (b *beginning) retries() {
 	})
 }
 
-// overtaken are the rows of a retry whose item begins its next instant.
+// overtaken returns the rows of a retry whose item begins its next instant.
 func (b *beginning) overtaken(i int) []Row {
 	var rows []Row
 	for _, r := range b.m.Own.Retries {
@@ -129,7 +130,7 @@ func (b *beginning) overtaken(i int) []Row {
 	return rows
 }
 
-// overtake gives up such a retry.
+// overtake drops such a retry.
 func (b *beginning) overtake(i int) {
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
@@ -159,8 +160,8 @@ func (s *State) retryNeverBegins(r Retry) reason.Code {
 	return ""
 }
 
-// nextRetry is when the next retry is due; 0 if none comes. One that is due already
-// waits for a change that a view will show.
+// nextRetry is when the next retry is due; 0 if there is none. A retry that is due already
+// waits for a change, which a view will show.
 func (s *State) nextRetry() int64 {
 	var next int64
 	if !s.works() || s.paused() {

@@ -1,13 +1,13 @@
 package protocol
 
-// rule is asked for a mutation. The name lets a mutant leave it out.
+// rule may return a mutation. The name lets a mutant leave it out.
 type rule struct {
 	name   string
 	decide func(*facts) Mutation
 }
 
-// rules are asked in this order; the first that wants a mutation gets it. Each looks at
-// the whole view, whatever input came, so a lost event changes nothing. The list never
+// rules are asked in this order; the first mutation is the decision. Each rule looks at the
+// whole view, whatever the input was, so a lost event changes nothing. The list never
 // changes.
 var rules = []rule{
 	{"join", join},

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// runItems lets runs that an operator asks for wait for the owners of their items.
+// runItems lets runs that an operator requested wait for the owners of their items.
 func runItems(c *cluster, a *arguments) error {
 	e := protocol.Entry{Instant: c.now, Trigger: a.key("id", "t-1"), Cause: protocol.Triggered, Param: a.key("param", "")}
 	var err error

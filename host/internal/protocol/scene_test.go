@@ -179,7 +179,7 @@ func start(c *cluster, a *arguments) error {
 			return err
 		}
 	}
-	// Revisions in what follows do not depend on how much happened so far.
+	// Later revisions do not depend on how much has happened so far.
 	c.tree.Advance((c.tree.Revision()/100 + 1) * 100)
 	return nil
 }

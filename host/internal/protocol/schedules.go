@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// Past instants came from the schedule that was in force then. The configuration has
-// only the present one, so the newest ones are kept in the members' records and in the
-// assignment. They travel with other writes.
+// Past instants came from the schedule that was in force then. The configuration has only
+// the present one, so the newest schedules are kept in the members' records and in the
+// assignment. Other writes carry them.
 
-// Schedule is a source of the job's instants, and when it came into force.
+// Schedule is a cron that the job followed, and when it came into force.
 type Schedule struct {
-	Rev   int64 // of the registry, at which it was in force
-	Since int64 // ms: seen in force then, and no schedule before it later
+	Rev   int64 // a registry revision at which it was in force
+	Since int64 // ms; seen in force then, and no earlier schedule was seen later
 	Cron  string
 }
 
 // schedule is what this member knows of the instants of the job.
 type schedule struct {
-	cron   *string    // by which the clock goes; nil: none was set yet
-	unread bool       // not even that can be read
-	known  []Schedule // the newest last; empty before a configuration was seen
+	cron   *string    // the cron that the clock was set to; nil: none yet
+	unread bool       // that cron cannot be read
+	known  []Schedule // the newest last; empty before the first configuration
 	total  total
 
-	tick    Tick    // the instant that is being answered; At 0: none
+	tick    Tick    // the due instant; At 0: none
 	latest  Tick    // the newest instant that came due
-	next    int64   // the one after it, as of Tick
-	dated   bool    // the schedule has said which instant is the newest; it may have none
+	next    int64   // the instant after that, as in Tick
+	dated   bool    // the schedule has reported its newest instant, or that there is none
 	paused  int64   // the newest instant that came during a pause
-	ends    int64   // when the pause that this member has seen ends; 0: it has none, or has been told as over
+	ends    int64   // when the pause ends that this member has seen; 0: it has no end, or was reported as over
 	follows bool    // the job runs after others
-	good    []int64 // instants at which these have ended well, ascending
+	good    []int64 // instants at which the others have ended well, ascending
 
-	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
+	unseen int64 // the newest instant that came before this server, until a later one comes; 0: none
 }
 
 // tickAnswered: every own item has begun the due instant, or has an excuse.
@@ -40,8 +40,8 @@ type tickAnswered struct{}
 
 func (tickAnswered) keep(s *State, _ *Plan) { s.schedule.tick = Tick{} }
 
-// keptSchedules is how many of the newest are kept. A gap that reaches back
-// further is counted by the oldest of them.
+// keptSchedules is how many of the newest schedules are kept. The oldest of them counts for
+// gaps that reach back further.
 const keptSchedules = 4
 
 // seeSchedule notes the schedules that the job has followed, and when each came into
@@ -52,7 +52,7 @@ func (s *State) seeSchedule() {
 		return
 	}
 	since := s.now
-	if len(s.schedule.known) == 0 { // it may have changed while no server was there
+	if len(s.schedule.known) == 0 { // it may have changed before this server came
 		since = min(s.now, s.view.ConfigModifiedAt)
 	}
 	s.schedule.known = joined(s.schedule.known, s.view.Assignment.Schedules)
@@ -67,9 +67,9 @@ func (s *State) seeSchedule() {
 	}
 }
 
-// joined merges the schedules of two lists. Their order is that of the registry. The
-// times at which they were seen first are of clocks that differ: a later schedule that
-// was seen earlier shows that the one before was over by then.
+// joined merges two lists of schedules, in the registry's order. The times at which they
+// were first seen come from different clocks. If a later schedule was seen earlier, the one
+// before it was over by then.
 func joined(a, b []Schedule) []Schedule {
 	if len(b) == 0 || slices.Equal(a, b) {
 		return a
@@ -83,7 +83,7 @@ func joined(a, b []Schedule) []Schedule {
 	return all[max(0, len(all)-keptSchedules):]
 }
 
-// CronAt is the schedule by which the job went at a moment.
+// CronAt is the cron that the job followed at a moment.
 func CronAt(all []Schedule, at int64) string {
 	cron := ""
 	for k, sc := range all {
@@ -94,14 +94,13 @@ func CronAt(all []Schedule, at int64) string {
 	return cron
 }
 
-// total is the number of items, and when it came into force; 0: before this member
-// joined.
+// total is the number of items, and when it changed; 0: before this member joined.
 type total struct {
 	items  int
 	since  int64
-	unread bool // some view had none, so that the first may be new
+	unread bool // an earlier view had no configuration, so the first total may be new
 
-	sets int32 // of the configuration that said so
+	sets int32 // ConfigSets of the view that had it
 }
 
 func (s *State) seeTotal() {
@@ -118,12 +117,12 @@ func (s *State) seeTotal() {
 		}
 		t.items = c.Total
 	case v.ConfigSets > t.sets+1 && v.Assignment.Total < c.Total:
-		t.since = s.now // a smaller total may have come and gone unseen
+		t.since = s.now // a smaller total may have come and gone in between
 	}
 	t.sets = v.ConfigSets
 }
 
-// gap is a gap as rows: one for each schedule that was in force during it.
+// gap returns the rows of a gap: one for each schedule that was in force during it.
 func (c *schedule) gap(r Row) []Row {
 	r.Gap = true
 	var rows []Row
@@ -143,7 +142,7 @@ func (c *schedule) gap(r Row) []Row {
 	return rows
 }
 
-// undated: the schedule has not reported its newest instant yet.
+// undated reports whether the schedule has not reported its newest instant yet.
 func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
 
 // noteInstant notes a due instant, and reports whether it is newer than any before.
@@ -158,11 +157,11 @@ func (s *State) noteInstant(t Tick) bool {
 	return true
 }
 
-// later: an instant after the run's own has come or is accounted for.
+// later reports whether an instant after the run's own has come or is accounted for.
 func (s *State) later(e Entry) bool {
 	last := s.view.last(e.Item)
 	if t := s.view.resumed(e.Item); t >= e.Instant {
-		last = t // later instants began by a clock that was ahead
+		last = t // a clock that was ahead began later instants
 	}
 	return last > e.Instant || s.schedule.latest.At > e.Instant
 }

@@ -65,8 +65,7 @@ func TestScripts(t *testing.T) {
 
 func lines(b []byte) []string { return strings.Split(string(b), "\n") }
 
-// replay runs a script from the beginning and gives it back with what its
-// commands print now.
+// replay runs a script from the beginning and returns it with what its commands print now.
 func replay(t *testing.T, script []byte) []byte {
 	t.Helper()
 	if !bytes.HasPrefix(script, []byte("# ")) {
@@ -100,7 +99,7 @@ func replay(t *testing.T, script []byte) []byte {
 	return []byte(out.String())
 }
 
-// addressed matches a command to a member that is not the default one.
+// addressed matches a command to a named member.
 var addressed = regexp.MustCompile(`^([a-z]): (.*)$`)
 
 // command carries out one line.
@@ -192,7 +191,7 @@ func (a *arguments) raw() string {
 	return a.rest
 }
 
-// left complains about what no command asked for.
+// left complains about arguments that the command did not use.
 func (a *arguments) left() error {
 	if len(a.words) > 0 || len(a.keys) > 0 {
 		return errors.New("the command has arguments that it does not take")

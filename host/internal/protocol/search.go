@@ -1,8 +1,7 @@
 package protocol
 
-// search is the first place of a sorted list of n that is as far as what is
-// looked for. What is asked for in every step is looked up by it: a comparison
-// that is handed the elements would copy them.
+// search returns the first of n places in a sorted list at which reached is true. Unlike
+// slices.BinarySearchFunc it does not copy elements, since lookups happen in every step.
 func search(n int, reached func(k int) bool) int {
 	from, to := 0, n
 	for from < to {

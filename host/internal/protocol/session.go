@@ -2,22 +2,21 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// session is the state of the membership, which lasts at most as long as the registry
-// session.
+// session is the state of the membership. It lasts at most as long as the registry session.
 type session struct {
 	health  Doubt
 	lost    bool
 	leaving bool
-	barred  bool // leaving, until it may join again
+	barred  bool // leaving until it may join again
 	ended   bool // Stop was given
 
-	ownersDeleted  int   // items below this have no owner's node that names the member, but for those assigned since
+	ownersDeleted  int   // items below this one no longer name the member as owner, unless they were assigned since
 	nodesGoneSince int64 // when a parent of the job's nodes was first missing; 0: all are there
 	rest           rest
 }
 
 // silenced notes why a due instant may pass while the registry is in doubt or takes no
-// writes: while a commit is in flight no rule is asked.
+// writes. While a commit is in flight, no rule would note it.
 func (s *State) silenced() {
 	switch {
 	case s.view == nil:
@@ -45,13 +44,13 @@ func (s *State) loseSession(p *Plan) {
 	}
 }
 
-// doubted fences the member itself: long before the registry gives its items away,
+// doubted fences the member itself: long before the registry gives its items to others,
 // nothing starts here any more and guests are ended.
 func (s *State) doubted(level Doubt, p *Plan) {
 	s.session.health = level
 	s.silenced()
 	if level == Expired {
-		s.listener.cut(p) // the next leader calls again
+		s.listener.cut(p) // the next leader makes the call again
 	}
 	if level == Trusted || s.o.Finish {
 		return

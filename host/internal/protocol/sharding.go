@@ -23,7 +23,7 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	// A foreign leader assigns nothing to members that join meanwhile.
+	// A foreign leader assigns nothing to members that join while it assigns.
 	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
@@ -35,8 +35,8 @@ func (s *State) stale(eligible []ID) bool {
 	return false
 }
 
-// markReshard asks for a reshard by level, not by edge: the leader sees that the
-// assignment does not fit even if it missed an event.
+// markReshard requests a reshard by level: even after a missed event, the leader sees that
+// the assignment does not fit.
 func markReshard(s *facts) Mutation {
 	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
@@ -47,13 +47,13 @@ func markReshard(s *facts) Mutation {
 		s.note(membersChanged{})
 	}
 	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(requests)) {
-		return MarkReshard{} // what is due now would wait until the next instant
+		return MarkReshard{} // otherwise due instants would wait until the next one
 	}
 	if !s.company.leads || s.session.leaving {
 		return nil
 	}
 	el := s.view.eligible()
-	if len(el) == 0 || !s.stale(el) && !s.view.Processing { // a mark of a dead member goes with a reshard
+	if len(el) == 0 || !s.stale(el) && !s.view.Processing { // a reshard also removes the mark of a dead member
 		return nil
 	}
 	return MarkReshard{}
@@ -116,13 +116,13 @@ func reshard(s *facts) Mutation {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
-		s.used = &room{items: len(m.DeleteOwners)} // those of the items follow
+		s.used = &room{items: len(m.DeleteOwners)} // the items' nodes follow
 	}
 	return m
 }
 
-// hasOwnerlessItem: an item has no owner. It is not known which member deleted the node,
-// and when.
+// hasOwnerlessItem reports whether an item has no owner's node. Which member deleted the
+// node, and when, is unknown.
 func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
@@ -137,12 +137,12 @@ type strategyRetried struct{}
 
 func (strategyRetried) keep(s *State, _ *Plan) { s.reshard.retry = 0 }
 
-// membersChanged: no foreign leader has been asked yet on behalf of the present members.
+// membersChanged: no foreign leader was asked yet on behalf of the present members.
 type membersChanged struct{}
 
 func (membersChanged) keep(s *State, _ *Plan) { s.reshard.requests = 0 }
 
-// clearProcessing removes the mark of a reshard that this member began when it led.
+// clearProcessing removes the mark of a reshard that this member began while it led.
 func clearProcessing(s *facts) Mutation {
 	if s.company.leads || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
 		return nil
@@ -150,15 +150,16 @@ func clearProcessing(s *facts) Mutation {
 	return ClearProcessing{}
 }
 
-// How long, in ms, a strategy is not asked again after one failure, and after many in a row.
+// How long, in ms, a strategy is not asked again: after one failure, and after many in a
+// row.
 const (
 	firstRetry = 1_000
 	lastRetry  = 30_000
 )
 
-// answered takes the strategy's answer. If it failed, or does not give each item to one
-// of the instances, it is asked again later, and less often with each failure in a row:
-// one failure must not leave items without a server for long.
+// answered stores the strategy's answer. If the strategy failed, or did not give each item
+// to one of the instances, it is asked again later, and less often with each failure in a
+// row. After a single failure the retry is soon, since items may be without a server.
 func (s *State) answered(in Assigned, p *Plan) {
 	if in.Fault == "" {
 		in.Fault = in.unusable()

@@ -1,7 +1,7 @@
 package protocol
 
-// wakeAtLeast, in ms, is the shortest pause between wakes for a wait that is over but
-// cannot be ended yet.
+// wakeAtLeast, in ms, is the shortest pause between two wakes for a wait that is over but
+// has not ended.
 const wakeAtLeast = 100
 
 // sleep asks to be woken when a wait ends, once for each moment.
@@ -24,9 +24,9 @@ func (s *State) sleep(p *Plan) {
 	}
 }
 
-// alarm is when the first wait ends that is not held for a rule; 0: there is none.
+// alarm is when the first wait ends, apart from those that rules hold; 0 if there is none.
 func (s *State) alarm() int64 {
-	next := sooner(sooner(s.nextRetry(), s.swap.retry), s.restRetry())
+	next := sooner(sooner(s.nextRetry(), s.switching.retry), s.restRetry())
 	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())
 	next = sooner(next, s.pauseOver())
 	if s.clock.early.At != 0 {

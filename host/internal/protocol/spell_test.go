@@ -19,8 +19,7 @@ const (
 	process   = "1"
 )
 
-// idOf is the id of a name: a letter is a server, what follows is part of the
-// process.
+// idOf returns the id of a name: a letter is a server, and the rest part of the process.
 func idOf(name string) protocol.ID {
 	if name == "" {
 		return ""
@@ -28,7 +27,7 @@ func idOf(name string) protocol.ID {
 	return job.NewInstanceID(network+strconv.Itoa(int(name[0]-'a')+firstHost), process+name[1:])
 }
 
-// nameOf is the name of an id; what is no id of a script stays as it is.
+// nameOf returns the name of an id; other ids stay as they are.
 func nameOf(id protocol.ID) string {
 	ip, suffix, ok := strings.Cut(string(id), job.Delimiter)
 	name, server := serverOf(ip)
@@ -62,12 +61,12 @@ func serversOf(ips []string) string {
 	return strings.Join(names, " ")
 }
 
-// root is the job's own node, as the paths of a mirror begin with it.
+// root is the job's own node, with which a mirror's paths begin.
 func (c *cluster) root() string { return c.job.Root() }
 
 var braced = regexp.MustCompile(`\{([a-z](?:-\d+)?)(\.ip)?\}`)
 
-// expand puts ids and addresses where a command has names in braces.
+// expand replaces names in braces by ids and addresses.
 func (c *cluster) expand(text string) string {
 	return braced.ReplaceAllStringFunc(text, func(s string) string {
 		m := braced.FindStringSubmatch(s)
@@ -166,8 +165,7 @@ func list(items []int) string {
 	return b.String()
 }
 
-// folded writes by item what items have, neighbours that have the same
-// together: 0-2=a 3=b.
+// folded prints values by item, with one range for neighbours with equal values: 0-2=a 3=b.
 func folded[T comparable](s []T, text func(T) string) string {
 	var none T
 	var parts []string

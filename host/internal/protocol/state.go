@@ -1,11 +1,11 @@
 package protocol
 
-// State is what one member knows and does for one job during one session. NewState makes
-// it; only Step changes it. Each part is in the file of its concern.
+// State is what one member knows and does for one job during one session. NewState creates
+// it; only Step changes it. Each part is declared in the file of its topic.
 type State struct {
 	o    Options
 	now  int64
-	self ID // "" until the registry shows that we joined
+	self ID // "" until the registry shows that this member joined
 	view *View
 
 	company   company
@@ -20,52 +20,52 @@ type State struct {
 	reshard   resharding
 	listener  listener
 	history   history
-	swap      swap
+	switching switching
 	absent    []absence
 	evidence  evidence
 	complaint complaint
 }
 
-// Options are what a member brings along. Only Configured changes some of them.
+// Options are given to a member at its start. Configured may change some of them.
 type Options struct {
-	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
+	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is used
 	Session int64 // owner of its ephemeral nodes
-	// Define is the job, if none exists. Without its Config the member waits until
-	// another one defines it.
+	// Define is the job's definition, in case it does not exist. Without its Config the
+	// member waits until another one defines the job.
 	Define Definition
 	// ReshardWait bounds, in ms, how long a due run waits for the leader.
 	ReshardWait int64
-	// PruneAfter is how long, in ms, a server may be without instance before the leader
-	// removes its node; 0 never.
+	// PruneAfter is how long, in ms, a server may have no instance before the leader
+	// removes its node; 0: for ever.
 	PruneAfter  int64
-	MaxUnstored int   // rows that may wait for the history before nothing begins; 0: no bound
-	Linger      int64 // ms that the end of a run waits for others, and again after each of those; ten times as long at most
-	MaxNodes    int   // nodes that a transaction may write beside the values of ours; 0: no bound
-	MaxBytes    int   // of a transaction, as it is sent; 0: no bound
-	NodeBytes   int   // of each of those nodes
-	Slots       int   // runs at once; 0: no bound
+	MaxUnstored int   // number of rows not stored by the history beyond which nothing begins; 0: no limit
+	Linger      int64 // ms that the end of a run waits for other ends, and again after each of them, ten times as long at most
+	MaxNodes    int   // nodes that a transaction may write, apart from values of ours; 0: no limit
+	MaxBytes    int   // size of a transaction as it is sent; 0: no limit
+	NodeBytes   int   // size of each of those nodes
+	Slots       int   // runs at once; 0: no limit
 	Queue       bool  // overlap policy queue-one
 	Replace     bool  // overlap policy replace
 	Finish      bool  // self-fencing lets guests finish
 	Retry       RetryPolicy
-	CatchUp     int // how many of the instants that were missed while no server was there begin late, of each gap
-	// Started and Completed: the module has the listener of fires.
+	CatchUp     int // how many instants of each gap without a server begin late, the newest ones; 0: none
+	// Started and Completed: the module has that listener of fires.
 	Started, Completed bool
 	// Contender is the session's token in the queues of latches.
 	Contender string
-	// Knows reports whether a strategy is known here, Reads whether a cron can be read;
-	// nil: each.
+	// Knows reports whether this server has a strategy, Reads whether it can read a cron;
+	// nil: always.
 	Knows, Reads func(text string) bool
 	// Zoneless: the job names no time zone.
 	Zoneless bool
-	// Barred: the member must not be in the job.
+	// Barred: the member must not run the job.
 	Barred bool
 	// Lost: this server was a member before, and its session ended. Removed: it was a
-	// member before, and its nodes were removed.
+	// member before, and its nodes were deleted.
 	Lost, Removed bool
 	// Labels are those of this server, for strategies.
 	Labels map[string]string
-	// Address is where this server offers modules to others; empty: nowhere.
+	// Address is where this server offers modules to others; empty: it does not.
 	Address string
 	// Defines: this server's own file has the job.
 	Defines bool
@@ -76,7 +76,7 @@ type Options struct {
 // NewState is a member that has not joined yet.
 func NewState(o Options) *State { return &State{o: o} }
 
-// Self is the id under which the registry knows the member; "" before it joined.
+// Self is the id of the member in the registry; "" before it has joined.
 func (s *State) Self() ID { return s.self }
 
 // View is the newest view; nil before the first.
@@ -89,8 +89,8 @@ func (s *State) config() *Config {
 	return s.view.Config
 }
 
-// present: the member's node exists and belongs to this session. A Leave of unknown
-// outcome may have been applied, and the id given to another process.
+// present reports whether the member's node exists and belongs to this session. A Leave of
+// unknown outcome may have been applied, and another process may have the id by now.
 func (s *State) present() bool {
 	return s.view.memberOf(s.self, s.o.Session)
 }
@@ -105,12 +105,13 @@ func (s *State) own() *Runs {
 
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
-// mine: both the assignment and the owner's node give the item to this member.
+// mine reports whether both the assignment and the owner's node give the item to this
+// member.
 func (s *State) mine(i int) bool {
 	return i < s.view.total() && s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner == s.self
 }
 
-// accounted is the newest instant of an item that its owner need not begin.
+// accounted is the newest instant of an own item that is accounted for.
 func (s *State) accounted(i int) int64 {
 	return max(at(s.view.Assignment.Last, i), at(s.own().Last, i))
 }

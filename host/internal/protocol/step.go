@@ -2,9 +2,9 @@ package protocol
 
 import "slices"
 
-// Step takes one input and returns what to do. now is the member's clock in Unix
-// milliseconds. It may jump: the ends of waits, the times in rows and the instant of a
-// trigger come from it; all else only as far as it agrees with the registry's clock.
+// Step handles one input and returns what to do. now is the member's clock in Unix
+// milliseconds, and may jump. Ends of waits, times in rows and the instants of triggers
+// come from it; everything else only as far as it agrees with the registry's clock.
 func Step(s *State, now int64, in Input) Plan {
 	s.now = now
 	var p Plan
@@ -14,7 +14,7 @@ func Step(s *State, now int64, in Input) Plan {
 	}
 	s.goByClocks(&p)
 	if _, ended := in.(Finished); ended && s.lingersUntil() != 0 {
-		s.sleep(&p) // many of these come at once, and none changes what can be done now
+		s.sleep(&p) // many of these come at once, and none allows a new decision
 		return p
 	}
 	if s.settled() {
@@ -61,7 +61,7 @@ func (s *State) receive(in Input, p *Plan) {
 	case CallEnded:
 		s.listener.ended(in)
 	case Assigned:
-		// An answer to an older question must not replace the newer one's.
+		// The answer to an older question must not replace that to a newer one.
 		if s.reshard.asked != nil && s.reshard.asked.equal(in.Request) {
 			s.answered(in, p)
 		}

@@ -20,7 +20,7 @@ func play(t *testing.T, commands ...string) *cluster {
 	return c
 }
 
-// planAfter takes one step and returns what was printed of it.
+// planAfter takes one step and returns what it prints.
 func planAfter(t *testing.T, c *cluster, in protocol.Input) string {
 	t.Helper()
 	c.printed = nil
@@ -30,8 +30,8 @@ func planAfter(t *testing.T, c *cluster, in protocol.Input) string {
 	return strings.Join(c.printed, "; ")
 }
 
-// TestInputs is about inputs that no script can make, because they answer
-// something else than what is waited for.
+// TestInputs gives inputs that no script can give, because they answer a question that was
+// not asked.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 
@@ -120,8 +120,8 @@ func TestInputs(t *testing.T) {
 	})
 }
 
-// TestUnchangedNotices: the scripts say that nothing was changed that had been
-// given away; here it is, and that is noticed.
+// TestUnchangedNotices changes what has been published, which the check for changes must
+// notice.
 func TestUnchangedNotices(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*cluster){

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Operators see how the newest run of a job ended, and which item fails time after time,
-// on any member. Records and assignment hold both; for each item the newest entry
-// counts. Items that do not fail have none.
+// Operators see how the newest run of a job ended, and which item fails again and again, on
+// any member. Records and assignment hold both; the newest entry of each item counts. Items
+// that do not fail have none.
 
-// MaxStreaks bounds the items in one record whose failures are counted. If there are
-// more, the longest streaks are kept: no rule uses them.
+// MaxStreaks bounds the items with a streak in one record. If there are more, the longest
+// streaks are kept; no rule uses them.
 const MaxStreaks = 64
 
-// maxFailures is the highest count.
+// maxFailures is the highest count of a streak.
 const maxFailures = 999_999
 
-// Streak is how often an item failed in a row, by the end of its newest run at At. A
-// count of zero is kept only where an older count would be shown otherwise.
+// Streak is how often an item failed in a row, up to its newest run, which ended at At. A
+// count of zero is kept only where otherwise an older count would be shown.
 type Streak struct {
 	Item     int
 	Failures int
@@ -26,7 +26,7 @@ type Streak struct {
 
 // Latest is the run that ended last.
 type Latest struct {
-	At    int64 // 0: none is known
+	At    int64 // 0: unknown
 	State RowState
 }
 
@@ -36,7 +36,7 @@ func (l *Latest) add(o Latest) {
 	}
 }
 
-// closes appends a row and, if it ends a run, counts how that ended.
+// closes appends a row and, if it ends a run, updates latest, streak and tally.
 func (s *State) closes(d *RunsData, r Row) {
 	if streak, changed := s.streak(d, &r); changed {
 		d.Streaks = withStreak(d.Streaks, streak)
@@ -48,20 +48,21 @@ func (s *State) closes(d *RunsData, r Row) {
 	d.row(r)
 }
 
-// final: the run began, and no other attempt follows. A skipped run did not begin.
+// final reports whether the run had begun, and no other attempt follows. A skipped run had
+// not begun.
 func final(r *Row) bool {
 	return !r.Gap && slices.Contains([]RowState{Succeeded, Failed, TimedOut, Cancelled, Interrupted, Lost}, r.State)
 }
 
-// streak is the new streak of a row's item; false if there is nothing to keep. A run
-// that was skipped or cancelled is neither a failure nor a success.
+// streak returns the new streak of a row's item; false if there is no need to keep it. A
+// run that was skipped or cancelled is neither a failure nor a success.
 func (s *State) streak(d *RunsData, r *Row) (Streak, bool) {
 	if r.Gap {
 		return Streak{}, false
 	}
 	before := newerStreak(s.view.streakOf(r.Item, nil), streakIn(d.Streaks, r.Item))
 	is := Streak{Item: r.Item, At: max(r.Ended, before.At+1)} // clocks differ
-	switch r.State {                                          //nolint:exhaustive // the others say nothing of the code
+	switch r.State {                                          //nolint:exhaustive // the other states do not blame the code
 	case Succeeded:
 		return is, before.Failures > 0
 	case Failed, TimedOut, Interrupted, Lost:
@@ -71,10 +72,10 @@ func (s *State) streak(d *RunsData, r *Row) (Streak, bool) {
 	return is, false
 }
 
-// streak makes room for one more.
+// streak adds the weight of one more streak.
 func (w *weight) streak() { w.streaks = min(w.streaks+1, MaxStreaks) }
 
-// streakOf is the newest streak of an item in all records but that of one member.
+// streakOf is the newest streak of an item in the assignment and in all records except but.
 func (v *View) streakOf(item int, but *Runs) Streak {
 	x := streakIn(v.Assignment.Streaks, item)
 	for k := range v.Runs {
@@ -85,7 +86,7 @@ func (v *View) streakOf(item int, but *Runs) Streak {
 	return x
 }
 
-// streaksToKeep are the streaks that a record must keep.
+// streaksToKeep returns the streaks that a record must keep.
 func (s *State) streaksToKeep(own *Runs) []Streak {
 	var all []Streak
 	for _, x := range own.Streaks {
@@ -111,13 +112,12 @@ func newerStreak(a, b Streak) Streak {
 	return a
 }
 
-// withStreak returns a list, ascending by item, in which one streak is set; the given
-// list stays as it is.
+// withStreak returns a copy of a list, ascending by item, in which one streak is set.
 func withStreak(all []Streak, x Streak) []Streak {
 	return foldStreaks(all, []Streak{x})
 }
 
-// foldStreaks keeps the newest of each item.
+// foldStreaks merges two lists; the newest streak of each item counts.
 func foldStreaks(all, more []Streak) []Streak {
 	if len(more) == 0 {
 		return all
@@ -133,8 +133,8 @@ func foldStreaks(all, more []Streak) []Streak {
 	return both
 }
 
-// LatestRun is the run of the job that ended last, and the item with the longest streak;
-// without failures none.
+// LatestRun returns the run of the job that ended last, and the longest streak; the zero
+// value if nothing fails.
 func (v *View) LatestRun() (run Latest, longest Streak) {
 	run, all := v.Assignment.Latest, v.Assignment.Streaks
 	for k := range v.Runs {

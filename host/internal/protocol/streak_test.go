@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The newest word about an item counts, whatever the clocks of two members say.
+// The newest streak of an item counts, whatever the clocks of two members show.
 func TestStreakIsOlderThanNoneThatItFollows(t *testing.T) {
 	t.Parallel()
 	s := &State{view: &View{Assignment: Assignment{Exists: true}}}
@@ -28,7 +28,7 @@ func TestStreakIsOlderThanNoneThatItFollows(t *testing.T) {
 	}
 }
 
-// A record reports only what no other one knows better.
+// A record keeps only streaks that no other record has newer.
 func TestRecordForgetsStreaks(t *testing.T) {
 	t.Parallel()
 	own := Runs{ID: "a", RunsData: &RunsData{Past: Past{Streaks: []Streak{

@@ -9,22 +9,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Jobs may run after a job: once for each of its instants at which every item has ended
-// well. For them, if there are any, records and assignment count how the newest instants
-// ended. Counts only grow and are kept by the transactions that end runs, so no death of a
-// member loses one, and all who read them decide alike.
+// Other jobs may run after a job: once for each of its instants at which every item has
+// ended well. If there are such jobs, records and assignment tally how the newest instants
+// ended. Counts only grow, and the transactions that end runs keep them, so no death of a
+// member loses one, and all readers decide alike.
 
-// MaxTallies is how many of the newest instants a record counts.
+// MaxTallies is how many of the newest instants a record tallies.
 const MaxTallies = 32
 
-// Tally counts the items whose scheduled run of an instant has ended: how many ended well,
-// of how many that the job had.
+// Tally counts the items whose scheduled run of an instant has ended: Well is how many
+// ended well, Of how many items the job had.
 type Tally struct {
 	Instant  int64
 	Well, Of int
 }
 
-// withTallies adds up two lists, ascending by instant. The given ones stay as they are.
+// withTallies returns the sum of two lists, ascending by instant, and leaves both as they
+// are.
 func withTallies(all, more []Tally) []Tally {
 	if len(more) == 0 {
 		return all
@@ -32,7 +33,7 @@ func withTallies(all, more []Tally) []Tally {
 	return summed(slices.Concat(all, more))
 }
 
-// summed adds up tallies of the same instant. It reuses the given list.
+// summed adds up tallies of the same instant, in place.
 func summed(all []Tally) []Tally {
 	slices.SortStableFunc(all, func(a, b Tally) int { return cmp.Compare(a.Instant, b.Instant) })
 	sums := all[:0]
@@ -46,7 +47,7 @@ func summed(all []Tally) []Tally {
 	return sums[max(0, len(sums)-MaxTallies):]
 }
 
-// tally counts a row, if it ends a scheduled run. A run that had nothing to do ended well.
+// tally counts a row if it ends a scheduled run. A run that had nothing to do ended well.
 func (s *State) tally(d *RunsData, r *Row) {
 	if !s.view.Fires.Followed || r.Trigger != "" || r.Gap {
 		return
@@ -65,8 +66,8 @@ func (s *State) tally(d *RunsData, r *Row) {
 // Good reports whether every item has ended well.
 func (t Tally) Good() bool { return t.Of > 0 && t.Well >= t.Of }
 
-// tallies are the newest instants of which runs have ended, ascending. A record that is
-// full has forgotten older ones, so these are left out.
+// tallies returns the newest instants of which runs have ended, ascending. A full record
+// has forgotten older instants, so these are left out.
 func (v *View) tallies() []Tally {
 	var all []Tally
 	from := int64(0)
@@ -82,13 +83,13 @@ func (v *View) tallies() []Tally {
 	return slices.DeleteFunc(summed(all), func(t Tally) bool { return t.Instant < from })
 }
 
-// Ending is what became of an instant.
+// Ending is the outcome of an instant.
 type Ending struct {
 	Tally
 	Open bool // some item may still end well
 }
 
-// Endings are the newest instants of which runs have ended, ascending.
+// Endings returns the newest instants of which runs have ended, ascending.
 func (v *View) Endings() []Ending {
 	var ends []Ending
 	for _, t := range v.tallies() {
@@ -97,8 +98,8 @@ func (v *View) Endings() []Ending {
 	return ends
 }
 
-// over: every item is accounted for at the instant, and no scheduled run of it, or of one
-// before it, goes on or waits.
+// over reports whether every item is accounted for at the instant, and no scheduled run of
+// it or of an earlier one goes on or waits.
 func (v *View) over(at int64) bool {
 	for i := range v.total() {
 		if v.last(i) < at {
@@ -108,8 +109,8 @@ func (v *View) over(at int64) bool {
 	return v.ended(at)
 }
 
-// ended: no scheduled run of the instant, or of one before it, is open, pending, or
-// waits for a retry.
+// ended reports whether no scheduled run of the instant, or of an earlier one, is open,
+// pending, or waits for a retry.
 func (v *View) ended(at int64) bool {
 	for k := range v.Runs {
 		for _, e := range v.Runs[k].unfinished() {
@@ -126,8 +127,8 @@ func (v *View) ended(at int64) bool {
 	return true
 }
 
-// GoodIn are the instants at which every item of every one of the jobs has ended well,
-// ascending; none without jobs.
+// GoodIn returns the instants at which every item of every job has ended well, ascending;
+// none without jobs.
 func GoodIn(jobs []*View) []int64 {
 	var all []int64
 	for k, v := range jobs {
@@ -143,7 +144,7 @@ func GoodIn(jobs []*View) []int64 {
 }
 
 // Hinders is why jobs that run after this one do not run, or did not for its newest instant
-// that is over; none if they do.
+// that is over; none if they do. name is this job's.
 func (v *View) Hinders(name string) (why reason.Reason) {
 	switch {
 	case v.Config == nil:
@@ -162,7 +163,7 @@ func (v *View) Hinders(name string) (why reason.Reason) {
 	return why
 }
 
-// NotWell says that a job has ended, and not well.
+// NotWell is the reason that an instant of a job has ended, and not well.
 func NotWell(name string, e Ending) reason.Reason {
 	at := time.UnixMilli(e.Instant).UTC().Format(time.RFC3339)
 	return reason.Of(reason.AfterFailed, strconv.Quote(name), at, strconv.Itoa(e.Well), strconv.Itoa(e.Of))

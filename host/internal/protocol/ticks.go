@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// arrive makes an instant due, or keeps it until the registry's clock has reached it.
-// One waits at a time: a dense schedule would fill the memory.
+// arrive makes an instant due, or keeps it until the registry's clock is near it. It keeps
+// only one: those of a dense schedule would fill the memory.
 func (s *State) arrive(t Tick) {
 	if s.future(t.At) {
 		if s.clock.early.At == 0 {
@@ -35,8 +35,8 @@ func (s *State) arrive(t Tick) {
 	}
 }
 
-// goByClocks follows the two clocks: an instant that waited becomes due, and instants of
-// a clock that was set back have not come.
+// goByClocks follows the two clocks: an instant that waited becomes due, and instants of a
+// clock that was set back have not come.
 func (s *State) goByClocks(p *Plan) {
 	s.reportClocks(p)
 	waited := s.clock.early.At != 0 || s.clock.dropped
@@ -53,15 +53,15 @@ func (s *State) goByClocks(p *Plan) {
 		s.schedule.latest, s.schedule.tick, s.listener.instants, s.schedule.paused = Tick{}, Tick{}, nil, 0
 		s.backlog.due = slices.DeleteFunc(s.backlog.due, func(d due) bool { return d.at > s.now+clocksAgree })
 	}
-	// The schedule has reported these instants, also those behind the one that waited,
-	// and would not report them again.
+	// The schedule has reported these instants, and those after the one that waited. It
+	// would not report them again.
 	if s.schedule.cron != nil && s.self != "" {
 		p.add(Reschedule{Cron: *s.schedule.cron})
 	}
 }
 
-// reportClocks reports, once, that the clocks differ by more than they may, or agree
-// again.
+// reportClocks reports once that the clocks differ by more than they may, and once that
+// they agree again.
 func (s *State) reportClocks(p *Plan) {
 	if most := s.tolerance(); max(s.clock.skew, -s.clock.skew) <= most {
 		if !s.clock.why.None() {
@@ -77,7 +77,7 @@ func (s *State) reportClocks(p *Plan) {
 	p.add(Note{Why: s.clock.why, Wrong: true})
 }
 
-// bothClocks is the trouble that the clocks differ.
+// bothClocks is the reason with which the clocks are reported to differ.
 func (s *State) bothClocks() reason.Reason {
 	code := reason.ClockBehind
 	switch {
@@ -91,8 +91,8 @@ func (s *State) bothClocks() reason.Reason {
 
 func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// seeFuture reports, once, that items are accounted for up to a moment in the future: a
-// clock was ahead when that was written.
+// seeFuture reports once that items are accounted for up to a moment in the future: a clock
+// was ahead when that was written.
 func (s *State) seeFuture(p *Plan) {
 	why := s.accountedAhead()
 	if later := !why.None(); later != s.clock.accountedAhead {
@@ -103,7 +103,8 @@ func (s *State) seeFuture(p *Plan) {
 	}
 }
 
-// accountedAhead is the trouble of items that wait for a moment far in the future.
+// accountedAhead is the reason with which items are reported that wait for a moment far in
+// the future.
 func (s *State) accountedAhead() reason.Reason {
 	if s.self == "" || s.config() == nil || !s.distant(s.view.newest()) {
 		return reason.Reason{}

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// triggered: an operator's request waits at our instance.
+// triggered reports whether an operator's request waits at our instance.
 func (s *State) triggered() bool {
 	if s.self == "" || s.view == nil {
 		return false
@@ -16,8 +16,8 @@ func (s *State) triggered() bool {
 	return in != nil && in.Request != 0
 }
 
-// request accepts the trigger that was written to our instance: from now on it is in our
-// record. An item whose nodes do not yet agree that it is ours waits like any other.
+// request accepts the trigger at our instance: from now on it is in our record. An item
+// whose nodes do not yet agree that it is ours waits like any other.
 func (b *beginning) request() {
 	s := b.s
 	if !s.triggered() {
@@ -45,9 +45,9 @@ func (b *beginning) request() {
 	}
 }
 
-// asked notes that the request to our instance is accepted, and lists its items: those
-// that the assignment gives to this member, without those that moved here from a member
-// which had accepted this request or a later one.
+// asked notes that the request at our instance is accepted, and lists its items: those that
+// the assignment gives to this member, except those from a member that had accepted this
+// request or a later one.
 func (b *beginning) asked() []int {
 	s := b.s
 	rev := s.view.instance(s.self).Request
@@ -61,20 +61,20 @@ func (b *beginning) asked() []int {
 	return items
 }
 
-// asks: a request waits at the instance, and has not been accepted for the item.
+// asks reports whether a request that was not accepted for the item waits at the instance.
 func (in *Instance) asks(next *Assignment, i int) bool {
 	return in != nil && in.Request > at(next.Requested, i)
 }
 
-// waiting: an accepted request waits for the item.
+// waiting reports whether an accepted request waits for the item.
 func (b *beginning) waiting(i int) bool {
 	return slices.ContainsFunc(b.m.Own.Triggers, func(t Trigger) bool {
-		_, ok := slices.BinarySearch(t.Items, i) // ascending, as they were asked for
+		_, ok := slices.BinarySearch(t.Items, i) // ascending, in the order of the request
 		return ok
 	})
 }
 
-// decline accepts the trigger and runs none of its items.
+// decline accepts the trigger, and runs none of its items.
 func (b *beginning) decline(why reason.Code) {
 	t := Trigger{ID: b.s.requestID(), At: b.s.now}
 	for _, i := range b.asked() {
@@ -85,16 +85,16 @@ func (b *beginning) decline(why reason.Code) {
 
 func (s *State) requestID() string { return s.view.instance(s.self).requestID() }
 
-// requestID names the request by the revision that wrote it.
+// requestID is the request's id, made from the revision that wrote it.
 func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Request) }
 
 func (b *beginning) declined(t Trigger, i int, why reason.Code) Row {
 	return t.skipped(i, why, b.s.now, b.s.self)
 }
 
-// unaccepted gives a row to each item that moves away from a member which has a request
-// for it and has not accepted that yet. If a request waits at the new owner, too, the
-// item runs by that one and has no row.
+// unaccepted gives a row to each item that moves away from a member with a request for it
+// that was not accepted. If the new owner has a request as well, the item runs by that one
+// and gets no row.
 func (s *State) unaccepted(next *Assignment, own *RunsData) {
 	v := s.view
 	for i, owner := range v.Assignment.Owners {

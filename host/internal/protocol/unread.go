@@ -8,14 +8,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// If the cron cannot be read, members go on by the one before, as foreign members do.
-// The records and the assignment keep it for servers that start later. While foreign
-// members share the job, nothing begins by it: it is not known here whether they can
-// read the new cron, and an item that waits is better than one that runs by another
-// schedule than the others.
+// If the cron cannot be read, members go on by the one before, as foreign members do. The
+// records and the assignment keep it for servers that start later. While foreign members
+// share the job, nothing begins by it: they may be able to read the new cron, and an item
+// that waits is better than one that runs by another schedule than the others.
 
-// inForce is the cron that the job follows: the registry's or, while that cannot be
-// read, the newest one before it that can; if there is none, the registry's.
+// inForce is the cron that the job follows: the registry's or, while that cannot be read,
+// the newest earlier one that can. If there is none, it is the registry's.
 func (s *State) inForce(c *Config) string {
 	if s.reads(c.Cron) {
 		return c.Cron
@@ -28,12 +27,12 @@ func (s *State) inForce(c *Config) string {
 	return c.Cron
 }
 
-// reads: there is no schedule, or it can be read.
+// reads reports whether there is no cron, or it can be read.
 func (s *State) reads(cron string) bool {
 	return cron == "" || s.o.Reads == nil || s.schedule.cron != nil && *s.schedule.cron == cron && !s.schedule.unread || s.o.Reads(cron)
 }
 
-// followSchedule sets the schedule in force for the clock.
+// followSchedule sets the clock to the schedule in force.
 func (s *State) followSchedule(p *Plan) {
 	c := s.config()
 	if c == nil || s.self == "" {
@@ -42,10 +41,10 @@ func (s *State) followSchedule(p *Plan) {
 	cron := s.inForce(c)
 	s.schedule.unread = !s.reads(cron)
 	if s.schedule.cron == nil || *s.schedule.cron != cron {
-		now := cron // only a change needs memory
+		now := cron // copied only when it changes
 		s.schedule.cron = &now
 		s.schedule.tick, s.schedule.next = Tick{}, 0
-		s.clock.early, s.clock.dropped = Tick{}, false // they are of the schedule before
+		s.clock.early, s.clock.dropped = Tick{}, false // they are of the former schedule
 		p.add(Reschedule{Cron: cron})
 	}
 	switch why := s.unreadWhy(); why {
@@ -59,7 +58,7 @@ func (s *State) followSchedule(p *Plan) {
 	}
 }
 
-// unreadWhy is why a schedule cannot be read while there is one before it; none
+// unreadWhy is why the cron cannot be read while an earlier one is in force; none
 // otherwise.
 func (s *State) unreadWhy() reason.Reason {
 	c := s.config()
@@ -72,15 +71,15 @@ func (s *State) unreadWhy() reason.Reason {
 	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.schedule.cron))
 }
 
-// pausedByCron: due runs do not begin, since foreign members may follow another
-// schedule.
+// pausedByCron reports whether due runs do not begin, because foreign members may follow
+// another schedule.
 func (s *State) pausedByCron() bool {
 	c := s.config()
 	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.company.shared
 }
 
-// keepSchedule writes the schedule in force into the own record, unless another record
-// has it: members that start later cannot see it in the registry's configuration.
+// keepSchedule writes the schedule in force to the own record, unless another record has
+// it. The registry's configuration does not show it to members that start later.
 func (s *State) keepSchedule(own *Runs) Mutation {
 	if own == nil || s.session.leaving || s.unreadWhy().None() {
 		return nil

@@ -6,64 +6,64 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Pending is a run that waits for a taker, since its member has gone, or, with After, a
-// retry that waits for the owner of its item.
+// Pending is a run that waits for a taker, because its member is dead. With After it is a
+// retry that waits for its item's owner.
 type Pending struct {
 	Item     int
-	Entry    Entry // the run as the dead member had it; Item repeated
-	After    int64 // not before; 0: it waits for a taker
-	Dead     ID    // "" if the member that had it lives, or left in order
-	Foreign  bool  // written by a foreign member: no run is recorded in it
+	Entry    Entry // the run as its former member had it; it has Item as well
+	After    int64 // it must not begin before; 0: it waits for a taker
+	Dead     ID    // the dead member; "": the member lives, or left in order
+	Foreign  bool  // a foreign member wrote the node, which has no run in it
 	Version  int32
 	Modified int64
 }
 
-// Assignment is the job's own record of ownership; its version is the epoch.
+// Assignment is the job's own record of owners; its version is the epoch.
 type Assignment struct {
 	Exists  bool
 	Version int32
 	Total   int
 	Members []ID    // descending
 	Owners  []ID    // by item, Total of them
-	Last    []int64 // by item, surplus ones kept: the last instant accounted for
-	// Requested is, by item, the newest request that a member accepted for it: a later
-	// owner must not accept that one again.
+	Last    []int64 // by item, also beyond the total: the newest instant accounted for
+	// Requested is, by item, the newest request that a member accepted for it. A later
+	// owner must not accept it again.
 	Requested []int64
-	// Departing are items, ascending, that the newest reshard would have moved but for
-	// their open run: their owner ends it and begins none after it.
+	// Departing lists items, ascending, that the newest reshard would have moved but for
+	// their open run. Their owner ends that run and begins none after it.
 	Departing []int
 	Idle
-	Past // of dead members and those that left
+	Past // of dead members, and of those that left
 }
 
-// Runs is the record of one member: its open runs, and rows that are not stored yet.
-// Only the member itself writes it, until it is dead.
+// Runs is the record of one member: its open runs, and rows that are not stored yet. Until
+// the member is dead, only it writes the record.
 type Runs struct {
 	ID       ID
 	Version  int32
-	Modified int64 // revision of the last set: the fencing token of what it began
-	// Views share the value, and a list of many records is copied whenever one of
-	// them changes.
+	Modified int64 // revision of the last write: the fencing token of what it began
+	// Views share the value, since a list of many records is copied whenever one of them
+	// changes.
 	*RunsData
 }
 
 // RunsData is the value of a Runs node.
 type RunsData struct {
-	Open      []Entry // ascending by item, one at most each
-	Retries   []Retry // ascending by item, one at most each; the item may be open by another run
-	Last      []int64 // by item, 0 none
-	Requested []int64 // by item, 0 none: the newest request accepted for it, by the revision that wrote it
+	Open      []Entry // ascending by item, at most one each
+	Retries   []Retry // ascending by item, at most one each; another run of the item may be open
+	Last      []int64 // by item: the newest instant accounted for; 0: none
+	Requested []int64 // by item: the newest request accepted for it, by the revision that wrote it; 0: none
 	Idle
 	Past
 	Triggers []Trigger
 	Rows     []Row // ascending by Seq
-	Seq      int64 // of the newest row ever
+	Seq      int64 // Seq of the newest row ever
 }
 
-// Past is what operators see of runs; no rule uses it, except the schedules when the
+// Past is what operators see of runs. No rule uses it, except for the schedules if the
 // configuration's cannot be read.
 type Past struct {
-	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
+	Begun, Ended []int64 // by item: when its newest run began, and when one last ended; 0: unknown
 	Flow         Flow
 	Results      Results
 	Latest       Latest
@@ -73,7 +73,7 @@ type Past struct {
 	Schedules []Schedule
 }
 
-// Flow counts elements that a dataflow has handled.
+// Flow counts the elements that a dataflow has handled.
 type Flow struct{ Succeeded, Failed int64 }
 
 func (f *Flow) add(o Flow) {
@@ -81,11 +81,11 @@ func (f *Flow) add(o Flow) {
 	f.Failed += o.Failed
 }
 
-// Results counts how the scheduled runs of one instant ended, for the listener of the
-// fire. A member counts those of its newest instant; runs that ended with their server
-// are in none of the numbers.
+// Results counts how the scheduled runs of one instant ended, for the listener of the fire.
+// A member counts those of its newest instant. Runs that ended with their server are not
+// counted.
 type Results struct {
-	Instant                    int64 // 0: nothing was counted
+	Instant                    int64 // 0: nothing is counted
 	Succeeded, Failed, Skipped int
 }
 
@@ -118,14 +118,14 @@ func resultOf(e Entry, state RowState) Results {
 // Entry is an open run.
 type Entry struct {
 	Item      int
-	Instant   int64  // the scheduled instant; of a trigger: when it was accepted
+	Instant   int64  // the scheduled instant, or when the trigger was accepted
 	Trigger   string // id of the request; "" for a scheduled run
 	Cause     Cause
 	Attempt   int
-	Uncounted int // attempts before this one that do not count against those that the job allows
+	Uncounted int // how many of the attempts before this one do not count against the job's limit
 	Begun     int64
-	Param     string // what its guest gets in place of the job parameter; "": nothing
-	First     int64  // instant of the first attempt, which its guest sees, if that is not Instant; else 0
+	Param     string // the guest's parameter in place of the job's; "": the job's
+	First     int64  // the first attempt's instant, which the guest sees, if that is not Instant; else 0
 }
 
 // Same reports whether two entries are the same attempt of the same run.
@@ -133,35 +133,35 @@ func (e Entry) Same(o Entry) bool {
 	return e.Item == o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Attempt == o.Attempt
 }
 
-// Retry is a run that failed and is to be tried again.
+// Retry is a run that failed and waits for its next attempt.
 type Retry struct {
-	Entry       // the attempt to come
-	After int64 // not before
+	Entry       // the next attempt
+	After int64 // it must not begin before
 }
 
-// Trigger is an accepted request whose listed items have not begun.
+// Trigger is an accepted request, with the items that have not begun for it.
 type Trigger struct {
 	ID    string
 	At    int64
 	Items []int
 }
 
-// Row is a fact about one item for the history, not stored yet.
+// Row is an entry of the history about one item that is not stored yet.
 type Row struct {
 	Seq   int64
 	Entry        // Item, Instant, Trigger, Cause, Attempt, Begun
-	Gap   bool   // no run: the instants strictly between After and Before
+	Gap   bool   // not a run, but the instants strictly between After and Until
 	After int64  // of a gap
-	Until int64  // of a gap: the first instant that is not part of it
-	Cron  string // of a gap: what it is counted by; "" in records that do not say
+	Until int64  // of a gap: the first instant after it
+	Cron  string // of a gap: the cron that its instants come from; "" in records that do not have it
 	State RowState
 	Why   reason.Reason
 	Ended int64
 	By    ID // the member that ran it
 }
 
-// Unended reports whether the row is of a run that had begun, and its author does not
-// know when it ended.
+// Unended reports whether the row is of a run that had begun, and whose end its author does
+// not know.
 func (r *Row) Unended() bool {
 	return r.Begun != 0 && (r.State == TakenOver || r.State == Interrupted || r.State == Lost)
 }
@@ -175,12 +175,12 @@ const (
 	Failover  Cause = "failover"
 	CaughtUp  Cause = "catch_up"
 	Triggered Cause = "trigger"
-	// Backfilled runs have the instant as their trigger, in ms.
+	// Backfilled runs have their instant as trigger, in ms.
 	Backfilled Cause = "backfill"
 	After      Cause = "after"
 )
 
-// RowState is how a run ended; the words are those of package trace.
+// RowState is how a run ended; package trace has the same words.
 type RowState string
 
 const (
@@ -196,7 +196,7 @@ const (
 	Retried     RowState = "retried"
 )
 
-// entry is the open run of the item, or nil.
+// entry returns the item's open run, or nil.
 func (r *RunsData) entry(i int) *Entry {
 	k, ok := slices.BinarySearchFunc(r.Open, i, func(e Entry, i int) int { return e.Item - i })
 	if !ok {
@@ -239,7 +239,8 @@ func (a *Assignment) clone() Assignment {
 	return n
 }
 
-// fold keeps the newest instant and the newest request of each item.
+// fold merges a record into the assignment: the newest instant and request of each item
+// count.
 func (a *Assignment) fold(d *RunsData) {
 	a.Last = newest(a.Last, d.Last, a.Last)
 	a.Requested = newest(a.Requested, d.Requested, a.Requested)
@@ -254,7 +255,7 @@ func (a *Assignment) fold(d *RunsData) {
 	a.Streaks = foldStreaks(a.Streaks, d.Streaks)
 }
 
-// fits: the assignment was made for this total and these members.
+// fits reports whether the assignment was made for this total and these members.
 func (a *Assignment) fits(total int, eligible []ID) bool {
 	return a.Total == total && slices.Equal(a.Members, eligible)
 }
@@ -267,8 +268,8 @@ func set(s []int64, i int, t int64) []int64 {
 	return s
 }
 
-// newest writes to into the values of from that are newer than those of held. It begins
-// with the last one, so that into grows once.
+// newest writes to into those values of from that are newer than held's. It begins with the
+// last one, so into grows once.
 func newest(into, from, held []int64) []int64 {
 	for i, t := range slices.Backward(from) {
 		if t > at(held, i) {
@@ -278,7 +279,7 @@ func newest(into, from, held []int64) []int64 {
 	return into
 }
 
-// row appends a row under the next number.
+// row appends a row with the next number.
 func (r *RunsData) row(row Row) {
 	r.Seq++
 	row.Seq = r.Seq
@@ -291,7 +292,7 @@ func (r *RunsData) rows(rows []Row) {
 	}
 }
 
-// skipped is the row of an item that the request does not run.
+// skipped returns the row of an item that the request does not run.
 func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
 	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}

@@ -10,65 +10,64 @@ import (
 // ID names a member of the job.
 type ID = job.InstanceID
 
-// View is one moment of the job's nodes as layout decoded them. It is never changed once
-// published; the next one is a new value. Times are Unix milliseconds, revisions those
-// of the registry.
+// View is one moment of the job's nodes as the layout decoded them. A published view never
+// changes; the next one is a new value. Times are Unix milliseconds, revisions those of the
+// registry.
 type View struct {
-	Rev int64 // counts the views that differ
+	Rev int64 // number of the view among those that differ
 
-	Exists  bool // the job's own node is there
-	Rest    bool // there is only what a removal has still to delete, or has left
+	Exists  bool // the job's own node exists
+	Rest    bool // a removal has deleted the definition, and has yet to delete the rest, or has left it
 	Parents Parents
-	// Nodes are those that exist of which only the layout asks, for its transactions. It
-	// numbers them.
+	// Nodes are existing nodes that only the layout asks for, for its transactions. The
+	// layout numbers them.
 	Nodes  NodeSet
-	Config *Config // nil: there is none
-	// ConfigFault is why config, or the module's node, cannot be read; nothing
-	// begins then.
+	Config *Config // nil: it does not exist
+	// ConfigFault is why config, or the module's node, cannot be read. Nothing begins then.
 	ConfigFault   string
 	ConfigVersion Version
-	// ConfigModified is the revision of its last set, ConfigModifiedAt the time by the
-	// registry's clock, in ms, and ConfigSets how many there were, where keys are nodes of the total alone.
+	// ConfigModified is the revision of config's last write, and ConfigModifiedAt its time
+	// in ms by the registry's clock. ConfigSets counts the writes; where keys are nodes,
+	// those of the total alone.
 	ConfigModified   int64
 	ConfigModifiedAt int64
 	ConfigSets       int32
-	// HasModule: the module's node is there, so a server of ours has defined the job.
+	// HasModule: the module's node exists, so a server of ours has defined the job.
 	HasModule     bool
 	ModuleVersion Version
-	Definition    Definition // what the two nodes hold, also what cannot be read
-	Next          string     // digest of the module that is to take the place of the one that runs; "": none
-	// RecordFault is why a record of ours cannot be read; nothing at all is
-	// decided then.
+	Definition    Definition // the values of the two nodes, even unreadable ones
+	Next          string     // digest of the module that is to replace the present one; "": none
+	// RecordFault is why a record of ours cannot be read. Nothing is decided then.
 	RecordFault string
-	// Faults are what is wrong with nodes of the job, those two included: each begins
-	// with a path, and names what was expected there.
+	// Faults says what is wrong with nodes of the job, including the two faults above. Each
+	// begins with a path, and names what was expected there.
 	Faults []reason.Reason
-	// Paused: an operator has paused the job; PausedAt says until when.
+	// Paused: an operator has paused the job; use PausedAt, since a pause may have an end.
 	Paused bool
 	Pause  Pause
 
 	Leader        ID // "" if there is none
 	LeaderOwner   int64
-	LeaderVersion int32 // it distinguishes a leader of ours from a foreign one
+	LeaderVersion int32 // it tells a leader of ours from a foreign one
 	// ElectionLatch and FailoverLatch are the queues, in order.
 	ElectionLatch, FailoverLatch []Contender
 	Instances                    []Instance // descending by id, as ElasticJob lists them
-	Ghosts                       []ID       // nodes of instances that no session holds; they are ignored
-	Unanswered                   []ID       // those that were asked to begin, and are gone
+	Ghosts                       []ID       // instances whose nodes no session holds; they are ignored
+	Unanswered                   []ID       // instances that were asked to begin, and are gone
 	Members                      []Member   // ascending by id
-	Joins                        int32      // raised by each Join of a member of ours
+	Joins                        int32      // each Join of a member of ours raises it
 	Servers                      []Server   // ascending by address
-	// ByAddress: the layout knows a member by the address of its server alone, so there is
-	// one at each. Instances are then ascending, as ElasticJob lists them there.
+	// ByAddress: the layout identifies a member by its server's address alone, so each
+	// address has one. Instances are then ascending, as ElasticJob lists them there.
 	ByAddress bool
 
-	Items           []Item // by number; as many as the largest node says
+	Items           []Item // by item; as many as the largest number needs
 	Necessary       bool
-	NecessaryV      int32 // version of the mark: each Join raises it or creates it
+	NecessaryV      int32 // version of the mark; each Join raises it or creates the mark
 	Processing      bool
-	ProcessingOwner int64 // session
-	// Sealed: no foreign leader has begun to assign since one of ours adopted the last
-	// assignment.
+	ProcessingOwner int64 // the session that holds it
+	// Sealed: no foreign leader has begun to assign since one of our members adopted the
+	// last assignment.
 	Sealed  bool
 	Pending []Pending // ascending by item
 	// Backfills are instants that wait until the owners of their items begin them.
@@ -81,7 +80,7 @@ type View struct {
 	Went
 }
 
-// Config is what the protocol reads of the job's configuration.
+// Config is what the protocol uses of the job's configuration.
 type Config struct {
 	Total            int
 	Cron             string
@@ -90,69 +89,71 @@ type Config struct {
 	Misfire          bool
 	MonitorExecution bool
 	Disabled         bool
-	ReconcileEvery   int64 // ms, 0 is off
-	CountEvery       int64 // ms, 0 is off: each member reports how many elements of a dataflow it has handled
-	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: any
+	ReconcileEvery   int64 // ms; 0: off
+	CountEvery       int64 // ms between reports of how many elements of a dataflow a member has handled; 0: off
+	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: no limit
 }
 
-// Instance is a member as it registers itself for sharding, ours or a foreign one.
+// Instance is a member's registration for sharding; the member is ours or foreign.
 type Instance struct {
 	ID      ID
-	Owner   int64 // session
+	Owner   int64 // the session that holds it
 	Version int32
-	Request int64 // revision of the trigger that waits for it; 0: none does
+	Request int64 // revision of the trigger that waits for it; 0: none
 }
 
 // Member is a live member of ours.
 type Member struct {
 	ID     ID
 	Owner  int64
-	Labels map[string]string // of its server, for strategies
-	// Address is where its server gives modules to others; empty: nowhere.
+	Labels map[string]string // its server's labels, for strategies
+	// Address is where its server offers modules to others; empty: it does not.
 	Address string
-	// Defines: its server's own file has the job, and makes it again when it is gone.
+	// Defines: its server's own file has the job, and creates it again when it is gone.
 	Defines bool
-	// Params: its release gives a run the parameter that was asked for.
+	// Params: its release passes a requested parameter to the run.
 	Params bool
-	Ready  Ready // how far it is with the next module
+	Ready  Ready // its report about the next module
 }
 
-// Server is an operator's word about one address.
+// Server is the node of one address, with an operator's setting.
 type Server struct {
 	IP       string
 	Disabled bool
 	// KeepsItems: its items stay with it although it is disabled.
 	KeepsItems bool
 	Version    int32
-	Occupied   bool // something that is not ours is below it
-	// Nodes are those below it of which only the layout asks, for its transactions.
+	Occupied   bool // a node that is not ours is below it
+	// Nodes are existing nodes below it that only the layout asks for, for its
+	// transactions.
 	Nodes NodeSet
 }
 
 // Item is one sharding item as the classical nodes show it.
 type Item struct {
 	Exists   bool
-	Owner    ID // "" when unassigned
+	Owner    ID // "" if unassigned
 	OwnerVer int32
-	Running  int64 // session of the member that runs it, as its running mark says; 0: none does
-	// Abandoned: the item has such a mark, and no member runs it.
+	Running  int64 // session of the member that runs it, by its running mark; 0: none
+	// Abandoned: the item has a running mark, and no member runs it.
 	Abandoned    bool
 	Misfire      bool
 	Disabled     bool
-	Failover     ID    // the member that took the item; "" if none did
-	TakerSession int64 // session of that mark
+	Failover     ID    // the member that took the item; "": none did
+	TakerSession int64 // session that holds that mark
 	Marks        int32 // running marks observed so far; a lower bound, since events can coalesce
-	// ForeignBegan is when a foreign member began the item, in ms, where nodes of the item
-	// say so; 0: none does, or one of ours has begun it since.
+	// ForeignBegan is when a foreign member began the item, in ms, by the item's nodes; 0:
+	// none did, or a member of ours has begun it since.
 	ForeignBegan int64
-	// Nodes are those of the item of which only the layout asks, for its transactions.
+	// Nodes are existing nodes of the item that only the layout asks for, for its
+	// transactions.
 	Nodes NodeSet
 }
 
 // Marked reports whether the item has a running mark.
 func (it Item) Marked() bool { return it.Running != 0 || it.Abandoned }
 
-// taken reports whether a member has taken the item over that is still there.
+// taken reports whether a live member has taken the item over.
 func (it Item) taken() bool { return it.Failover != "" && it.TakerSession != 0 }
 
 func (v *View) total() int {
@@ -189,7 +190,7 @@ func (v *View) memberOf(id ID, session int64) bool {
 	return ok && v.Members[k].Owner == session
 }
 
-// labels are those of a member's server; nil for a foreign member.
+// labels are those of the member's server; nil for a foreign member.
 func (v *View) labels(id ID) map[string]string {
 	k, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
 	if !ok {
@@ -202,9 +203,9 @@ func (v *View) labels(id ID) map[string]string {
 // the member.
 func (v *View) ServerDisabled(id ID) bool { return v.serverDisabled(id.IP()) }
 
-// dead: neither registered for sharding nor alive. An operator may delete the node in
-// instances while the member still runs; its own node in members, which its session
-// holds, shows that it does.
+// dead reports whether the id is neither registered for sharding nor alive. An operator may
+// delete the node in instances while the member still runs; the member's own node in
+// members, which its session holds, shows that.
 func (v *View) dead(id ID) bool { return v.instance(id) == nil && !v.member(id) }
 
 func (v *View) runs(id ID) *Runs {
@@ -238,8 +239,8 @@ func (v *View) pending(i int) *Pending {
 	return &v.Pending[k]
 }
 
-// eligible lists the instances that may own items, descending: live, and on a server that
-// is enabled or keeps its items.
+// eligible lists the instances that may own items, descending: they are live, and their
+// server is enabled or keeps its items.
 func (v *View) eligible() []ID {
 	ids := make([]ID, 0, len(v.Instances))
 	for _, in := range v.Instances {
@@ -259,7 +260,7 @@ func (v *View) last(i int) int64 {
 	return t
 }
 
-// resumed is the newest instant that began after a clock had been set back.
+// resumed is the item's newest instant that began after a clock had been set back.
 func (v *View) resumed(i int) int64 {
 	t := at(v.Assignment.Resumed, i)
 	for k := range v.Runs {
@@ -268,8 +269,8 @@ func (v *View) resumed(i int) int64 {
 	return t
 }
 
-// results is what members have counted for an instant, the zero value if one of them
-// counts for a later instant already.
+// results returns what members have counted for an instant; the zero value if one of them
+// already counts for a later instant.
 func (v *View) results(at int64) Results {
 	sum := Results{Instant: at}
 	all := []Results{v.Assignment.Results}
@@ -287,7 +288,7 @@ func (v *View) results(at int64) Results {
 	return sum
 }
 
-// Past is what the registry holds of the job's runs, of all members.
+// Past returns what the registry holds of the job's runs on all members.
 func (v *View) Past() Past {
 	a := v.Assignment.clone()
 	for k := range v.Runs {
@@ -297,7 +298,7 @@ func (v *View) Past() Past {
 	return a.Past
 }
 
-// someoneWithout: an eligible member has no item, though there are enough.
+// someoneWithout reports whether an eligible member has no item, though there are enough.
 func (v *View) someoneWithout() bool {
 	el := v.eligible()
 	return v.total() >= len(el) && slices.ContainsFunc(el, func(id ID) bool {
@@ -305,7 +306,7 @@ func (v *View) someoneWithout() bool {
 	})
 }
 
-// waiting is the pending retry of the item, which its owner begins; nil: none.
+// waiting returns the item's pending retry, which its owner begins; nil if there is none.
 func (v *View) waiting(i int) *Pending {
 	if p := v.pending(i); p != nil && v.waits(p) {
 		return p
@@ -313,20 +314,20 @@ func (v *View) waiting(i int) *Pending {
 	return nil
 }
 
-// waits: the run waits for the owner of its item, not for a taker.
+// waits reports whether the run waits for its item's owner, not for a taker.
 func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
 
-// awaitsTaker: a pending run of the item waits for a taker.
+// awaitsTaker reports whether a pending run of the item waits for a taker.
 func (v *View) awaitsTaker(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
 
-// open: a member of ours has a run of the item.
+// open reports whether a member of ours has an open run of the item.
 func (v *View) open(i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
 }
 
-// Shared reports whether foreign members have a part in the job, too. Where addresses name
-// members, one that leads has, though it does not take part yet: no server of ours may be there
-// while it writes its configuration, key by key.
+// Shared reports whether foreign members have a part in the job. Where addresses name
+// members, a foreign leader has one even before it takes part: no server of ours may be
+// there while it writes its configuration, key by key.
 func (v *View) Shared() bool {
 	if v.ByAddress && v.LeaderOwner != 0 && v.foreignLeads() {
 		return true

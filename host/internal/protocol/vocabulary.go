@@ -8,16 +8,16 @@ import "github.com/wasmjob/wasmjob/host/reason"
 type Input interface{ input() }
 
 type (
-	// Observed: the mirror settled. The runner sends it whenever a view differs from the
+	// Observed: the mirror settled. The runner sends a View whenever it differs from the
 	// one before, and after every Committed.
 	Observed struct{ View *View }
-	// Tick: the scheduled instant At is due. Prev is the instant right before
-	// it in the schedule, 0 if that is not known. Next is the one right after it, for
-	// layouts that tell it; 0 if there is none.
+	// Tick: the scheduled instant At is due. Prev is the instant right before it in the
+	// schedule, 0 if unknown. Next is the one right after it, which some layouts write; 0
+	// if there is none.
 	Tick struct{ At, Prev, Next int64 }
 	// Passed: At is the newest instant that had come when the schedule was set, and Next
-	// the one right after it, as of Tick. Nothing begins for it; it shows that older ones
-	// are overtaken.
+	// the one right after it, as in Tick. Nothing begins for At; it shows that older
+	// instants are overtaken.
 	Passed struct{ At, Next int64 }
 	// Committed answers Plan.ID. The Revision of an applied mutation is known.
 	Committed struct {
@@ -25,10 +25,9 @@ type (
 		Outcome  Outcome
 		Revision int64
 		// Occupied is the item, one of Remove, that kept a Reshard or a part of it from
-		// being applied, because its node holds what is not ours. It counts from 1; 0 is
-		// none.
+		// being applied, because a node below it is not ours. It counts from 1; 0 is none.
 		Occupied int
-		// TooLarge: it was refused because the registry takes smaller ones only.
+		// TooLarge: the registry refused it because it takes only smaller ones.
 		TooLarge bool
 	}
 	// Finished: guests ended, in this order.
@@ -41,7 +40,7 @@ type (
 		Flow  Flow
 		Asked bool // it failed, and the guest asks for another attempt
 	}
-	// CallEnded: the call for which the effect Listen asked has ended, in whatever way.
+	// CallEnded: the call of the effect Listen has ended, in whatever way.
 	CallEnded struct {
 		Event   Event
 		Instant int64
@@ -53,28 +52,27 @@ type (
 		Items   [][]int // by index of the instance
 		Fault   string
 	}
-	// Stored: the history has stored the rows up to number Upto; the record need not
+	// Stored: the history has stored the rows up to number Upto, so the record need not
 	// hold them any longer.
 	Stored struct{ Upto int64 }
-	// Doubted says how much of the session time-out has passed since the last
+	// Doubted gives session health: how much of the time-out has passed since the last
 	// acknowledged request was sent.
 	Doubted struct{ Level Doubt }
-	// ReadOnly: the registry takes no writes. It holds until the next Observed.
+	// ReadOnly: the registry takes no writes, until the next Observed.
 	ReadOnly struct{}
-	// Measured says how many ms the member's clock is ahead of the registry's, or,
-	// negative, behind, without what the measuring itself may have added.
+	// Measured gives the ms by which the member's clock is ahead of the registry's, or
+	// behind if negative. What the measuring itself may have added is left out.
 	Measured struct{ Skew int64 }
 	// Asked is a request of an operator or of the host.
 	Asked struct {
 		ID  int64
 		Ask Ask
 	}
-	// Unasked: the caller waits no longer. A request that is not yet a commit is
-	// forgotten.
+	// Unasked: the caller no longer waits. A request that is not yet a commit is dropped.
 	Unasked struct{ ID int64 }
 	// Prepared answers Prepare.
 	Prepared struct{ Ready }
-	// Elapsed: time passed; an earlier Wake asked for it.
+	// Elapsed: time has passed, as an earlier Wake asked.
 	Elapsed struct{}
 	// SessionLost: the session is over, and with it this member. Its guests are ended.
 	SessionLost struct{}
@@ -103,8 +101,8 @@ type Outcome uint8
 const (
 	Applied Outcome = iota + 1
 	Refused
-	// Unknown: it may be applied now, later or never. The view that shows which must be
-	// read after a sync.
+	// Unknown: it may be applied now, later or never. Only a view read after a sync shows
+	// which.
 	Unknown
 )
 
@@ -114,10 +112,10 @@ type Doubt uint8
 const (
 	// Trusted: the session is ours.
 	Trusted Doubt = iota
-	// Doubtful: half of the time-out is gone; nothing starts, guests are
-	// asked to stop.
+	// Doubtful: half of the time-out has passed; nothing starts, and guests are asked to
+	// stop.
 	Doubtful
-	// Expired: three quarters are gone; the last guest is ended.
+	// Expired: three quarters have passed; all guests are ended.
 	Expired
 )
 
@@ -144,14 +142,13 @@ type (
 		IP       string
 		Disabled bool
 	}
-	// AskConfig writes the whole configuration, derived from the one of version
-	// Have.
+	// AskConfig writes the whole configuration, which was derived from version Have.
 	AskConfig struct {
 		Config Spelled
 		Have   Version
 	}
-	// AskDefine writes configuration and module, derived from those of the
-	// versions Have and HaveModule.
+	// AskDefine writes configuration and module, which were derived from the versions Have
+	// and HaveModule.
 	AskDefine struct {
 		Definition
 		Have, HaveModule Version
@@ -171,7 +168,7 @@ func (AskDefine) ask()  {}
 func (AskReshard) ask() {}
 func (AskLeave) ask()   {}
 
-// Plan is what one Step decided.
+// Plan is the decision of one Step.
 type Plan struct {
 	// ID numbers plans with a Commit; the answer Committed carries it.
 	ID      int64
@@ -179,8 +176,8 @@ type Plan struct {
 	Effects []Effect
 }
 
-// Mutation is one transaction, all or nothing, named by what it means. The versions that
-// it checks are those of the view on which it was decided, which layout gets with it.
+// Mutation is one transaction, all or nothing, named by what it means. It checks the
+// versions of the view on which it was decided, which the layout gets with it.
 //
 //sumtype:decl
 type Mutation interface {
@@ -199,13 +196,13 @@ type (
 		Labels   map[string]string
 		Address  string
 		Defines  bool
-		// Unattended is the moment of joining, if the job catches up and no member is
+		// Unattended is when the member joined, if the job catches up and no member is
 		// there that could have begun earlier instants.
 		Unattended int64
 	}
-	// SetServer recreates the own server's node, which a clean-up deleted.
+	// SetServer creates the own server's node again, which a clean-up deleted.
 	SetServer struct{ IP string }
-	// PruneServers deletes nodes of servers that have long been without instance.
+	// PruneServers deletes nodes of servers that have had no instance for long.
 	PruneServers struct{ IPs []string }
 	// Contend queues at a latch.
 	Contend struct {
@@ -222,16 +219,16 @@ type (
 		ID    ID
 		Place string
 	}
-	// Abdicate gives up the lead, unless a foreign member leads by then. It sets the own
-	// record, so that a write that is applied late does not end the lead of a successor.
+	// Abdicate gives up the lead, unless a foreign member leads by then. It writes the own
+	// record, so that a late write cannot end the lead of a successor.
 	Abdicate struct {
 		Self ID
 		Own  RunsData
 	}
 	// MarkReshard asks the leader to reshard.
 	MarkReshard struct{}
-	// Reshard assigns every item. With Parts it writes none of the items' nodes and
-	// leaves the mark, because they do not fit into one transaction; Owners follow.
+	// Reshard assigns every item. With Parts it writes none of the items' nodes and leaves
+	// the mark, because they do not fit into one transaction; Owners follow.
 	Reshard struct {
 		Check  []ID // live members of ours whose runs must not have changed
 		Moving []ID // members that lose or get items, whose instances must not have changed
@@ -239,17 +236,17 @@ type (
 		Self   ID // the leader, if it writes rows; else ""
 		Own    RunsData
 		Remove []int // surplus items whose nodes go
-		Clear  []int // surplus items whose nodes cannot go: only our nodes below them go
+		Clear  []int // surplus items whose nodes cannot be deleted: only our nodes below them are
 		Parts  bool
-		// Pause: Owners follow after a pause, and recreate the owners' nodes of DeleteOwners,
-		// which are deleted now.
+		// Pause: Owners follow after a pause, and create the owners' nodes of DeleteOwners
+		// again, which are deleted now.
 		Pause        bool
 		DeleteOwners []int
 	}
-	// Adopt makes the assignment say what a foreign leader has assigned, and creates the
+	// Adopt changes the assignment to what a foreign leader has assigned, and creates the
 	// seal.
 	Adopt struct {
-		Check  []ID  // as of Reshard, as are Moving, Self and Own
+		Check  []ID  // as in Reshard, like Moving, Self and Own
 		Items  []int // whose owners' nodes must not have changed
 		Next   Assignment
 		Moving []ID
@@ -259,12 +256,12 @@ type (
 	// ClearProcessing deletes the mark of a reshard that the member began before it lost
 	// the lead.
 	ClearProcessing struct{}
-	// Owners makes items' nodes match the assignment that a Reshard with Parts has set;
-	// the Last of them removes the mark.
+	// Owners makes items' nodes match the assignment that a Reshard with Parts wrote; the
+	// Last of them removes the mark.
 	Owners struct {
-		Write         []int // items whose node, or whose owner's, is not as it should be
-		Remove, Clear []int // as of Reshard
-		DeleteOwners  []int // as of Reshard; there is nothing else then
+		Write         []int // items whose own node, or owner's node, is not as it should be
+		Remove, Clear []int // as in Reshard
+		DeleteOwners  []int // as in Reshard; the mutation has nothing else then
 		Last          bool
 	}
 	// Begin opens runs of own items; Ack acknowledges the trigger request. With More,
@@ -275,14 +272,14 @@ type (
 		Begun         []int // items that begin
 		Monitor       bool  // they get a running mark
 		Unmark        []int // misfire marks to clear
-		DeletePending []int // overtaken pending marks
-		Backfilled    []int // items that begin the oldest instant that waits for them
+		DeletePending []int // pending runs that are overtaken
+		Backfilled    []int // items that begin the oldest instant of their backfill
 		Ack           bool
 		More          bool
 		Shared        bool // with foreign members: owners' nodes and the seal must not have changed
 		Check         []ID // beside foreign members, with DeletePending: all other members with a record
-		// Next is the job's next instant, for layouts that tell it; 0: there is none, or it
-		// is not known.
+		// Next is the job's next instant, which some layouts write; 0: there is none, or it
+		// is unknown.
 		Next int64
 	}
 	// Complete closes runs whose guests have ended.
@@ -301,8 +298,8 @@ type (
 		Self ID
 		Own  RunsData
 	}
-	// RecordMissed puts rows of a job that no server runs into the record of a dead
-	// member, which it creates if there is none.
+	// RecordMissed puts rows of a job that no server runs into the record of a dead member,
+	// which it creates if there is none.
 	RecordMissed struct {
 		ID  ID
 		Own RunsData
@@ -313,19 +310,19 @@ type (
 		Own  RunsData
 	}
 	// Account writes rows that no other mutation carries: of triggers that can no longer
-	// run. A retry that moves becomes pending in a new epoch, because a Take of the
-	// attempt before may still be in flight and finds a node of the same name.
+	// run. A retry that moves becomes pending in a new epoch, because a Take of the attempt
+	// before may still be in flight and would find a node of the same name.
 	Account struct {
 		Self ID
 		Own  RunsData
 		Pend []Pending
 		Next *Assignment // nil if nothing becomes pending
 	}
-	// MarkMisfire marks running items whose next instant came.
+	// MarkMisfire marks items whose next instant came during a run.
 	MarkMisfire struct{ Items []int }
-	// ClearMarks removes own marks that no open run justifies. If the records of Check
-	// are unchanged, it also removes marks that no session holds, and those of items
-	// that foreign members took and will not run.
+	// ClearMarks removes own marks without an open run. If the records of Check are
+	// unchanged, it also removes marks that no session holds, and those of items that
+	// foreign members took and will not run.
 	ClearMarks struct {
 		Self              ID
 		Check             []ID
@@ -339,13 +336,13 @@ type (
 		Own  RunsData
 		Next Assignment
 		Pend []Pending
-		// Check: owners of the pending items, whose runs must not have changed.
+		// Check lists owners of the pending items, whose runs must not have changed.
 		Check []ID
-		// Unmark: items with a run that gets a row, of which marks may be left.
+		// Unmark lists items with a run that gets a row and may have left marks.
 		Unmark []int
-		Rest   *RunsData // nil: the record goes
+		Rest   *RunsData // nil: the record is deleted
 	}
-	// ReclaimForeign makes pending, or gives a row to, what foreign members had open
+	// ReclaimForeign makes pending, or gives a row to, runs that foreign members had open
 	// when they died.
 	ReclaimForeign struct {
 		Self  ID
@@ -362,7 +359,7 @@ type (
 		Monitor bool
 		Place   string
 		Check   []ID  // beside foreign members: all other members with a record
-		Next    int64 // as of Begin
+		Next    int64 // as in Begin
 	}
 	// JoinRound creates the member's nodes of a round. With Last they complete it.
 	// With Next the member calls its listener, and then ends the round.
@@ -380,7 +377,7 @@ type (
 		Self ID
 		Next Fires
 	}
-	// Follow has members count how instants end, for a job that runs after this one.
+	// Follow makes members count how instants end, for a job that runs after this one.
 	Follow struct{}
 	// Drop gives up pending runs that no member may take any more.
 	Drop struct {
@@ -389,8 +386,8 @@ type (
 		Items []int
 		Check []ID // beside foreign members: all other members with a record
 	}
-	// Leave ends the membership. If foreign members would regard it as a death, the
-	// owners' nodes of Items, which name the member, go as well.
+	// Leave ends the membership. If foreign members would regard it as a death, it also
+	// deletes the owners' nodes of Items, which name the member.
 	Leave struct {
 		Self     ID
 		Next     Assignment
@@ -423,7 +420,7 @@ type (
 	Define struct{ Definition }
 	// Publish writes to the member's own node how far it is with the next module.
 	Publish struct {
-		Member Join // the rest of the node
+		Member Join // the other values of the node
 		Ready  Ready
 	}
 	// Count reports how many elements of a dataflow the member has handled in an interval.

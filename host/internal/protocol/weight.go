@@ -2,26 +2,26 @@ package protocol
 
 import "slices"
 
-// The size of our values in a transaction is estimated here. The estimate is never below
-// what layout writes, and counts nothing for items that share an entry or a range with
+// This file estimates the size of our values in a transaction. The estimate is never below
+// what the layout writes, and counts nothing for items that share an entry or a range with
 // their neighbour. Tests of layout compare it with real values.
 
 const (
-	// MaxRanges is how many ranges a list of numbers by item is written as at most;
-	// beyond them the numbers of all items follow one another.
+	// MaxRanges is the largest number of ranges in which a list of numbers by item is
+	// written; longer lists have the numbers of all items one after another.
 	MaxRanges = 2_000
-	// MaxMoments is how many of the times in such a list differ then.
+	// MaxMoments is the largest number of different times in such a list.
 	MaxMoments = 127
 
-	recordBytes    = 400 // what a record has without anything in it
-	entryBytes     = 64  // of an entry, but for its items, numbers and texts
-	rowBytes       = 74  // and of a row, beside those of its entry
-	uncountedBytes = 14  // of a number that most have not
-	paramBytes     = 11  // of a text that most have not
-	firstBytes     = 9   // and of another number
+	recordBytes    = 400 // of an empty record
+	entryBytes     = 64  // of an entry, without its items, numbers and texts
+	rowBytes       = 74  // of a row, in addition to its entry
+	uncountedBytes = 14  // of Uncounted, which most entries do not have
+	paramBytes     = 11  // of Param, likewise
+	firstBytes     = 9   // of First, likewise
 	streakBytes    = 40  // item, failures, instant
 	tallyBytes     = 40  // instant, how many items ended well, of how many
-	waitBytes      = 40  // of a run that waits, beside those of its entry
+	waitBytes      = 40  // of a run that waits, in addition to its entry
 	pairBytes      = 12  // from, to
 	spanBytes      = 40  // from, to, as instants
 	rangeBytes     = 36  // from, to, number
@@ -29,21 +29,21 @@ const (
 	escapeBytes    = 6
 )
 
-// weight is the size of a record that a transaction is about to set. Removing something
-// does not make it smaller.
+// weight is the size of a record that a transaction is about to write. Removals do not make
+// it smaller.
 type weight struct {
 	open                          []Entry // before anything was added
-	rest                          int     // but for the lists
-	newest                        *Entry  // that was opened
-	largest                       int     // of the open entries, in bytes
+	rest                          int     // size apart from the lists
+	newest                        *Entry  // the run that was opened last
+	largest                       int     // size of the largest open entry
 	tail                          *Row
-	gone                          int // item that was taken out of a range last
+	gone                          int // the item that was last taken out of a range
 	streaks                       int // or fewer
 	last, requested, begun, ended list
 	resumed                       list
 }
 
-// Bytes is at least as many as the record has when it is written.
+// Bytes is an upper bound of the size of the record's value.
 func (d *RunsData) Bytes() int {
 	w := d.weight()
 	return w.bytes()
@@ -101,7 +101,7 @@ func schedulesBytes(all []Schedule) int {
 	return n
 }
 
-// Bytes is at least as many as the assignment has when it is written.
+// Bytes is an upper bound of the size of the assignment's value.
 func (a *Assignment) Bytes() int {
 	owners := list{items: len(a.Owners), numbers: len(a.Members)}
 	for i, o := range a.Owners {
@@ -130,7 +130,7 @@ func (w *weight) bytes() int {
 	return w.rest + streakBytes*w.streaks + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
 }
 
-// add opens a run. It splits an entry that its neighbours shared.
+// add opens a run. It splits an entry that the item's neighbours shared.
 func (w *weight) add(e *Entry) {
 	k, _ := slices.BinarySearchFunc(w.open, e.Item, func(o Entry, i int) int { return o.Item - i })
 	p := w.newest
@@ -145,7 +145,7 @@ func (w *weight) add(e *Entry) {
 		if k > 0 && k < len(w.open) && w.open[k-1].before(&w.open[k]) {
 			w.rest += w.open[k].bytes()
 		}
-	default: // out of order: it may part any two
+	default: // out of order: it may separate any two
 		w.rest += e.bytes() + w.largest
 	}
 	w.largest = max(w.largest, e.bytes())
@@ -176,7 +176,7 @@ func (w *weight) out(i int) {
 	w.gone = i
 }
 
-// begins is the weight with one more run, and with the rows that it brings.
+// begins returns the weight with one more run, and with the rows that it brings.
 func (w weight) begins(e Entry, rows []Row) weight {
 	for k := range rows {
 		w.row(&rows[k])
@@ -193,7 +193,7 @@ func (w weight) begins(e Entry, rows []Row) weight {
 	return w
 }
 
-// ends is the weight with one run fewer, and with the row that it leaves.
+// ends returns the weight with one run fewer, and with the row that it leaves.
 func (w weight) ends(r Row) weight {
 	w.row(&r)
 	if r.State == Interrupted || r.State == Lost {
@@ -220,7 +220,7 @@ func (e *Entry) bytes() int {
 	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + e.seldomBytes() + textBytes(e.Trigger) + len(e.Cause)
 }
 
-// seldomBytes is the size of what most entries do not have.
+// seldomBytes is the size of the fields that most entries do not have.
 func (e *Entry) seldomBytes() int {
 	n := 0
 	if e.Uncounted != 0 {
@@ -268,9 +268,9 @@ func textBytes(s string) int {
 type list struct {
 	items   int
 	ranges  int // or fewer
-	numbers int // that differ, or fewer
+	numbers int // different ones, or fewer
 	rounded bool
-	item    int // that was set last, to newest
+	item    int // the item that was set last, to newest
 	newest  int64
 }
 
@@ -291,8 +291,8 @@ func listOf(s []int64) list {
 	return l
 }
 
-// set gives an item a number. It extends the range of the item that was set right before
-// it, or gets a range of its own and splits another.
+// set gives an item a number. It extends the range of the item that was set right before,
+// or adds a range and splits another.
 func (l *list) set(i int, t int64) {
 	if l.item < 0 || l.item+1 != i || l.newest != t {
 		l.ranges += 2
@@ -311,7 +311,7 @@ func (l *list) bytes() int {
 	if l.rounded {
 		numbers = min(numbers, MaxMoments)
 	}
-	index := 1 // bytes that say which of the numbers an item has
+	index := 1 // bytes of an item's index into the numbers
 	for n := numbers >> 7; n > 0; n >>= 7 {
 		index++
 	}

@@ -17,7 +17,7 @@ func recordMutants() []mutant {
 			in("protocol.State.seeSchedule", "s.view.Assignment.Schedules", "nil"),
 			in("protocol.State.seeSchedule", "s.view.Runs[k].Schedules", "s.view.Runs[k].Schedules[:0]"),
 		}},
-		{"gap: no reason", "a server that was kept from its items gives that reason for the gap", []change{in("protocol.State.whyNobody", "s.accounted(_) < s.backlog.away.until", "false")}},
+		{"gap: no reason", "a server that was kept from its items gives that reason for the gap", []change{in("protocol.State.whyNoServer", "s.accounted(_) < s.backlog.away.until", "false")}},
 		{"gap: before the item", "an item that did not exist before the mark is accounted for from when it does", []change{in("protocol.State.beganAt", "max(_, _)", "s.reshard.since")}},
 		{"begin: last not raised", "a begin accounts for its instant", []change{without("protocol.beginning.open", "b.m.Own.Last = set(_, _, _)")}},
 		{"begin: no running mark", "what begins in a monitored job is marked as running", []change{
@@ -26,7 +26,7 @@ func recordMutants() []mutant {
 		}},
 		{"begin: paused", "a paused job begins nothing by schedule", []change{in("protocol.beginning.scheduled", "s.view.PausedAt(t)", "false")}},
 		{"pause: never over", "a pause with an end is over by itself", []change{in("protocol.View.PausedAt", "t < v.Pause.Until", "true")}},
-		{"gap: pause unknown", "a server knows of the pause in which only others saw an instant come", []change{in("protocol.State.whyNobody", "s.view.cameInPause(_)", "false")}},
+		{"gap: pause unknown", "a server knows of the pause in which only others saw an instant come", []change{in("protocol.State.whyNoServer", "s.view.cameInPause(_)", "false")}},
 		{"begin: disabled item", "a disabled item begins nothing by schedule", []change{in("protocol.beginning.scheduled", "s.view.item(_).Disabled", "false")}},
 		{"begin: waits for nothing", "a reshard that is awaited holds up what is due, within its bound", []change{in("protocol.State.waits", "s.reshard.since != 0", "false")}},
 		{"begin: full history", "a full history delays the next begin", []change{in("protocol.begin", "s.o.MaxUnstored > 0", "false")}},

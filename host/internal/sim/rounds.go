@@ -32,7 +32,7 @@ func newTheirRounds() theirRounds {
 }
 
 // inRounds follows a transaction's part in rounds.
-func (l *ledger) inRounds(old *protocol.View, by author) {
+func (l *ledger) inRounds(old *protocol.View, by origin) {
 	did := part{by: by.member, at: l.w.now, rev: l.w.tree.Revision()}
 	if by.member != nil {
 		did.life = by.member.life
@@ -81,7 +81,7 @@ func (l *ledger) follow(root string, was, now protocol.Round, did part) {
 
 // joins checks that no member of ours makes a node again that it saw deleted. Who deletes a round
 // may have given up after some seconds.
-func (l *ledger) joins(m protocol.JoinRound, by author) {
+func (l *ledger) joins(m protocol.JoinRound, by origin) {
 	root := l.w.nodes.completed
 	if m.Event == protocol.FireStarted {
 		root = l.w.nodes.started
