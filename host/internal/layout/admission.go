@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// AdmissionFacts are the facts in a job's definition that decide whether a server may
-// run it. file is the job in the server's own file, or nil; l turns it into a
-// definition. Without file and module no server of ours can join, so joinable is false.
+// AdmissionFacts returns the facts of a job's definition that decide whether a server may
+// run it. file is the job in the server's own file, or nil; l turns it into a definition.
+// Without file and module no server of ours can join, so joinable is false.
 func AdmissionFacts(l Definer, file *job.Config, c definition.Config, m *definition.Module, foreign bool) (f admission.Facts, joinable bool) {
 	f = admission.Facts{Foreign: foreign, OwnFile: file != nil}
 	if file != nil {

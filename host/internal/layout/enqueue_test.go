@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What waits for owners is refused once a member has joined of which the caller did not know.
-func TestEnqueueChecksWhoHasJoined(t *testing.T) {
+// The transaction is refused if a member has joined that the caller did not know of.
+func TestEnqueueChecksJoins(t *testing.T) {
 	t.Parallel()
 	l := NewJob("n", "j")
 	ops := Enqueue(l, &protocol.View{Joins: 7}, []protocol.Pending{{Entry: protocol.Entry{Trigger: "t-1", Param: "east"}}})

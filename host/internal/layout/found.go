@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Of is the layout of a job, judged by its own node, config and the nodes of its
-// servers. It is empty if they do not show a layout.
+// Of returns the layout of a job by its own node, config, and the nodes of its servers; ""
+// if they show none.
 func Of(root, config registry.Node, servers []registry.Node) string {
 	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
 	switch {
@@ -28,20 +28,20 @@ func Of(root, config registry.Node, servers []registry.Node) string {
 	return ""
 }
 
-// By is the spelling of a job by its own node and config alone.
+// By returns the spelling of a job by its own node and config alone.
 func By(namespace, name string, root, config registry.Node) Layout {
 	return spelled(Of(root, config, nil), namespace, name)
 }
 
-// spelled is the spelling of a job in a layout. A tree that shows none counts as one of layout
-// 2.1, which refuses it.
+// spelled returns the spelling of a job in a layout. A tree that shows no layout counts as
+// one of layout 2.1, which then reports it.
 func spelled(of, namespace, name string) Layout {
 	return New(cmp.Or(of, job.Layout21), namespace, name)
 }
 
-// Found is the spelling of a job that was found in the registry. No configuration names
-// its layout, so its tree decides. A tree that shows none counts as a damaged one of
-// layout 2.1.
+// Found returns the spelling of a job that was found in the registry. No file names its
+// layout, so its tree decides. A tree that shows none counts as a damaged one of layout
+// 2.1.
 func Found(namespace, name string, read func(paths []string) ([]registry.Node, error)) (Layout, error) {
 	l := NewJob(namespace, name)
 	nodes, err := read([]string{l.Root(), l.At(jobtree.NodeConfig), l.At(jobtree.NodeServers)})

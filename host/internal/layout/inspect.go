@@ -13,26 +13,26 @@ import (
 // OlderMember is a server of a job of layout 1 or 2.0.
 type OlderMember = servertree.Member
 
-// Form is what the nodes of a job show about the programs that made them.
+// Form is what the nodes of a job show about the programs that created them.
 type Form struct {
 	// Layout is "1", "2.0", "2.1" or "3"; it is empty if the nodes show none.
 	Layout string
-	// Class is what the job's own node names in layout 3.
+	// Class is the class in the job's own node in layout 3.
 	Class string
-	// Older are the members in layouts 1 and 2.0, whose only id is an address. Unreadable is
-	// a value of theirs that cannot be read.
+	// Older are the members in layouts 1 and 2.0, whose only id is an address. Unreadable
+	// is the first of their values that cannot be read.
 	Older      []OlderMember
 	Unreadable error
-	// Used is set if a node exists in which members register, whoever they are.
+	// Used is set if a node exists in which members register, whether ours or foreign ones.
 	Used bool
 	// Guarantee is set if members of ElasticJob have waited for each other, for a
 	// listener that runs once for all of them.
 	Guarantee bool
-	// Unheld are places in the queues of latches that no session holds: they never
-	// go, and hold up all behind them.
+	// Unheld are places in the queues of latches that no session holds. They stay until
+	// they are deleted, and hold up all behind them.
 	Unheld []string
 	// First is the first place in the queue of the election latch, and FirstOwner the
-	// session that holds it; First is empty if the queue is.
+	// session that holds it. First is empty if the queue is.
 	First      string
 	FirstOwner int64
 	// Newest is at least the revision of the last transaction of ours.
@@ -41,11 +41,11 @@ type Form struct {
 
 const maxUnheld = 10 // places of one latch
 
-// Inspected lists the nodes that Form and a view of a job are made of, as Watched does.
-// It leaves out nodes whose names other programs choose.
+// Inspected lists the nodes that Form and a view of a job are made from, named like those
+// of Watched. It leaves out nodes whose names other programs choose.
 func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), jobtree.NodeWasm) }
 
-// FormOf looks at the nodes that differ from layout to layout.
+// FormOf reads the nodes that differ between layouts.
 func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, error) {
 	root, err := read(l.Root())
 	if err != nil {
@@ -110,7 +110,7 @@ func first(l Layout, read func(path string) (registry.Node, error)) (path string
 	return "", 0, nil
 }
 
-// unheld reads the first places of each latch, which are the ones that block it.
+// unheld reads the first places of each latch, since these block it.
 func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, error) {
 	var paths []string
 	for _, latch := range []string{l.At(jobtree.NodeLatch), l.At(jobtree.NodeFailoverLatch)} {

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Layout spells one job in the way of some releases of ElasticJob. Only a layout
-// knows paths and values.
+// Layout spells one job as some releases of ElasticJob do. Only a layout knows paths and
+// values.
 type Layout interface {
 	Paths
 	Reader
@@ -28,59 +28,60 @@ type Layout interface {
 	Definer
 }
 
-// Paths are where nodes of the job are.
+// Paths returns the paths of a job's nodes.
 type Paths interface {
-	// Root is the node of the job, above all others of it.
+	// Root is the job's own node, above all others of it.
 	Root() string
 	// Namespace lists the nodes that must exist above every job, outermost first.
 	Namespace() []string
-	// At is the path of a node by its name in Watched or Outline; "" is the job's own.
+	// At returns the path of a node by its name in Watched or Outline; "" is the job's own.
 	At(name string) string
 	// Instance is the node that registers a member for sharding.
 	Instance(id job.InstanceID) string
-	// Nodes are the nodes of the definition, and of the members that offer its modules.
+	// Nodes returns the nodes of the definition, and of the members that offer its modules.
 	Nodes() (config, module, members string)
-	// Removal is the node that marks a removal as unfinished, and the one above it, which
-	// may be missing.
+	// Removal returns the node that marks an unfinished removal, and the node above it,
+	// which may be missing.
 	Removal() (above, mark string)
 }
 
-// Reader makes views of nodes.
+// Reader makes views from nodes.
 type Reader interface {
-	// Watched lists the nodes from which a mirror of the job starts, by their names
-	// below the job's own, which is the first and has none. Callers do not change the
+	// Watched lists the nodes from which a mirror of the job starts, by their names below
+	// the job's own node, which comes first and has no name. Callers must not change the
 	// list.
 	Watched() []string
-	// Below is the mirror's rule of what lies below a node, by names as in Watched.
+	// Below is the mirror's rule for the nodes below a node, by names as in Watched.
 	Below(name string, n registry.Node) []string
-	// Outline lists the nodes that show the job's state without each of its items, and
+	// Outline lists the nodes that show the job's state without its single items, and
 	// Definers those of Nodes, by names as in Watched.
 	Outline() []string
 	Definers() []string
-	// ItemNode is the name of the node above the marks of an item. It is not
-	// followed: it changes with each of them.
+	// ItemNode is the name of the node above the marks of an item. A mirror does not follow
+	// it, since it changes with each mark.
 	ItemNode(i int) string
-	// RunningMark reports whether a name is the name of a run's mark.
+	// RunningMark reports whether a name is that of a running mark.
 	RunningMark(name string) bool
-	// NewDecoder is a decoder that has seen no node. It shares records with other
+	// NewDecoder returns a decoder that has seen no node. It shares records with other
 	// decoders unless records is nil.
 	NewDecoder(records spelling.Records) Decoder
 }
 
-// Inspector reads from nodes what operators ask for.
+// Inspector reads what operators ask for.
 type Inspector interface {
 	// Endings lists the nodes that show how the job's newest instants have ended, by names as
 	// in Watched.
 	Endings() []string
-	// DecidedBy lists the nodes by which an operator's request is decided and spelled, by
-	// names as in Watched and none below them. It is nil if that is the whole job.
+	// DecidedBy lists the nodes that suffice to decide and encode an operator's request, by
+	// names as in Watched and without nodes below them. It is nil if the request needs the
+	// whole job.
 	DecidedBy(a protocol.Ask) []string
-	// Began returns the item that an event shows as marked as running, if it shows one.
-	// The mark may be gone again.
+	// Began returns the item that an event shows as marked as running, if it does. The mark
+	// may be gone by then.
 	Began(e registry.Event) (item int, ok bool)
 	// UnheldMarks names the marks of items that no session holds.
 	UnheldMarks(v *protocol.View) []string
-	// Masked is the value at a path without its secrets, for people who do not operate
+	// Masked returns the value at a path without its secrets, for people who do not operate
 	// the job.
 	Masked(path string, data []byte) string
 }
@@ -98,63 +99,62 @@ type Writer interface {
 	// CheckRecords refuses a transaction if a member has joined since the view, or has begun or
 	// ended a run.
 	CheckRecords(v *protocol.View) []registry.Op
-	// Without is the same spelling without the fence of that name. Only the simulator
+	// Without returns the same spelling without the fence of that name. Only the simulator
 	// uses it, to show what breaks without the fence.
 	Without(fence string) Layout
 }
 
-// Keeper spells what the guests of an item keep.
+// Keeper spells what the guests of an item store.
 type Keeper interface {
-	// StateOf is the node that keeps an item's state, with those above it that may be
+	// StateOf returns the node of an item's state, with the nodes above it that may be
 	// missing, outermost first.
 	StateOf(item int) (above []string, path string)
-	// OffsetOf is the node that keeps, as well, the key of it that is KeyOffset, with the
-	// one above it that may be missing. It is empty where the layout has none.
+	// OffsetOf returns the node that stores KeyOffset of the state as well, with the node
+	// above it that may be missing. It is empty in layouts without such a node.
 	OffsetOf(item int) (above, path string)
-	// SaveState spells the replacement of an item's state, which was n when it was
-	// read, and SaveOffset that of its offset, for the same transaction.
+	// SaveState spells the replacement of an item's state, and SaveOffset that of its
+	// offset, for the same transaction. n is the node when it was read.
 	SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op
 	SaveOffset(item int, n registry.Node, value []byte) []registry.Op
 }
 
 // Sizer tells how large transactions are.
 type Sizer interface {
-	// MaxNodes is how many nodes of items a transaction may write beside values of
-	// ours, and NodeBytes what one of them has as it is sent.
+	// MaxNodes is the number of items' nodes that a transaction may write in addition to
+	// values of ours, and NodeBytes the size of one of them as it is sent.
 	MaxNodes() int
 	NodeBytes() int
 }
 
-// Definer spells what a job is.
+// Definer spells the definition of a job.
 type Definer interface {
-	// Define is the definition of a job.
+	// Define returns the definition of a job.
 	Define(c job.Config) definition.Definition
-	// Spell is a definition as the registry will hold it. Only values that differ from
-	// old, which the registry holds, are written anew.
+	// Spell returns a definition as the registry will hold it. Only values that differ from
+	// old, which the registry holds, are rewritten.
 	Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error)
-	// Defined is the job's definition in a view. Either part is nil if it is missing or
-	// cannot be read; the view's faults say which.
+	// Defined returns the job's definition in a view. A part is nil if it is missing or
+	// cannot be read; the view's faults tell which.
 	Defined(v *protocol.View) (config definition.Config, module *definition.Module)
-	// Keys are the nodes that keep a configuration beside config.
+	// Keys returns the nodes that hold a configuration in addition to config.
 	Keys(config registry.Node) []string
-	// ReadDefinition reads the nodes of a configuration, of which config exists, and that of
-	// its module. If one cannot be read, the error names its path and what was expected.
+	// ReadDefinition reads the nodes of a configuration, of which config exists, and that
+	// of its module. If one cannot be read, the error names its path and what was expected.
 	ReadDefinition(config Kept, module registry.Node) (definition.Definition, error)
 }
 
 // Decoder turns changed nodes into the protocol's facts.
 type Decoder interface {
-	// Apply takes one changed node.
+	// Apply records one changed node.
 	Apply(path string, n registry.Node)
 	// View publishes the facts as a new view.
 	View() *protocol.View
 }
 
-// Kept are the nodes that keep a configuration.
+// Kept are the nodes that hold a configuration.
 type Kept = jobtree.Kept
 
-// layouts are those that this release speaks, by the name that a job's
-// configuration has for them.
+// layouts are the layouts that this release knows, by their names in a job's configuration.
 var layouts = map[string]func(namespace, name string) jobtree.Job{
 	job.Layout1:  v1.NewJob,
 	job.Layout20: v20.NewJob,
@@ -162,10 +162,10 @@ var layouts = map[string]func(namespace, name string) jobtree.Job{
 	job.Layout3:  v3.NewJob,
 }
 
-// Known reports whether this release speaks a layout.
+// Known reports whether this release knows a layout.
 func Known(layout string) bool { return layouts[layout] != nil }
 
-// New is the spelling of a job in a namespace, which may contain slashes. The layout
+// New returns the spelling of a job in a namespace, which may contain slashes. The layout
 // must be known: job.Config.Validate refuses others.
 func New(layout, namespace, name string) Layout {
 	if !Known(layout) {
@@ -174,12 +174,12 @@ func New(layout, namespace, name string) Layout {
 	return tree{layouts[layout](namespace, name)}
 }
 
-// NewJob is the spelling of a job before any of its nodes was read. It is enough for
+// NewJob returns the spelling of a job before any of its nodes was read. It suffices for
 // reading; before a write, use Found.
 func NewJob(namespace, name string) Layout { return New(job.Layout21, namespace, name) }
 
-// Check reports what a job's layout cannot keep of it. job.Config.Validate reports a
-// layout that this release does not speak.
+// Check returns an error if a job's layout cannot keep all of it. job.Config.Validate
+// reports a layout that this release does not know.
 func Check(c job.Config) error {
 	if !Known(c.Layout) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// What a configuration can name, some layout spells; nothing else is spelled.
+// Each layout that a configuration can name exists, and no other one does.
 func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 	t.Parallel()
 	for s := range job.Settings() {
@@ -38,7 +38,7 @@ func TestTreesHaveTheirLayout(t *testing.T) {
 	const config21 = `{"jobName":"j"}`
 	for name, tree := range map[string]struct {
 		nodes map[string]string
-		want  string // empty: it does not tell
+		want  string // empty: it shows no layout
 	}{
 		"nothing":                {nil, ""},
 		"no configuration":       {map[string]string{"": "", "servers": "", "servers/10.0.0.1": ""}, ""},
@@ -86,7 +86,7 @@ func TestTreesHaveTheirLayout(t *testing.T) {
 	}
 }
 
-// nodesOf are nodes below a job, by path, with what stands above each of them.
+// nodesOf returns the nodes below a job by path, with all nodes above them.
 func nodesOf(root string, values map[string]string) map[string]registry.Node {
 	nodes := map[string]registry.Node{}
 	for name, value := range values {
@@ -108,8 +108,7 @@ func nodesOf(root string, values map[string]string) map[string]registry.Node {
 	return nodes
 }
 
-// A definition is spelled and read back by the layout that its job names, and says
-// which that is.
+// A definition is written and read by the layout that its job names, and keeps that name.
 func TestDefinitionsKeepTheirLayout(t *testing.T) {
 	t.Parallel()
 	for name := range layouts {
@@ -141,8 +140,8 @@ func TestDefinitionsKeepTheirLayout(t *testing.T) {
 	}
 }
 
-// The mark of an unfinished removal is followed only where there are nodes of ours and no
-// configuration, so a job costs nothing more.
+// The mark of an unfinished removal is followed only where nodes of ours exist without a
+// configuration, so it costs other jobs nothing.
 func TestTheMarkOfARemovalIsSeenWhereThereIsNoJob(t *testing.T) {
 	t.Parallel()
 	for name := range layouts {

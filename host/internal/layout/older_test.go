@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// older reads a recorded tree; what lies at a path that ends so cannot be read.
+// older reads a recorded tree in which nodes whose path ends in lost cannot be read.
 func older(t *testing.T, file, lost string) (Form, error) {
 	t.Helper()
 	tree := recorded.EarlierTree(t, file, "at the end")
@@ -38,7 +38,7 @@ func TestFormOfOlderJobs(t *testing.T) {
 	}
 }
 
-// What the registry does not give is no fault of the job.
+// A node that the registry does not return is no fault of the job.
 func TestFormOfOlderJobsNeedsTheRegistry(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"/host", "/10.0.0.1", "/status"} {

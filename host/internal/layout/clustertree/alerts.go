@@ -11,7 +11,7 @@ import (
 const (
 	MaxAlerts       = 200
 	MaxSilences     = 100
-	MaxAlertItems   = 32 // which an alert names
+	MaxAlertItems   = 32 // items that an alert names
 	MaxNotify       = 8  // notifiers of an alert
 	MaxNotifierName = 64
 
@@ -22,41 +22,41 @@ const (
 	maxAlerts = MaxAlerts*3000 + MaxSilences*1200
 )
 
-// Alerts are what is wrong with the jobs of a cluster, ascending by job and kind, and the
-// jobs of which nobody is told for a while, ascending by job.
+// Alerts are the troubles of a cluster's jobs, ascending by job and kind, and the silences,
+// ascending by job.
 type Alerts struct {
 	V        int       `json:"v"`
 	All      []Alert   `json:"alerts"`
 	Silences []Silence `json:"silences"`
 }
 
-// Alert is one thing that is wrong with a job, or was.
+// Alert is one trouble of a job, present or past.
 type Alert struct {
 	Job    string   `json:"job"`
 	Kind   string   `json:"kind"`
-	Items  []int    `json:"items,omitempty"` // ascending, at most MaxAlertItems of those that have it
+	Items  []int    `json:"items,omitempty"` // ascending, at most MaxAlertItems of the items concerned
 	Count  int64    `json:"count"`           // how often it was seen
 	First  int64    `json:"first"`
 	Last   int64    `json:"last"`
-	Text   string   `json:"text,omitempty"` // what was wrong last
+	Text   string   `json:"text,omitempty"` // the newest trouble
 	Notify []string `json:"notify"`         // names of notifiers, ascending
-	// Left are the notifiers that do not know the newest yet; none: all do.
+	// Left are the notifiers that have yet to receive the newest state; empty: none.
 	Left  []string `json:"left,omitempty"`
-	After int64    `json:"after,omitempty"` // when they are to be told
-	Tries int      `json:"tries,omitempty"` // that failed
-	Sent  int64    `json:"sent,omitempty"`  // when all had got the newest
-	Over  int64    `json:"over,omitempty"`  // when it was all right again
+	After int64    `json:"after,omitempty"` // when they are to receive it
+	Tries int      `json:"tries,omitempty"` // failed deliveries
+	Sent  int64    `json:"sent,omitempty"`  // when all had received the newest state
+	Over  int64    `json:"over,omitempty"`  // when the trouble was over
 }
 
-// Silence keeps the alerts of a job back until a moment.
+// Silence holds a job's alerts back until a moment.
 type Silence struct {
-	Job   string `json:"job"` // "": of all
+	Job   string `json:"job"` // "": all jobs
 	Until int64  `json:"until"`
 	Why   string `json:"why,omitempty"`
 	By    string `json:"by"`
 }
 
-// DecodeAlerts reads the value of the node; no value is no alerts.
+// DecodeAlerts reads the value of the node; an empty value has no alerts.
 func DecodeAlerts(data []byte) (Alerts, error) {
 	var a Alerts
 	if err := decodeIfAny(data, maxAlerts, &a, &a.V); err != nil {
@@ -102,7 +102,7 @@ func sameAlert(a, b *Alert) bool {
 		a.After == b.After && a.Tries == b.Tries && a.Sent == b.Sent && a.Over == b.Over
 }
 
-// tidy brings an alert within its bounds.
+// tidy cuts an alert to its bounds.
 func (a *Alert) tidy() {
 	a.Job, a.Kind, a.Text = AlertJob(a.Job), short(a.Kind, maxKind), short(a.Text, maxAlertText)
 	a.Count, a.Tries = max(a.Count, 1), max(a.Tries, 0)
@@ -129,7 +129,7 @@ func notifiers(names []string) []string {
 	return names[:min(len(names), MaxNotify)]
 }
 
-// AlertJob is how alerts spell the name of a job.
+// AlertJob returns the name of a job as alerts spell it.
 func AlertJob(name string) string { return short(name, maxKeyJob) }
 
 // Find returns the alert of that kind of a job; nil if there is none.
@@ -141,8 +141,7 @@ func (a *Alerts) Find(job, kind string) *Alert {
 	return &a.All[i]
 }
 
-// Add puts an alert among the others, of which none may have its job and kind. It reports
-// whether there was room.
+// Add inserts an alert; none may have its job and kind. It reports whether there was room.
 func (a *Alerts) Add(one Alert) bool {
 	if len(a.All) >= MaxAlerts {
 		return false
@@ -153,15 +152,15 @@ func (a *Alerts) Add(one Alert) bool {
 	return true
 }
 
-// Remove takes away the alerts that gone says, and reports whether there were any.
+// Remove removes the alerts for which gone is true, and reports whether there were any.
 func (a *Alerts) Remove(gone func(*Alert) bool) bool {
 	n := len(a.All)
 	a.All = slices.DeleteFunc(slices.Clone(a.All), func(one Alert) bool { return gone(&one) })
 	return len(a.All) < n
 }
 
-// Silence adds a silence in the place of one for the same job; one that has passed at
-// from, also this one, is taken away. It reports whether there was room.
+// Silence adds a silence, which replaces that of the same job, and removes silences that
+// are over at from, even the new one. It reports whether there was room.
 func (a *Alerts) Silence(s Silence, from int64) bool {
 	s = s.tidied()
 	all := slices.DeleteFunc(slices.Clone(a.Silences), func(old Silence) bool { return old.Job == s.Job || old.Until <= from })
@@ -176,7 +175,7 @@ func (a *Alerts) Silence(s Silence, from int64) bool {
 	return true
 }
 
-// Silenced reports whether nobody is told of a job at a moment.
+// Silenced reports whether a job's alerts are held back at a moment.
 func (a *Alerts) Silenced(job string, at int64) bool {
 	job = AlertJob(job)
 	return slices.ContainsFunc(a.Silences, func(s Silence) bool { return (s.Job == "" || s.Job == job) && at < s.Until })
@@ -187,7 +186,7 @@ func (s Silence) tidied() Silence {
 	return s
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (a *Alerts) Encode() []byte {
 	a.V = version
 	if a.All == nil {

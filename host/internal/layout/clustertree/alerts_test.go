@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// fullAlerts are as many and as long ones as there can be.
+// fullAlerts returns the greatest number of alerts, each as long as possible.
 func fullAlerts() Alerts {
 	var all Alerts
 	names := make([]string, MaxNotify)
@@ -32,7 +32,7 @@ func fullAlerts() Alerts {
 	return all
 }
 
-// As many and as long alerts as there may be are within the bound, and are read again.
+// The greatest alerts are within the bound, and are read again.
 func TestAlertsAtTheirBounds(t *testing.T) {
 	t.Parallel()
 	all := fullAlerts()
@@ -66,7 +66,7 @@ func TestAlertsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// A silence is for one job or for all, takes the place of the one before, and passes.
+// A silence is for one job or for all, replaces the one before, and ends.
 func TestSilences(t *testing.T) {
 	t.Parallel()
 	var a Alerts
@@ -79,7 +79,7 @@ func TestSilences(t *testing.T) {
 	if !a.Silenced("c", 29) || len(a.Silences) != 2 {
 		t.Errorf("%+v", a)
 	}
-	a.Silence(Silence{}, 15) // ends the one for all
+	a.Silence(Silence{}, 15) // ends the silence for all jobs
 	if a.Silenced("c", 16) || len(a.Silences) != 1 {
 		t.Errorf("%+v", a)
 	}

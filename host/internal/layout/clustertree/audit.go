@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of the audit. The oldest rows go when there are more than MaxRows.
+// Bounds of the audit. If there are more rows than MaxRows, the oldest are deleted.
 const (
 	MaxRows   = 1000
 	maxWho    = 160
@@ -18,15 +18,15 @@ const (
 	maxRow = 2 << 10
 )
 
-// digits is how many the service appends to the name of a sequential node.
+// digits is how many digits the service appends to the name of a sequential node.
 const digits = 10
 
-// Row is what somebody has changed. When, the node itself tells.
+// Row is one change and its caller. The time is that of the node.
 type Row struct {
 	V       int    `json:"v"`
 	Who     string `json:"who"`
-	Way     string `json:"way"`            // how they came in
-	Role    string `json:"role,omitempty"` // of their token
+	Way     string `json:"way"`            // how the caller came in
+	Role    string `json:"role,omitempty"` // of the caller's token
 	Verb    string `json:"verb"`
 	Job     string `json:"job,omitempty"`
 	Detail  string `json:"detail,omitempty"` // parameters
@@ -35,7 +35,7 @@ type Row struct {
 	Request string `json:"request,omitempty"` // id of the request, as the log has it
 }
 
-// Encode is the value of the row's node. What is too long ends in "…".
+// Encode returns the value of the row's node. Texts that are too long end in "…".
 func (r Row) Encode() []byte {
 	r = r.bounded()
 	r.V = version
@@ -68,5 +68,5 @@ func RowNumber(name string) (int64, bool) {
 	return n, ok && err == nil && n >= 0 && RowName(n) == name
 }
 
-// RowName is the name of the node of the row with that number.
+// RowName returns the name of the node of the row with that number.
 func RowName(n int64) string { return fmt.Sprintf("%s%0*d", AuditPrefix, digits, n) }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Bounds of the requests to cancel runs. The oldest go when there are more.
+// Bounds of the requests to cancel runs. If there are more, the oldest are dropped.
 const (
 	MaxCancels = 500
 	// maxCancels bounds the text of all of them, below the 1 MiB of a request to ZooKeeper.
@@ -14,7 +14,7 @@ const (
 )
 
 // Cancels are the newest requests to cancel runs, the oldest first. Servers carry out those
-// that come while they run; what is older names attempts that have ended.
+// that come while they run; older ones name attempts that have ended.
 type Cancels struct {
 	V   int      `json:"v"`
 	All []Cancel `json:"cancels"`
@@ -26,11 +26,11 @@ type Cancel struct {
 	Item    int    `json:"item"`
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
-	Now     bool   `json:"now,omitempty"` // without the time in which it may end by itself
-	At      int64  `json:"at"`            // tells two requests for the same attempt apart
+	Now     bool   `json:"now,omitempty"` // without a grace in which the attempt may end by itself
+	At      int64  `json:"at"`            // distinguishes two requests for the same attempt
 }
 
-// DecodeCancels reads the value of the node; no value is none.
+// DecodeCancels reads the value of the node; an empty value has none.
 func DecodeCancels(data []byte) (Cancels, error) {
 	var c Cancels
 	if err := decodeIfAny(data, maxCancels, &c, &c.V); err != nil {
@@ -51,7 +51,7 @@ func (c Cancel) fits() bool {
 	return c.Job != "" && short(c.Job, 2*maxJob) == c.Job && short(c.Run, maxRun) == c.Run && c.Item >= 0 && c.Attempt > 0
 }
 
-// Add puts a request behind the others. It reports whether its names can be kept.
+// Add appends a request. It reports whether its names can be stored.
 func (c *Cancels) Add(one Cancel) bool {
 	if !one.fits() {
 		return false
@@ -60,7 +60,7 @@ func (c *Cancels) Add(one Cancel) bool {
 	return true
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (c *Cancels) Encode() []byte {
 	c.V = version
 	if c.All == nil {

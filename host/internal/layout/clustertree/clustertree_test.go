@@ -15,7 +15,7 @@ import (
 
 var hash = strings.Repeat("0a", hashDigits/2)
 
-// The root is outside the namespace: nothing of it is the namespace, or below it.
+// The root is outside the namespace: no part of it is the namespace, or below it.
 func TestRootIsOutsideTheNamespace(t *testing.T) {
 	t.Parallel()
 	for namespace, want := range map[string]string{"jobs": "/jobs.wasmjobd", "a/b": "/a/b.wasmjobd", "/a/": "/a.wasmjobd"} {
@@ -38,7 +38,7 @@ func TestRootIsOutsideTheNamespace(t *testing.T) {
 	}
 }
 
-// fullTokens are as many and as long ones as there can be.
+// fullTokens returns the greatest number of tokens, each as long as possible.
 func fullTokens() Tokens {
 	var all Tokens
 	for i := range MaxTokens {
@@ -48,7 +48,7 @@ func fullTokens() Tokens {
 	return all
 }
 
-// As much of each value as there may be is within its bound, and is read again.
+// The largest value of each kind is within its bound, and is read again.
 func TestValuesAtTheirBounds(t *testing.T) {
 	t.Parallel()
 	tokens := fullTokens()

@@ -21,19 +21,21 @@ type Drains struct {
 	All []Drain `json:"drains"`
 }
 
-// Drain is an operator's word that a server is to start nothing for any job.
+// Drain is an operator's order that a server starts nothing for any job.
 type Drain struct {
 	Server string `json:"server"`
 	By     string `json:"by"`
 	Why    string `json:"why,omitempty"`
 	Since  int64  `json:"since"`
-	// Kept are the jobs for which the server was disabled before, and stays so after.
+	// Kept are the jobs for which the server was disabled before the drain, and stays so
+	// after it.
 	Kept []string `json:"kept,omitempty"`
-	// Ending: the server is being enabled again. When it is for all other jobs, the drain goes.
+	// Ending: the server is being enabled again. Once that is done for all other jobs, the
+	// drain is removed.
 	Ending bool `json:"ending,omitempty"`
 }
 
-// DecodeDrains reads the value of the node; no value is none.
+// DecodeDrains reads the value of the node; an empty value has none.
 func DecodeDrains(data []byte) (Drains, error) {
 	var d Drains
 	if err := decodeIfAny(data, maxDrains, &d, &d.V); err != nil {
@@ -70,8 +72,8 @@ func (d *Drains) search(server string) (int, bool) {
 	return slices.BinarySearchFunc(d.All, server, func(one Drain, server string) int { return strings.Compare(one.Server, server) })
 }
 
-// Put adds a drain, or takes the place of that of the same server. It reports whether there
-// was room.
+// Put adds a drain, which replaces that of the same server. It reports whether there was
+// room.
 func (d *Drains) Put(one Drain) bool {
 	one.By, one.Why = short(one.By, maxWho), short(one.Why, maxSilence)
 	if !one.fits() {
@@ -91,12 +93,12 @@ func (d *Drains) Put(one Drain) bool {
 	return true
 }
 
-// Remove takes the drain of a server away.
+// Remove removes the drain of a server.
 func (d *Drains) Remove(server string) {
 	d.All = slices.DeleteFunc(slices.Clone(d.All), func(one Drain) bool { return one.Server == server })
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (d *Drains) Encode() []byte {
 	d.V = version
 	if d.All == nil {

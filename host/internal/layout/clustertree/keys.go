@@ -10,10 +10,10 @@ import (
 
 // Bounds of idempotency keys. They are spread over 256 nodes.
 const (
-	// KeyAge is how long a key is known.
+	// KeyAge is how long a key is remembered.
 	KeyAge = 24 * time.Hour
-	// MaxKeys is how many keys one node has at most, and MaxKeysOf how many of one caller:
-	// who fills all nodes leaves room for others.
+	// MaxKeys bounds the keys in one node, and MaxKeysOf those of one caller in it, so one
+	// caller leaves room for others.
 	MaxKeys   = 128
 	MaxKeysOf = MaxKeys / 2
 	maxKeys   = MaxKeys * 900
@@ -22,11 +22,11 @@ const (
 	byDigits  = 8
 )
 
-// Key is what the registry has of an idempotency key: the first half of its SHA-256, in
-// hex. What clients use as a key is theirs.
+// Key is what the registry stores of an idempotency key: the first half of its SHA-256, in
+// hex. Clients choose the key freely.
 type Key string
 
-// KeyOf returns the Key of what a client presents.
+// KeyOf returns the Key of a client's idempotency key.
 func KeyOf(presented string) Key {
 	sum := sha256.Sum256([]byte(presented))
 	return Key(hex.EncodeToString(sum[:])[:keyDigits])
@@ -38,7 +38,7 @@ type Keys struct {
 	All []KeyUsed `json:"keys"`
 }
 
-// KeyUsed is a key with what it was used for first.
+// KeyUsed is a key with its first use.
 type KeyUsed struct {
 	Key Key    `json:"key"`
 	Job string `json:"job"`
@@ -46,13 +46,13 @@ type KeyUsed struct {
 	By  string `json:"by,omitempty"` // of CallerOf
 }
 
-// CallerOf tells callers apart by their names, and is short.
+// CallerOf returns a short text that distinguishes callers by their names.
 func CallerOf(name string) string { return string(KeyOf(name))[:byDigits] }
 
 // For reports whether the key was used for a job.
 func (k KeyUsed) For(job string) bool { return k.Job == short(job, maxKeyJob) }
 
-// DecodeKeys reads the value of a node; no value is no keys.
+// DecodeKeys reads the value of a node; an empty value has no keys.
 func DecodeKeys(data []byte) (Keys, error) {
 	var k Keys
 	if err := decodeIfAny(data, maxKeys, &k, &k.V); err != nil {
@@ -78,12 +78,12 @@ func (k *Keys) Encode() []byte {
 	return encode(k)
 }
 
-// Use returns the caller's first use of a key within KeyAge; if there is none, it adds this
-// one and forgets those that are older. It reports whether there was room for one more of its
+// Use returns the caller's first use of a key within KeyAge. If there is none, it adds this
+// use and drops those that are older. It reports whether there was room for one more of the
 // caller.
 func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 	var young []KeyUsed
-	same := 0 // of this caller
+	same := 0 // keys of this caller
 	for _, one := range k.All {
 		if now.At-one.At >= KeyAge.Milliseconds() {
 			continue

@@ -12,8 +12,8 @@ const MaxMaintained = 2000
 // maxMaintenance bounds the text, below the 1 MiB of a request to ZooKeeper.
 const maxMaintenance = 512 << 10
 
-// Maintenance is an operator's word that something is being mended until a moment: nobody is
-// told of what goes wrong, and some jobs are paused. There is one at most.
+// Maintenance is a maintenance that an operator has announced, up to a moment: no alerts
+// are delivered, and some jobs are paused. There is at most one.
 type Maintenance struct {
 	V     int    `json:"v"`
 	By    string `json:"by"`
@@ -24,7 +24,8 @@ type Maintenance struct {
 	Paused []string `json:"paused,omitempty"`
 }
 
-// DecodeMaintenance reads the value of the node; no value is none, which lasts until 0.
+// DecodeMaintenance reads the value of the node; an empty value is a maintenance until 0,
+// so none.
 func DecodeMaintenance(data []byte) (Maintenance, error) {
 	var m Maintenance
 	if len(data) == 0 {
@@ -49,7 +50,7 @@ func (m *Maintenance) check() error {
 	return nil
 }
 
-// Encode is the value of the node; nil if it cannot be kept.
+// Encode returns the value of the node; nil if it cannot be stored.
 func (m *Maintenance) Encode() []byte {
 	m.V, m.By, m.Why = version, short(m.By, maxWho), short(m.Why, maxSilence)
 	slices.Sort(m.Paused)

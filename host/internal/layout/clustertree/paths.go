@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Suffix ends the name of the root, which begins with that of the namespace.
+// Suffix ends the name of the root, which begins with the namespace.
 const Suffix = ".wasmjobd"
 
 // Names of nodes below the root.
@@ -26,22 +26,21 @@ const (
 	NodeDrains = "drains"
 	// NodeVersions has the modules that have names.
 	NodeVersions = "versions"
-	// NodeMaintenance has the maintenance that goes on, or the last one.
+	// NodeMaintenance has the present maintenance, or the last one.
 	NodeMaintenance = "maintenance"
-	// NodeDeliverer is of the server that delivers alerts.
+	// NodeDeliverer belongs to the server that delivers alerts.
 	NodeDeliverer = "deliverer"
-	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow.
+	// AuditPrefix begins the names of rows below NodeAudit; ten digits follow it.
 	AuditPrefix = "row-"
 )
 
-// Tree is where the state of one cluster stands.
+// Tree has the paths of one cluster's state.
 type Tree struct{ root string }
 
 // Of returns the tree of the cluster with a namespace.
 func Of(namespace string) Tree { return Tree{"/" + strings.Trim(namespace, "/") + Suffix} }
 
-// Reserved reports whether a name is that of a root, or a path has one: nothing else may
-// be called so.
+// Reserved reports whether a name, or a part of a path, is reserved for a root.
 func Reserved(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasSuffix(part, Suffix) {
@@ -83,7 +82,7 @@ func (t Tree) Versions() string { return t.root + "/" + NodeVersions }
 // Maintenance is the node with the maintenance.
 func (t Tree) Maintenance() string { return t.root + "/" + NodeMaintenance }
 
-// Deliverer is the ephemeral node of the server that delivers them.
+// Deliverer is the ephemeral node of the server that delivers alerts.
 func (t Tree) Deliverer() string { return t.root + "/" + NodeDeliverer }
 
 // Servers is the node above those of the servers that others can ask.
@@ -98,15 +97,15 @@ func (t Tree) Audit() string { return t.root + "/" + NodeAudit }
 // Row is the node of a row of the audit, by its name.
 func (t Tree) Row(name string) string { return t.Audit() + "/" + name }
 
-// AuditRow is the operation that adds a row.
+// AuditRow returns the operation that adds a row.
 func (t Tree) AuditRow(r Row) registry.Op {
 	return registry.Op{Kind: registry.CreateSequential, Path: t.Row(AuditPrefix), Data: r.Encode()}
 }
 
-// Keys is the node that has an idempotency key, among others.
+// Keys is the node that has an idempotency key, with others.
 func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string(k)[:2] }
 
-// Named are the root and the nodes right below it that have a name of their own.
+// Named returns the root and the nodes right below it that have a fixed name.
 func (t Tree) Named() []string {
 	all := []string{t.root}
 	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains, NodeVersions, NodeMaintenance} {
@@ -115,7 +114,7 @@ func (t Tree) Named() []string {
 	return all
 }
 
-// Parents are the nodes that must exist before anything is written, outermost first.
+// Parents returns the nodes that must exist before anything is written, outermost first.
 func (t Tree) Parents() []string {
 	var all []string
 	for i, c := range t.root {

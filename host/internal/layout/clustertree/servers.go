@@ -17,11 +17,11 @@ const (
 	serverDigits = 64
 )
 
-// Server is where a server answers the others. The name of its node is the key by which they
-// know it, so it is never set: a server with another key makes another node.
+// Server is where a server answers the others. Its node is named by the key that identifies
+// it to them, so the node is never set: a server with another key creates another node.
 type Server struct {
 	V       int    `json:"v"`
-	IP      string `json:"ip"`      // which instances there have
+	IP      string `json:"ip"`      // address in the ids of its instances
 	Address string `json:"address"` // as https://host:port
 }
 
@@ -41,7 +41,7 @@ func (s Server) fits() bool {
 	return s.IP != "" && short(s.IP, maxIP) == s.IP && s.Address != "" && short(s.Address, maxAddress) == s.Address
 }
 
-// Encode is the value of the node. It is nil for what would not be read.
+// Encode returns the value of the node; nil if DecodeServer would refuse it.
 func (s Server) Encode() []byte {
 	if !s.fits() {
 		return nil
@@ -50,7 +50,8 @@ func (s Server) Encode() []byte {
 	return encode(s)
 }
 
-// ServerKeys are the names below the node of all servers that are keys, at most MaxServers.
+// ServerKeys returns those of the names below the node of all servers that are keys, at
+// most MaxServers.
 func ServerKeys(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isHex(name, serverDigits) })
 	return names[:min(len(names), MaxServers)]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A server is read as it was written; what a request or a terminal could stumble over is not.
+// A server is read as it was written. A value that could confuse a request or a terminal is
+// not read.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	long := Server{IP: strings.Repeat("f", maxIP), Address: "https://" + strings.Repeat("a", maxAddress-len("https://"))}

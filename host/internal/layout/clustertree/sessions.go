@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Bounds of browsers' sessions. Of one token the oldest go when there are more.
+// Bounds of browsers' sessions. If a token has more, its oldest are dropped.
 const (
 	MaxSessions   = 1000
 	MaxSessionsOf = 20
@@ -14,23 +14,23 @@ const (
 	maxSessions = MaxSessions * 240
 )
 
-// Sessions are those of browsers, the oldest first.
+// Sessions are the sessions of browsers, the oldest first.
 type Sessions struct {
 	V   int       `json:"v"`
 	All []Session `json:"sessions"`
 }
 
-// Session lets a browser do what a token may do, for as long as both are valid. Of its
-// secret only a hash is there.
+// Session lets a browser do what a token may do, while both are valid. Only a hash of its
+// secret is stored.
 type Session struct {
 	Hash string `json:"hash"`
-	// Token is the hash of the token. A later token of the same name has another, so it
-	// does not revive the session.
+	// Token is the hash of the token. A later token of the same name has another hash, so
+	// it does not revive the session.
 	Token string `json:"token"`
 	Until int64  `json:"until"`
 }
 
-// DecodeSessions reads the value of the node; no value is none.
+// DecodeSessions reads the value of the node; an empty value has none.
 func DecodeSessions(data []byte) (Sessions, error) {
 	var s Sessions
 	if err := decodeIfAny(data, maxSessions, &s, &s.V); err != nil {
@@ -56,8 +56,8 @@ func (s *Sessions) Find(hash string) (Session, bool) {
 	return s.All[i], true
 }
 
-// Add puts a session behind the others, in the place of the oldest of its token if that
-// has many. It reports whether there was room.
+// Add appends a session. If its token has too many, it replaces the token's oldest. It
+// reports whether there was room.
 func (s *Sessions) Add(one Session) bool {
 	same := 1
 	for _, have := range s.All {
@@ -79,14 +79,14 @@ func (s *Sessions) Add(one Session) bool {
 	return true
 }
 
-// Remove takes away the sessions that gone says, and reports whether there were any.
+// Remove removes the sessions for which gone is true, and reports whether there were any.
 func (s *Sessions) Remove(gone func(Session) bool) bool {
 	n := len(s.All)
 	s.All = slices.DeleteFunc(slices.Clone(s.All), gone)
 	return len(s.All) < n
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (s *Sessions) Encode() []byte {
 	s.V = version
 	if s.All == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// hexOf is a hash that a number stands for.
+// hexOf returns a hash made from a number.
 func hexOf(n int) string { return fmt.Sprintf("%064x", n) }
 
 // The sessions of one token, and those of all, are bounded, and are read as they were written.

@@ -21,7 +21,7 @@ func isMoment(ms int64) bool { return ms > 0 && ms <= lastMoment }
 
 func encode(v any) []byte { return jsonvalue.Encode(v) }
 
-// decodeIfAny is decode of a node that may be without text: v stays as it is.
+// decodeIfAny is decode for a node whose text may be empty: then v stays as it is.
 func decodeIfAny(data []byte, limit int, v any, known *int) error {
 	if len(data) == 0 {
 		return nil
@@ -29,9 +29,9 @@ func decodeIfAny(data []byte, limit int, v any, known *int) error {
 	return decode(data, limit, v, known)
 }
 
-// decode reads a value into v, which has its version at known. The text has to be the one
-// that encode makes: a key that is unknown or comes twice would get lost otherwise when
-// the value is written again.
+// decode reads a value into v, which has its version at known. The text must be the one
+// that encode makes. Otherwise an unknown or repeated key would be lost when the value is
+// written again.
 func decode(data []byte, limit int, v any, known *int) error {
 	if len(data) > limit {
 		return fmt.Errorf("it has %d bytes, more than the %d that this release writes", len(data), limit)
@@ -52,11 +52,11 @@ func isHex(s string, digits int) bool {
 	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// escaped is how many bytes a character takes in JSON that needs an escape.
+// escaped is the size in JSON of a character that needs an escape.
 const escaped = 6
 
-// short is s with at most so many bytes in JSON. What a terminal may act on becomes "?",
-// and what is cut off "…".
+// short cuts s to limit bytes in JSON. A character that a terminal may act on becomes "?",
+// and a cut ends in "…".
 func short(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -64,7 +64,7 @@ func short(s string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	used, cut := 0, 0 // cut is where the text ends if it has to be cut off
+	used, cut := 0, 0 // cut is where the text ends if it must be cut
 	for i, r := range s {
 		if used <= limit-len("…") {
 			cut = i

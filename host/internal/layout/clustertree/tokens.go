@@ -25,17 +25,17 @@ type Tokens struct {
 	All []Token `json:"tokens"`
 }
 
-// Token is one token. Of its secret only a hash is there.
+// Token is one token. Only a hash of its secret is stored.
 type Token struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
 	Hash    string `json:"hash"`
 	Created int64  `json:"created"`
-	Until   int64  `json:"until,omitempty"` // 0: for ever
-	By      string `json:"by"`              // who created it
+	Until   int64  `json:"until,omitempty"` // 0: it does not expire
+	By      string `json:"by"`              // its creator
 }
 
-// DecodeTokens reads the value of the node; no value is no tokens.
+// DecodeTokens reads the value of the node; an empty value has no tokens.
 func DecodeTokens(data []byte) (Tokens, error) {
 	var t Tokens
 	if err := decodeIfAny(data, maxTokens, &t, &t.V); err != nil {
@@ -70,8 +70,7 @@ func (t *Tokens) check() error {
 
 func byName(a, b Token) int { return strings.Compare(a.Name, b.Name) }
 
-// Add puts a token among the others. It reports whether there was room; the name must be
-// free.
+// Add inserts a token. It reports whether there was room; the name must be free.
 func (t *Tokens) Add(one Token) bool {
 	if len(t.All) >= MaxTokens {
 		return false
@@ -91,14 +90,14 @@ func (t *Tokens) Find(name string) (Token, bool) {
 	return t.All[i], true
 }
 
-// Remove takes away the tokens that go says, and reports whether there were any.
+// Remove removes the tokens for which gone is true, and reports whether there were any.
 func (t *Tokens) Remove(gone func(Token) bool) bool {
 	n := len(t.All)
 	t.All = slices.DeleteFunc(slices.Clone(t.All), gone)
 	return len(t.All) < n
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (t *Tokens) Encode() []byte {
 	t.V = version
 	if t.All == nil {

@@ -10,7 +10,7 @@ import (
 // Bounds of versions.
 const (
 	MaxVersions    = 1000
-	MaxVersionPart = 64 // bytes of a name, and of what tells its versions apart
+	MaxVersionPart = 64 // bytes of a name, and of a version
 	// maxVersions bounds the text of all, below the 1 MiB of a request to ZooKeeper.
 	maxVersions = MaxVersions * 900
 )
@@ -21,7 +21,7 @@ type Versions struct {
 	All []Version `json:"versions"`
 }
 
-// Version names a module: the same name and version are the same bytes for ever.
+// Version names a module. The same name and version always mean the same bytes.
 type Version struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -30,7 +30,7 @@ type Version struct {
 	By      string `json:"by"`
 }
 
-// String is how a version is typed.
+// String returns the version as operators type it.
 func (v Version) String() string { return v.Name + "@" + v.Version }
 
 const lower = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -50,7 +50,7 @@ func isPart(s, first, more string) bool {
 	return s != "" && len(s) <= MaxVersionPart && strings.Contains(first, s[:1]) && strings.Trim(s, first+more) == "" && !strings.Contains(s, "..")
 }
 
-// DecodeVersions reads the value of the node; no value is none.
+// DecodeVersions reads the value of the node; an empty value has none.
 func DecodeVersions(data []byte) (Versions, error) {
 	var v Versions
 	if err := decodeIfAny(data, maxVersions, &v, &v.V); err != nil {
@@ -86,7 +86,7 @@ func (v *Versions) Find(name, version string) *Version {
 	return &v.All[i]
 }
 
-// Add names a module by what is not used yet. It reports whether there was room.
+// Add names a module; name and version must be free. It reports whether there was room.
 func (v *Versions) Add(one Version) bool {
 	if len(v.All) >= MaxVersions {
 		return false
@@ -97,14 +97,14 @@ func (v *Versions) Add(one Version) bool {
 	return true
 }
 
-// Remove takes a name and version away, and reports whether they were there.
+// Remove removes a name and version, and reports whether they existed.
 func (v *Versions) Remove(name, version string) bool {
 	n := len(v.All)
 	v.All = slices.DeleteFunc(slices.Clone(v.All), func(one Version) bool { return one.Name == name && one.Version == version })
 	return len(v.All) < n
 }
 
-// Encode is the value of the node.
+// Encode returns the value of the node.
 func (v *Versions) Encode() []byte {
 	v.V = version
 	if v.All == nil {

@@ -17,7 +17,7 @@ func (r *reader) document(o *Object) error {
 	if _, err := r.next(); err != nil {
 		return err
 	}
-	const guard = ")]}'\n" // makes a text useless as a script
+	const guard = ")]}'\n" // makes a text unusable as a script
 	if strings.HasPrefix(r.text[r.pos:], guard) {
 		r.pos += len(guard)
 	}
@@ -30,8 +30,8 @@ func (r *reader) document(o *Object) error {
 	return nil
 }
 
-// members reads an object into o; a key that occurs twice has its last value. unknown
-// takes the value of a key that o does not have.
+// members reads an object into o; the last value of a repeated key counts. unknown reads
+// the value of a key that o does not have.
 func (r *reader) members(o *Object, unknown func() error) error {
 	o.empty = true
 	end, err := r.object(func(key string) error {

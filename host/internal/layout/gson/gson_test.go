@@ -37,7 +37,7 @@ func (p *pet) object() *Object {
 	}}
 }
 
-// Reading returns what was written, and only values that change are written anew.
+// Reading returns what was written, and only values that change are rewritten.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	want := pet{"a=<b>", 4, true, "WOOF", "7"}

@@ -12,7 +12,7 @@ import (
 type Member struct {
 	Key      string
 	Value    any
-	from, to int // the bytes that the value has in a text that was read; none if from is 0
+	from, to int // where the value is in the text that was read; from is 0 if there is none
 }
 
 // Word is a value that is one of several texts. For any other text SetWord returns an
@@ -26,7 +26,7 @@ type Word interface {
 type Object struct {
 	Members []Member
 	Begin   func() // called before an object within another is read
-	end     int    // where a further member goes in the text that was read
+	end     int    // where another member goes in the text that was read
 	empty   bool
 }
 
@@ -70,7 +70,7 @@ func appendValue(b []byte, value any) []byte {
 func appendText(b []byte, s string) []byte {
 	const short = "\"\"\\\\\tt\bb\nn\rr\ff" // pairs: a character and its letter
 	b = append(b, '"')
-	for _, c := range s { // bytes that are no text become U+FFFD
+	for _, c := range s { // bytes that are not UTF-8 become U+FFFD
 		switch i := strings.IndexRune(short, c); {
 		case i >= 0 && i%2 == 0:
 			b = append(b, '\\', short[i+1])

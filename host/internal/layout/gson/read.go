@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// maxNesting is how deep values of unknown keys may be nested. Java has no
-// bound but its stack.
+// maxNesting bounds how deep values of unknown keys may be nested. In Java only the stack
+// limits that.
 const maxNesting = 100
 
 // reader reads JSON as leniently as the library that Java members use: names
@@ -31,8 +31,8 @@ func (r *reader) fault(format string, args ...any) error {
 	return fmt.Errorf("at byte %d: %s", r.pos, fmt.Sprintf(format, args...))
 }
 
-// next moves to the next byte that is neither blank nor in a comment and
-// returns it without taking it. At the end it returns io.EOF.
+// next moves to the next byte that is neither blank nor in a comment, and returns it
+// without consuming it. At the end it returns io.EOF.
 func (r *reader) next() (byte, error) {
 	for r.pos < len(r.text) {
 		rest := r.text[r.pos:]
@@ -59,7 +59,7 @@ func (r *reader) next() (byte, error) {
 }
 
 // object reads an object. For each member it calls value, which must read the member's
-// value. end is the place for a further member.
+// value. end is where another member goes.
 func (r *reader) object(value func(name string) error) (end int, err error) {
 	c, err := r.next()
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *reader) leave() {
 	r.depth--
 }
 
-// skip takes any value.
+// skip skips any value.
 func (r *reader) skip() error {
 	c, err := r.next()
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *reader) skip() error {
 	return err
 }
 
-// skipArray takes an array. Elements may be left out: [,] has two.
+// skipArray skips an array. Elements may be left out: [,] has two.
 func (r *reader) skipArray() error {
 	if err := r.enter(); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (r *reader) skipArray() error {
 	}
 }
 
-// scalar reads a text in quotes, or a value without: a keyword, a number, or a text.
+// scalar reads a quoted text, or an unquoted value: a keyword, a number, or a text.
 func (r *reader) scalar() (text string, quoted bool, err error) {
 	rest := r.text[r.pos:]
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
@@ -211,7 +211,7 @@ func (r *reader) scalar() (text string, quoted bool, err error) {
 	return validText(rest[:n]), false, nil
 }
 
-// validText is what Java reads of bytes that are not UTF-8.
+// validText returns what Java reads from bytes that are not UTF-8.
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func (r *reader) quoted(quote byte) (string, error) {
@@ -236,8 +236,8 @@ func (r *reader) quoted(quote byte) (string, error) {
 	}
 }
 
-// escape reads what follows a backslash. A character that needs none stands
-// for itself.
+// escape reads what follows a backslash. A character without a special meaning stands for
+// itself.
 func (r *reader) escape() (rune, error) {
 	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
 	if size == 0 {
@@ -262,7 +262,7 @@ func (r *reader) escape() (rune, error) {
 			}
 			r.pos = before
 		}
-		return utf8.RuneError, nil // half a pair is no character
+		return utf8.RuneError, nil // half of a surrogate pair
 	case 't':
 		return '\t', nil
 	case 'b':
@@ -297,7 +297,7 @@ func keyword(text, word string) bool {
 	return len(text) == len(word) && strings.EqualFold(text, word)
 }
 
-// string reads a text; a number is one too.
+// string reads a text or a number.
 func (r *reader) string() (string, error) {
 	text, quoted, err := r.scalar()
 	switch {
@@ -305,7 +305,7 @@ func (r *reader) string() (string, error) {
 		return "", err
 	case !quoted && (keyword(text, "true") || keyword(text, "false") || keyword(text, "null")):
 		return "", r.fault("%s is not a text", text)
-	case !quoted && text == "-0": // read as the number it is, which has no sign
+	case !quoted && text == "-0": // Java reads it as a number, 0, which has no sign
 		return "0", nil
 	}
 	return text, nil
@@ -324,8 +324,8 @@ func (r *reader) bool() (bool, error) {
 	return false, r.fault("%.100q is not true or false", text)
 }
 
-// int reads a 32-bit number, with or without quotes. A fraction of zero and an
-// exponent do no harm.
+// int reads a 32-bit number, with or without quotes. It may have an exponent, and a
+// fraction of zero.
 func (r *reader) int() (int32, error) {
 	text, quoted, err := r.scalar()
 	if err != nil {
@@ -333,7 +333,7 @@ func (r *reader) int() (int32, error) {
 	}
 	bad := r.fault("%.100q is not a 32-bit integer", text)
 	if !quoted && (text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text))) {
-		return 0, bad // Java's further spellings of numbers need quotes
+		return 0, bad // Java's other spellings of numbers need quotes
 	}
 	if n, err := job.ParseInt(text); err == nil {
 		return int32(n), nil

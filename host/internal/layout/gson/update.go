@@ -30,8 +30,7 @@ type edit struct {
 	text     []byte
 }
 
-// edits returns the changes to the text from which o was read that give it the values of
-// want.
+// edits returns the changes that give the text from which o was read the values of want.
 func (o *Object) edits(want *Object) []edit {
 	var edits []edit
 	for _, m := range want.Members {

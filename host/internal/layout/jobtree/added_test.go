@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// added is a dialect that has all that one may add.
+// added is a dialect with everything that one may add.
 type added struct{ otherDialect }
 
 var everything = jobtree.Adding(jobtree.Added{Root: true, Trigger: true, Failovering: true})
@@ -25,7 +25,7 @@ const (
 	gone  = "10.0.0.2@-@2"
 )
 
-// twoItems is a decoder of a job with two items and one member.
+// twoItems returns the decoder of a job with two items and one member.
 func twoItems() (jobtree.Job, *jobtree.Decoder) {
 	j := jobtree.New(added{}, "n", "j")
 	d := j.NewDecoder(nil)
@@ -42,7 +42,7 @@ func apply(d *jobtree.Decoder, name string, n registry.Node) {
 }
 
 // A mark that outlives its session counts as held by the session of the member that it
-// names; once that is gone, as abandoned.
+// names, and as abandoned once that session is over.
 func TestMarksThatNameAMember(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
@@ -79,7 +79,7 @@ func TestMarksThatNameAMember(t *testing.T) {
 	}
 }
 
-// An id that another member has had does not answer for what that one left.
+// A member does not answer for marks that a former member with its id has left.
 func TestMarksOfAFormerLife(t *testing.T) {
 	t.Parallel()
 	_, d := twoItems()
@@ -94,7 +94,7 @@ func TestMarksOfAFormerLife(t *testing.T) {
 	}
 }
 
-// deleted are the nodes of items that a mutation deletes.
+// deleted returns the nodes of items that a mutation deletes.
 func deleted(j jobtree.Job, m protocol.Mutation, v *protocol.View) []string {
 	var all []string
 	for _, op := range j.Encode(m, v) {
@@ -105,7 +105,7 @@ func deleted(j jobtree.Job, m protocol.Mutation, v *protocol.View) []string {
 	return all
 }
 
-// Who takes an item over says so where it outlives a session, too.
+// A taker also writes the node that outlives a session.
 func TestTakersSaySoTwice(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
@@ -119,8 +119,8 @@ func TestTakersSaySoTwice(t *testing.T) {
 	}
 }
 
-// A request that has a node of its own waits for its member. Those to members that are
-// gone go with the next one.
+// A request with a node of its own waits for its member. Requests to members that are gone
+// are deleted with the next request.
 func TestRequestsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
@@ -161,13 +161,13 @@ func TestConfigurationsOfTwoNodes(t *testing.T) {
 	}
 }
 
-// Marks that outlive their session go when the run of the member that has left them becomes
-// pending or gets a row, unless somebody has taken the item over by then.
+// Marks that outlive their session are deleted when the run of the dead member becomes
+// pending or gets a row, unless another member has taken the item by then.
 func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()
 	apply(d, "sharding/0/running", registry.Node{Data: []byte(alive)})
-	apply(d, "sharding/0/failovering", registry.Node{Data: []byte(alive)}) // it is about to delete that
+	apply(d, "sharding/0/failovering", registry.Node{Data: []byte(alive)}) // the member is about to delete it
 	apply(d, "sharding/1/running", registry.Node{Data: []byte(gone)})
 	apply(d, "sharding/1/failovering", registry.Node{Data: []byte(gone)})
 	for _, m := range []protocol.Mutation{
@@ -190,7 +190,7 @@ func TestRunsOfTheDeadAreUnmarked(t *testing.T) {
 	}
 }
 
-// A reclaim must not ask that a failover mark be absent which its own view shows.
+// A reclaim must not require that a failover mark is absent if its own view shows one.
 func TestRunsOfTheDeadAreLeftToATaker(t *testing.T) {
 	t.Parallel()
 	j, d := twoItems()

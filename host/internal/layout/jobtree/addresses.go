@@ -12,13 +12,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Layouts 2.0 and 1 know a member by the address of its server. What tells of it is below
-// the node of that server, and some nodes are called otherwise than in later layouts.
+// Layouts 2.0 and 1 identify a member by the address of its server. The member's nodes are
+// below the node of that server, and some nodes have other names than in later layouts.
 const (
-	nodeExecution = "execution"            // for NodeSharding
-	nodeHost      = "leader/election/host" // for NodeLeaderInstance
+	nodeExecution = "execution"            // NodeSharding here
+	nodeHost      = "leader/election/host" // NodeLeaderInstance here
 
-	partStatus   = "status" // by which the member takes part
+	partStatus   = "status" // with it a member takes part
 	partHost     = "hostName"
 	partItems    = "sharding" // the list of its items
 	partDisabled = "disabled"
@@ -26,7 +26,7 @@ const (
 	partStopped  = "stoped" // in releases before 1.0.8
 	partShutdown = "shutdown"
 	partTrigger  = "trigger"
-	partHandled  = "processSuccessCount" // of a dataflow of layout 1, as is partFailed
+	partHandled  = "processSuccessCount" // of a dataflow in layout 1, like partFailed
 	partFailed   = "processFailureCount"
 
 	markCompleted = "completed"
@@ -34,25 +34,26 @@ const (
 	markLastEnd   = "lastCompleteTime"
 	markNextFire  = "nextFireTime"
 
-	// nodesOfRun are the nodes that the begin of a run writes, of which the core counts one.
+	// nodesOfRun is the number of nodes that the begin of a run writes; the core counts one
+	// of them.
 	nodesOfRun = 4
 )
 
-// parts are the nodes below that of a server, which Server.Nodes numbers. addressedMarks are
-// those of an item. Both are read only.
+// parts are the nodes below that of a server, in the order of Server.Nodes. addressedMarks
+// are those of an item. Both are read-only.
 var (
 	parts          = []string{partStatus, partHost, partItems, partDisabled, partPaused, partStopped, partShutdown, partTrigger, partHandled, partFailed}
 	addressedMarks = []string{MarkRunning, MarkMisfire, MarkDisabled, MarkFailover, markCompleted, markLastBegin, markLastEnd, markNextFire}
 )
 
-// keptOut are the parts by which an operator keeps a server from its items.
+// keptOut are the parts with which an operator keeps a server from its items.
 var keptOut = []string{partDisabled, partPaused, partStopped, partShutdown}
 
 func (j Job) byAddress() bool { return j.added != nil && j.added.ByAddress }
 
 func (j Job) part(ip, part string) string { return j.server(ip) + "/" + part }
 
-// called is the name of a node in this layout, and canonical its name here.
+// called returns the name of a node in this layout; canonical is its reverse.
 func (j Job) called(node string) string {
 	switch {
 	case !j.byAddress():
@@ -77,7 +78,7 @@ func (j Job) canonical(name string) string {
 	return name
 }
 
-// byAddress is a list of nodes with those that such a layout has.
+// byAddress adds the nodes of such a layout to a list.
 func byAddress(nodes []string) []string {
 	nodes = slices.DeleteFunc(nodes, func(n string) bool { return n == NodeInstances })
 	for k, n := range nodes {
@@ -91,7 +92,7 @@ func byAddress(nodes []string) []string {
 	return nodes
 }
 
-// nameOf is the name that the layout has for a member.
+// nameOf returns a member's name in the nodes of this layout.
 func (j Job) nameOf(id job.InstanceID) string {
 	if j.byAddress() {
 		return id.IP()
@@ -99,15 +100,15 @@ func (j Job) nameOf(id job.InstanceID) string {
 	return string(id)
 }
 
-// addressed are the nodes of servers, by address. A nil one takes nothing.
+// addressed are the nodes of servers, by address. A nil map ignores all nodes.
 type addressed map[string]*serverNodes
 
 type serverNodes struct {
 	server    registry.Node
 	owner     int64 // session that holds the status; 0: none
-	requested int64 // the revision of a request
+	requested int64 // revision of its request
 	items     []int
-	fault     error // of their list
+	fault     error // error of their list
 	nodes     protocol.NodeSet
 }
 
@@ -125,14 +126,14 @@ func (a addressed) server(ip string, n registry.Node) {
 	a.forget(ip)
 }
 
-// forget drops a server of which no node is left.
+// forget drops a server without any node.
 func (a addressed) forget(ip string) {
 	if s := a[ip]; !s.server.Exists && s.nodes == 0 {
 		delete(a, ip)
 	}
 }
 
-// part takes a node below that of a server. It reports whether it is one.
+// part records a node below that of a server. It reports whether it is one.
 func (a addressed) part(parent, name string, n registry.Node) bool {
 	ip, below := strings.CutPrefix(parent, NodeServers+"/")
 	if a == nil || !below {
@@ -154,7 +155,7 @@ func (a addressed) part(parent, name string, n registry.Node) bool {
 
 func (s *serverNodes) has(part string) bool { return s.nodes.Has(slices.Index(parts, part)) }
 
-// resolveAddresses tells the view what the nodes of servers say.
+// resolveAddresses updates the view from the nodes of servers.
 func (d *Decoder) resolveAddresses() {
 	if d.addressed == nil {
 		return
@@ -179,7 +180,7 @@ func (d *Decoder) resolveAddresses() {
 		path := NodeServers + "/" + ip + "/" + partStatus
 		ghost := s.has(partStatus) && s.owner == 0
 		if d.faults.stray(path, ghost, "no session holds it, and it keeps servers of this address out; delete it"); ghost {
-			v.Ghosts = append(v.Ghosts, nobodyAt(ip))
+			v.Ghosts = append(v.Ghosts, unknownAt(ip))
 		}
 		list := ""
 		if s.fault != nil {
@@ -187,7 +188,7 @@ func (d *Decoder) resolveAddresses() {
 		}
 		d.faults.stray(NodeServers+"/"+ip+"/"+partItems, s.fault != nil, list)
 		if s.has(partTrigger) && !s.has(partStatus) {
-			v.Unanswered = append(v.Unanswered, nobodyAt(ip))
+			v.Unanswered = append(v.Unanswered, unknownAt(ip))
 		}
 		if s.owner != 0 {
 			v.Instances = append(v.Instances, protocol.Instance{ID: d.memberOf(ip, s.owner), Owner: s.owner, Request: s.requested})
@@ -210,8 +211,8 @@ func (d *Decoder) resolveAddresses() {
 	}
 }
 
-// memberOf is the member of a session. One that is none of ours has no id but its address,
-// and so has a member that is gone.
+// memberOf returns the member of ours with a session. For other sessions, and for a member
+// that is gone, only the address is known.
 func (d *Decoder) memberOf(ip string, session int64) job.InstanceID {
 	for k := range d.v.Members {
 		if m := &d.v.Members[k]; m.Owner == session {
@@ -221,25 +222,26 @@ func (d *Decoder) memberOf(ip string, session int64) job.InstanceID {
 	if ip == "" {
 		return ""
 	}
-	return nobodyAt(ip)
+	return unknownAt(ip)
 }
 
-// named is the member that a node names; an address is resolved when all nodes are known.
+// named returns the member that a node names; an address is resolved once all nodes are
+// known.
 func (d *Decoder) named(n registry.Node) job.InstanceID {
 	if d.addressed != nil && len(n.Data) > 0 {
-		return nobodyAt(string(n.Data))
+		return unknownAt(string(n.Data))
 	}
 	return named(n)
 }
 
-// nobodyAt names who is not known at an address.
-func nobodyAt(ip string) job.InstanceID { return job.InstanceID(ip + "@-@?") }
+// unknownAt returns an id that stands for an unknown member at an address.
+func unknownAt(ip string) job.InstanceID { return job.InstanceID(ip + "@-@?") }
 
-// ownerAt is who owns an item that is in the list of an address: the member of the
-// assignment, if it is there.
+// ownerAt returns the owner of an item in the list of an address: the member that the
+// assignment names, if it is there.
 func (d *Decoder) ownerAt(i int, ip string) job.InstanceID {
 	if o := d.v.Assignment.Owners; i < len(o) && o[i].IP() == ip {
 		return o[i]
 	}
-	return nobodyAt(ip)
+	return unknownAt(ip)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// ByAddress spells which members take part where they are known by their addresses.
+// ByAddress spells which members take part in layouts that identify them by their
+// addresses.
 type ByAddress struct{}
 
 // Register implements Registrar.
@@ -19,7 +20,7 @@ func (ByAddress) Register(j Job, id job.InstanceID) []registry.Op {
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(servertree.Ready)}}
 }
 
-// Unregister implements Registrar. It takes back what was asked of the member, too.
+// Unregister implements Registrar. It also takes back a request to the member.
 func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
 	end := registry.Op{Kind: registry.Delete, Path: j.Instance(in.ID), Version: registry.AnyVersion}
 	if in.Request != 0 {
@@ -31,7 +32,7 @@ func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
 // Server implements Registrar: the node of a server has no value.
 func (ByAddress) Server(bool) string { return "" }
 
-// Disabled implements Registrar: nodes below that of a server say it.
+// Disabled implements Registrar: nodes below that of a server tell instead.
 func (ByAddress) Disabled(registry.Node) bool { return false }
 
 // Running implements Registrar.
@@ -39,7 +40,7 @@ func (ByAddress) Running(j Job, _ job.InstanceID, item int, _ bool) registry.Op 
 	return registry.Op{Kind: registry.CreateEphemeral, Path: j.Item(item, MarkRunning), Data: []byte{}}
 }
 
-// Requested implements Requester: a request is no value of the member's node.
+// Requested implements Requester: a request is not a value of the member's node.
 func (ByAddress) Requested(registry.Node) bool { return false }
 
 // Request implements Requester.
@@ -54,7 +55,8 @@ func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.O
 	return []registry.Op{{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}}
 }
 
-// Unasked implements Requester. A request outlives its member, so that is checked, too.
+// Unasked implements Requester. A request outlives its member, so the member is checked as
+// well.
 func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
 	kind := registry.Absent
 	if in.Request != 0 {
@@ -63,13 +65,13 @@ func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{there(j, in), {Kind: kind, Path: j.requestTo(in.ID), Version: registry.AnyVersion}}
 }
 
-// there checks that a member takes part. Its successor at the same address asks for a reshard
+// there checks that a member takes part. A successor at the same address asks for a reshard
 // when it joins.
 func there(j Job, in protocol.Instance) registry.Op {
 	return registry.Op{Kind: registry.Check, Path: j.Instance(in.ID), Version: registry.AnyVersion}
 }
 
-// serverOf is the server of an address in the view.
+// serverOf returns the server of an address in the view.
 func (t *transaction) serverOf(ip string) (s protocol.Server) {
 	if k := slices.IndexFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }); k >= 0 {
 		s = t.v.Servers[k]
@@ -79,8 +81,8 @@ func (t *transaction) serverOf(ip string) (s protocol.Server) {
 
 func hasPart(s protocol.Server, part string) bool { return s.Nodes.Has(slices.Index(parts, part)) }
 
-// arrive makes what is below the server of a member that comes, and takes back what was asked
-// of the one before it.
+// arrive creates the nodes below the server of a joining member, and takes back requests to
+// the former member.
 func (t *transaction) arrive(m protocol.Join) {
 	if !t.byAddress() {
 		return
@@ -97,7 +99,7 @@ func (t *transaction) arrive(m protocol.Join) {
 	}
 }
 
-// disablePart makes or takes back an operator's word about a server.
+// disablePart writes or removes an operator's setting of a server.
 func (t *transaction) disablePart(s protocol.Server, disabled bool) {
 	if disabled {
 		if !hasPart(s, partDisabled) {
@@ -112,7 +114,7 @@ func (t *transaction) disablePart(s protocol.Server, disabled bool) {
 	}
 }
 
-// deleteParts deletes what is below the node of a server.
+// deleteParts deletes the nodes below that of a server.
 func (t *transaction) deleteParts(s protocol.Server) {
 	for k, part := range parts {
 		if s.Nodes.Has(k) {
@@ -121,14 +123,14 @@ func (t *transaction) deleteParts(s protocol.Server) {
 	}
 }
 
-// listed reports whether an item, whose node is there, is in the list of an address.
+// listed reports whether an item, whose node exists, is in the list of an address.
 func (t *transaction) listed(i int, ip string) bool {
 	return i < len(t.v.Items) && t.v.Items[i].Exists && t.v.Items[i].Owner.IP() == ip
 }
 
-// lists writes the lists of items of the servers that some of them move to or from, or of
-// all servers. A list names only items that move to it or are in it already: any other may
-// still be in a list that is not written now, and would then be in two.
+// lists writes the lists of the servers between which items move, or of all servers. A list
+// names only items that move to it or are in it already. Any other item may still be in a
+// list that is not written now, and would then be in two.
 func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	if !t.byAddress() {
 		return
@@ -154,8 +156,8 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	}
 }
 
-// beginsRound tells what members of these layouts tell at the begin of items, beside their
-// marks. next is the job's next instant; 0: what a node says of it is not true any more.
+// beginsRound writes what members of these layouts write at the begin of items, in addition
+// to their marks. next is the job's next instant; 0: the node with it is out of date.
 func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, items []int, next int64) {
 	if !t.byAddress() || len(items) == 0 {
 		return
@@ -180,7 +182,7 @@ func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, it
 	}
 }
 
-// endsRound tells what they tell at the end.
+// endsRound writes what they write at the end.
 func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, items []int) {
 	if !t.byAddress() || t.v.Config == nil || !t.v.Config.MonitorExecution {
 		return
@@ -196,7 +198,7 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 		if !it.Nodes.Has(completed) {
 			t.create(t.Item(i, markCompleted), "")
 		}
-		for _, r := range slices.Backward(own.Rows) { // rows of runs before may not be stored yet
+		for _, r := range slices.Backward(own.Rows) { // rows of earlier runs may not be stored yet
 			if r.Item == i && r.Ended != 0 {
 				t.put(t.Item(i, markLastEnd), it.Nodes.Has(lastEnd), decimal(r.Ended))
 				break
@@ -205,22 +207,22 @@ func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, item
 	}
 }
 
-// count reports how much a member has handled.
+// count writes how many elements a member has handled.
 func (t *transaction) count(m protocol.Count) {
 	ip, s := m.Self.IP(), t.serverOf(m.Self.IP())
 	t.put(t.part(ip, partHandled), hasPart(s, partHandled), decimal(m.Handled.Succeeded))
 	t.put(t.part(ip, partFailed), hasPart(s, partFailed), decimal(m.Handled.Failed))
 }
 
-// status says whether a member runs items. An operator may have ended it by deleting the
-// node, and another process have made one.
+// status writes whether a member runs items. An operator may have ended the member by
+// deleting the node, and another process may have created one.
 func (t *transaction) status(self job.InstanceID, value string) {
 	if slices.ContainsFunc(t.v.Instances, func(in protocol.Instance) bool { return in.ID == self }) {
 		t.op(registry.Set, t.Instance(self), []byte(value), registry.AnyVersion)
 	}
 }
 
-// put makes or sets a node.
+// put creates or sets a node.
 func (t *transaction) put(path string, there bool, value string) {
 	kind := registry.Create
 	if there {

@@ -8,10 +8,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Instants of an item that wait stand below the assignment, so that a job without any
-// has no node more, and its members read none.
+// The waiting instants of an item are below the assignment, so a job without any has no
+// further node, and its members read none.
 
-// backfill takes the node of an item. One that cannot be read is left alone.
+// backfill decodes the node of an item. One that cannot be read is left alone.
 func (d *Decoder) backfill(rel, name string, n registry.Node) {
 	i, ok := spelling.ItemNumber(name)
 	if !ok {
@@ -43,9 +43,9 @@ func (t *transaction) dropBackfill(items []int) {
 	}
 }
 
-// backfilled takes the oldest instant of each item from those that wait. Only the owner of
-// the item does, and nobody lets others wait without a new epoch, so the node is the one
-// that was seen, or gone.
+// backfilled removes the oldest waiting instant of each item. Only the item's owner does
+// that, and instants are added only in a new epoch, so the node is the one that was seen,
+// or gone.
 func (t *transaction) backfilled(items []int) {
 	for _, i := range items {
 		f := *backfillIn(t.v.Backfills, i)
@@ -57,7 +57,7 @@ func (t *transaction) backfilled(items []int) {
 	}
 }
 
-// backfillIn is what waits for an item in a list of them, or nil.
+// backfillIn returns an item's waiting instants from a list, or nil.
 func backfillIn(all []protocol.Backfill, item int) *protocol.Backfill {
 	k, ok := slices.BinarySearchFunc(all, item, func(f protocol.Backfill, i int) int { return f.Item - i })
 	if !ok {

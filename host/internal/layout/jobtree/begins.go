@@ -6,16 +6,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// begins are the newest begins of items, by nodes of them. A nil one takes nothing.
+// begins are the newest begins of items, as nodes of the items have them. A nil map ignores
+// all nodes.
 type begins map[int]begin
 
 type begin struct {
 	at   int64 // ms; 0: unknown
 	rev  int64 // the revision that wrote it
-	next int64 // the revision that wrote when the item runs next; 0: that node is missing
+	next int64 // the revision that wrote the next instant; 0: that node is missing
 }
 
-// take takes a node of an item.
+// take records a node of an item.
 func (b begins) take(item int, mark string, n registry.Node) {
 	if b == nil || mark != markLastBegin && mark != markNextFire {
 		return
@@ -29,11 +30,11 @@ func (b begins) take(item int, mark string, n registry.Node) {
 	b[item] = x
 }
 
-// maxAhead is how far, in ms, the clock of a member may be ahead of the registry's.
+// maxAhead is how far, in ms, a member's clock may be ahead of the registry's.
 const maxAhead = 3_600_000
 
-// beganAt is when an item began, by the node that says so; 0: it says nothing. A moment long
-// after the node was written is wrong. Each reshard would take it for a begin of just before.
+// beganAt returns when an item began, by its node; 0 if the node does not tell. A time long
+// after the node was written is wrong: each reshard would take it for a begin just now.
 func beganAt(n registry.Node) int64 {
 	at, err := servertree.ParseMillis(string(n.Data))
 	if err != nil {
@@ -45,9 +46,9 @@ func beganAt(n registry.Node) int64 {
 	return at
 }
 
-// foreign is when a member of ElasticJob began the item; 0: it is one of ours that began it
-// last. Members of ElasticJob write the two nodes one after the other. Ours write them in one
-// transaction, or delete the second.
+// foreign returns when a member of ElasticJob began the item; 0 if a member of ours began
+// it last. Members of ElasticJob write the two nodes one after the other; ours write both
+// in one transaction, or delete the second.
 func (b begins) foreign(item int) int64 {
 	if x := b[item]; x.next != 0 && x.next != x.rev {
 		return x.at
@@ -55,7 +56,7 @@ func (b begins) foreign(item int) int64 {
 	return 0
 }
 
-// forget drops the begins of items that are gone.
+// forget drops the begins of items that no longer exist.
 func (b begins) forget(items []protocol.Item) {
 	for i := range b {
 		if i >= len(items) || !items[i].Exists {

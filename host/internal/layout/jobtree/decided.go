@@ -5,8 +5,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// DecidedBy lists the nodes by which an operator's request is decided and spelled, by names
-// as in Watched and none below them. It is nil for a request that depends on the whole job.
+// DecidedBy lists the nodes that suffice to decide and encode an operator's request, by
+// names as in Watched and without nodes below them. It is nil if the request needs the
+// whole job.
 func (j Job) DecidedBy(a protocol.Ask) []string {
 	if j.byAddress() {
 		return nil

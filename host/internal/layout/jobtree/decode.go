@@ -13,20 +13,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Decoder turns changed nodes into the protocol's facts. It keeps the last view
-// and changes a copy of it.
+// Decoder turns changed nodes into the protocol's facts. It changes a copy of the last
+// view.
 type Decoder struct {
 	j         Job
 	v         *protocol.View
-	published bool // v is not ours any more
-	items     bool // v.Items is our own copy, not a published one
-	foreign   bool // the job's own node is one of another layout
-	undefined bool // the job has nodes of ours, and no configuration
-	removal   bool // the mark of its removal is there
+	published bool // v is published, so it must not change
+	items     bool // v.Items is a copy that may change
+	foreign   bool // the job's own node is of another layout
+	undefined bool // the job has nodes of ours, but no configuration
+	removal   bool // the job's removal has marked it
 	config    *protocol.Config
 	kept      *kept     // nil: config has the whole configuration
-	names     *names    // nil: no mark or request names a member
-	addressed addressed // nil: members have ids of their own
+	names     *names    // nil: marks and requests do not name members
+	addressed addressed // nil: members have ids
 	begins    begins
 	pending   pending
 	faults    faults
@@ -34,7 +34,7 @@ type Decoder struct {
 	marked    []int64 // by item: the revision that created its newest running mark
 }
 
-// NewDecoder is a decoder that has seen no node. It shares records with other decoders
+// NewDecoder returns a decoder that has seen no node. It shares records with other decoders
 // unless records is nil.
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	d := &Decoder{j: j, v: &protocol.View{}, records: records}
@@ -49,7 +49,7 @@ func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	return d
 }
 
-// renew makes v our own.
+// renew makes v a copy that may change.
 func (d *Decoder) renew() {
 	if d.published {
 		v := *d.v
@@ -78,7 +78,7 @@ func (d *Decoder) View() *protocol.View {
 	return v
 }
 
-// Apply takes one changed node.
+// Apply records one changed node.
 func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
@@ -151,7 +151,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	}
 }
 
-// round is a round of ElasticJob's guarantee: the items that members have reported.
+// round decodes a round of ElasticJob's guarantee: the items that members have reported.
 func round(n registry.Node) protocol.Round {
 	r := protocol.Round{Exists: n.Exists, Created: n.Stat.Created, Changed: n.Stat.ChildrenChanged}
 	for _, c := range n.Children {
@@ -178,7 +178,7 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Assignment = a
 }
 
-// fires reads for which instants the listeners of fires were called.
+// fires decodes for which instants listeners of fires were called.
 func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = protocol.Fires{}
 	if !n.Exists {
@@ -191,7 +191,7 @@ func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = f
 }
 
-// child takes a node below one of the listed parents.
+// child decodes a node below one of the listed parents.
 func (d *Decoder) child(rel string, n registry.Node) {
 	k := strings.LastIndexByte(rel, '/')
 	if k < 0 {
@@ -247,7 +247,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	}
 }
 
-// server takes the node of a server.
+// server decodes the node of a server.
 func (d *Decoder) server(rel, ip string, n registry.Node) {
 	if d.addressed != nil {
 		d.addressed.server(ip, n)
@@ -261,7 +261,7 @@ func (d *Decoder) server(rel, ip string, n registry.Node) {
 		func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 }
 
-// shards takes the list of items.
+// shards decodes the list of items.
 func (d *Decoder) shards(n registry.Node) {
 	d.faults.others(NodeSharding, n.Children)
 	present := make([]bool, 0, len(n.Children))
@@ -286,7 +286,7 @@ func (d *Decoder) shards(n registry.Node) {
 	d.begins.forget(d.v.Items)
 }
 
-// grow makes v.Items our own and at least n long.
+// grow makes v.Items a copy of at least n elements.
 func (d *Decoder) grow(n int) {
 	if !d.items {
 		d.v.Items = slices.Clone(d.v.Items)
@@ -297,8 +297,8 @@ func (d *Decoder) grow(n int) {
 	}
 }
 
-// mark takes a node of an item. For an item that has vanished, the mirror drops these
-// nodes after the list of items, and mark ignores them.
+// mark decodes a node of an item. If an item has vanished, the mirror drops its nodes after
+// the list of items, and mark ignores them.
 func (d *Decoder) mark(parent, name string, n registry.Node) {
 	num, ok := strings.CutPrefix(parent, NodeSharding+"/")
 	if !ok {
@@ -342,9 +342,9 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	}
 }
 
-// isNewMark reports whether the running mark of an item is not the one that was read last:
-// that one may have gone, and another one come, between two readings. created is 0 for a
-// mark that came and went unread.
+// isNewMark reports whether the running mark of an item is another one than was last read:
+// the mark may have gone and come again between two reads. created is 0 for a mark that
+// came and went unread.
 func (d *Decoder) isNewMark(i int, created int64) bool {
 	if created == 0 {
 		return true
@@ -355,8 +355,8 @@ func (d *Decoder) isNewMark(i int, created int64) bool {
 	return before != created
 }
 
-// named returns the instance that a node names, and a name that no instance has if the
-// node exists without one, so that it differs from a missing node.
+// named returns the instance that a node names. For a node without a name it returns one
+// that no instance has, so that the node differs from a missing one.
 func named(n registry.Node) job.InstanceID {
 	if n.Exists && len(n.Data) == 0 {
 		return "?"
@@ -367,7 +367,7 @@ func named(n registry.Node) job.InstanceID {
 // shared returns one copy of a name that thousands of a server's jobs have in common.
 func shared(name string) string { return unique.Make(name).Value() }
 
-// put replaces, inserts or removes one element of a sorted list, in a copy.
+// put replaces, inserts or removes one element in a copy of a sorted list.
 func put[T any](s []T, exists bool, x T, compare func(a, b T) int) []T {
 	k, found := slices.BinarySearchFunc(s, x, compare)
 	switch {

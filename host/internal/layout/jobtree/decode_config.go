@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// decodeConfig reads the config node; a missing one is nil. A configuration by which no
+// decodeConfig reads the configuration; nil if it is missing. A configuration with which no
 // member could run the job is an error.
 func (j Job) decodeConfig(in Kept) (*protocol.Config, error) {
 	if !in.Config.Exists {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Nodes are the nodes of a job's definition, and of the members that offer its modules.
+// Nodes returns the nodes of a job's definition, and of the members that offer its modules.
 func (j Job) Nodes() (config, module, members string) {
 	return j.at(NodeConfig), j.at(NodeModule), j.at(NodeMembers)
 }
@@ -46,7 +46,7 @@ func (t *transaction) setup(m protocol.Setup) {
 	}
 	t.makeParents(NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns)
 	if t.byAddress() {
-		t.makeParents(NodeSharding) // shows the layout before a member has come
+		t.makeParents(NodeSharding) // it shows the layout before the first member comes
 	}
 	if t.v.Config == nil && m.Module != nil && !t.v.HasModule {
 		t.op(registry.Create, t.at(NodeModule), spelling.Bytes(m.Module), 0)
@@ -56,9 +56,10 @@ func (t *transaction) setup(m protocol.Setup) {
 	}
 }
 
-// noRemoval: no removal has begun since the view, whose rest would become part of the job.
+// noRemoval checks that no removal has begun since the view, whose rest would become part
+// of the job.
 func (t *transaction) noRemoval(fence string) {
-	if has(t.v, NodeWasm) { // else it is made
+	if has(t.v, NodeWasm) { // otherwise this transaction creates the node
 		t.fenced(fence, registry.Op{Kind: registry.Absent, Path: t.at(NodeRemoval)})
 	}
 }
@@ -83,8 +84,8 @@ func (t *transaction) define(m protocol.Define) {
 	t.ops = append(t.ops, module)
 }
 
-// switchModule makes the next module the one that runs. It is refused if a member has
-// joined since, which may not have that module.
+// switchModule replaces the module by the next one. It is refused if a member has joined
+// since, which may not have that module.
 func (t *transaction) switchModule() {
 	t.noneJoined("switch/joins")
 	t.op(registry.Set, t.at(NodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", NodeVersion(t.v.ModuleVersion)))

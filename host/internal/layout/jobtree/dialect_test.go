@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// otherDialect spells all that a dialect may as no layout does: requests stand in nodes
-// of their own, marks are persistent, and values are words.
+// otherDialect differs from all layouts wherever a dialect may: requests are nodes of their
+// own, marks are persistent, and values are words.
 type otherDialect struct{ jobtree.OneNode }
 
 func (otherDialect) Name() string                                     { return "other" }
@@ -59,8 +59,8 @@ func (d otherDialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op
 	return []registry.Op{{Kind: registry.Absent, Path: d.request(j, in)}}
 }
 
-// Transactions have nothing of layout 2.1 where a dialect says otherwise, and the fences
-// are there whatever it says.
+// Where a dialect differs, transactions have nothing of layout 2.1. The fences are the same
+// in any dialect.
 func TestTransactionsAskTheirDialect(t *testing.T) {
 	t.Parallel()
 	const me = "10.0.0.1@-@1"
@@ -76,7 +76,7 @@ func TestTransactionsAskTheirDialect(t *testing.T) {
 		m       protocol.Mutation
 		without string
 		want    registry.Op
-		none    bool // there is no such operation
+		none    bool // there must be no such operation
 	}{
 		"a server that is new":     {m: protocol.SetServer{IP: "10.0.0.2"}, want: registry.Op{Kind: registry.Create, Path: "/n/j/servers/10.0.0.2", Data: []byte("on")}},
 		"who joins disabled":       {m: protocol.Join{ID: "10.0.0.3@-@1", Disabled: true}, want: registry.Op{Kind: registry.Create, Path: "/n/j/servers/10.0.0.3", Data: []byte("off")}},

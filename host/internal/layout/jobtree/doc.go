@@ -1,4 +1,4 @@
-// Package jobtree has the nodes of one job: their names, what a view is made of, and the
-// transactions of what was decided, in their order, with their fences and bounds. What a
-// layout spells in its own way it asks that layout's Dialect. It decides nothing.
+// Package jobtree has the nodes of one job: their names, the views made from them, and the
+// transactions for decisions, in their order, with their fences and bounds. Where layouts
+// differ it asks the layout's Dialect. It decides nothing.
 package jobtree

@@ -8,11 +8,11 @@ import (
 )
 
 // Relaxed reports whether a transaction of ours may be acknowledged before it is on the
-// disk: it touches only what runs leave in the tree. It then
-// survives the death of the process; a loss of power may take the newest of
-// such transactions back, which leaves an older but coherent tree. What comes from an
-// operator or a configuration file must survive that too: config, module, pause,
-// disabled items and servers. An unknown path is not relaxed.
+// disk: it touches only nodes that runs leave in the tree. It then survives the death of
+// the process. A loss of power may undo the newest of such transactions, which leaves an
+// older but coherent tree. Writes of an operator or from a configuration file must survive
+// that as well: config, module, pause, disabled items and servers. An unknown path is not
+// relaxed.
 func Relaxed(ops []registry.Op) bool {
 	for i := range ops {
 		switch ops[i].Kind {
@@ -26,8 +26,8 @@ func Relaxed(ops []registry.Op) bool {
 	return true
 }
 
-// runtimeNode decides by a path alone, without knowing the job's root: names of
-// namespaces and jobs may be those of nodes. In doubt the answer is no.
+// runtimeNode decides by a path alone, without knowing the job's root: names of namespaces
+// and jobs may be those of nodes. In doubt the answer is no.
 func runtimeNode(path string) bool {
 	parts := strings.Split(path, "/")
 	name := parts[len(parts)-1]

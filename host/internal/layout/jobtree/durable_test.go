@@ -42,7 +42,7 @@ func TestRelaxed(t *testing.T) {
 		{protocol.Elect{ID: me}, true},
 		{protocol.Leave{Self: me}, true},
 		{protocol.Join{ID: me}, true},
-		{protocol.Join{ID: "10.0.0.2@-@1"}, false}, // makes a server's node, an operator's business
+		{protocol.Join{ID: "10.0.0.2@-@1"}, false}, // it creates a server's node, which belongs to operators
 		{protocol.PutConfig{Config: spelling.Text([]byte("{}"))}, false},
 		{protocol.Define{Definition: protocol.Definition{Module: spelling.Text([]byte("{}"))}}, false},
 		{protocol.SetPaused{Paused: true}, false},

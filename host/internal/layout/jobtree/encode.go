@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Encode spells a mutation, decided on view v, as one transaction. It deletes
-// nothing that the view does not show and creates nothing that it shows. The
-// last operation sets "wasm", so that the receipt has the revision.
+// Encode spells a mutation, decided on view v, as one transaction. It deletes only nodes
+// that the view shows, and creates only others. The last operation sets "wasm", so the
+// receipt has the transaction's revision.
 func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	t := &transaction{Job: j, v: v}
 	switch m := m.(type) {
@@ -173,8 +173,8 @@ func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
 	}
 }
 
-// version is the version of a member's record in the view. For a member without a record
-// it is one that no node has, so a transaction that checks it is refused.
+// version returns the version of a member's record in the view. For a member without a
+// record it is a version that no node has, so a transaction that checks it is refused.
 func (t *transaction) version(id job.InstanceID) int32 {
 	for k := range t.v.Runs {
 		if t.v.Runs[k].ID == id {
@@ -186,7 +186,7 @@ func (t *transaction) version(id job.InstanceID) int32 {
 
 const impossibleVersion = 1<<31 - 1
 
-// own sets the member's record, always against the version it was read with.
+// own sets the member's record, always against the version that was read.
 func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
 	t.op(registry.Set, t.runsOf(self), spelling.EncodeRuns(&d), t.seen("own/record", t.version(self)))
 }

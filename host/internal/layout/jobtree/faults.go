@@ -11,17 +11,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// faults is what is wrong with the nodes of a job, by path below it. Foreign and
-// damaged nodes stop only their own job, and only until they are mended.
+// faults are the faults in the nodes of a job, by path below it. Foreign and damaged nodes
+// stop only their own job, and only until they are repaired.
 type faults []fault
 
 type fault struct {
 	path, text string
-	stray      bool // foreign, and left alone
+	stray      bool // a foreign node, which is left alone
 }
 
 const (
-	maxFaults    = 20  // that are reported
+	maxFaults    = 20  // number of reported faults
 	maxFaultText = 400 // bytes of each
 	maxStrays    = 10  // below one node
 )
@@ -44,7 +44,7 @@ func (f *faults) stray(path string, is bool, text string) {
 
 func (f *faults) remove(which func(fault) bool) { *f = slices.DeleteFunc(*f, which) }
 
-// others looks for children of a node that are not items.
+// others records children of a node that are not items.
 func (f *faults) others(parent string, children []string) {
 	f.remove(func(o fault) bool { return o.stray && strings.HasPrefix(o.path, parent+"/") })
 	n := 0
@@ -56,7 +56,7 @@ func (f *faults) others(parent string, children []string) {
 	}
 }
 
-// code is what the fault is.
+// code is the kind of the fault.
 func (o *fault) code() reason.Code {
 	if o.stray {
 		return reason.NodeStray
@@ -64,7 +64,7 @@ func (o *fault) code() reason.Code {
 	return reason.NodeUnreadable
 }
 
-// publish puts the faults into a view.
+// publish adds the faults to a view.
 func (f faults) publish(v *protocol.View, j Job) {
 	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
 	for _, o := range f {
@@ -74,7 +74,7 @@ func (f faults) publish(v *protocol.View, j Job) {
 		}
 		switch {
 		case o.stray:
-		case o.path == "" || o.path == NodeConfig || o.path == NodeModule || o.path == NodeWasm || strings.HasPrefix(o.path, NodeServers+"/"): // it shows another layout
+		case o.path == "" || o.path == NodeConfig || o.path == NodeModule || o.path == NodeWasm || strings.HasPrefix(o.path, NodeServers+"/"): // it is of another layout
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text
@@ -87,7 +87,7 @@ func (f faults) publish(v *protocol.View, j Job) {
 }
 
 // otherLayout returns the fault of a job of an older layout, which is left alone; nil for
-// every other job.
+// other jobs.
 func (j Job) otherLayout(other bool) error {
 	if !other {
 		return nil
@@ -103,7 +103,7 @@ func expected(what string, err error) error {
 	return fmt.Errorf("expected %s: %w", what, err)
 }
 
-// rootFault is why the job's own node is not one of this layout.
+// rootFault returns why the job's own node is not of this layout.
 func (j Job) rootFault(n registry.Node) error {
 	const text = "%s is there, as in layouts %s; expected a job of layout %s; it is not touched"
 	switch {
@@ -115,13 +115,13 @@ func (j Job) rootFault(n registry.Node) error {
 	return j.dialect.Root(n)
 }
 
-// ByAddressIn reports, by the nodes below a server's node, whether the job's members are known
-// by their addresses.
+// ByAddressIn reports, from the nodes below a server's node, whether the job's members are
+// identified by their addresses.
 func ByAddressIn(server registry.Node) bool {
 	return slices.Contains(server.Children, partHost) || slices.Contains(server.Children, partStatus)
 }
 
-// ByAddressAt reports the same by the nodes below the job's own.
+// ByAddressAt reports the same from the nodes below the job's own node.
 func ByAddressAt(root registry.Node) bool {
 	return slices.Contains(root.Children, nodeExecution) && !slices.Contains(root.Children, NodeInstances)
 }

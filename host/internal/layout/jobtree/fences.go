@@ -2,12 +2,12 @@ package jobtree
 
 import "github.com/wasmjob/wasmjob/host/registry"
 
-// A fence is a condition of a transaction: the registry refuses it if a node has
-// changed since the view on which it was decided. It is a check, or the version
-// that a node must have to be set or deleted. Each fence has a name where it is
-// encoded: the mutation, and what must not have changed.
+// A fence is a condition of a transaction: the registry refuses the transaction if a node
+// has changed since the view on which it was decided. A fence is a check, or the version
+// that a node must have to be set or deleted. Its name, given where it is encoded, has the
+// mutation and what must not have changed.
 
-// Without is the same spelling without the fence of that name. Only the simulator uses
+// Without returns the same spelling without the fence of that name. Only the simulator uses
 // it, to show what breaks without the fence.
 func (j Job) Without(fence string) Job {
 	j.without = fence
@@ -21,8 +21,7 @@ func (t *transaction) check(fence, path string, version int32) {
 	}
 }
 
-// fenced takes operations that a layout spells, with the versions that their nodes
-// must have.
+// fenced adds operations of a layout, which carry the versions that their nodes must have.
 func (t *transaction) fenced(fence string, ops ...registry.Op) {
 	for _, op := range ops {
 		if fence == t.without {
@@ -35,7 +34,7 @@ func (t *transaction) fenced(fence string, ops ...registry.Op) {
 	}
 }
 
-// seen is the version that a node must have to be set or deleted.
+// seen returns the version that a node must have to be set or deleted.
 func (t *transaction) seen(fence string, version int32) int32 {
 	if fence == t.without {
 		return registry.AnyVersion

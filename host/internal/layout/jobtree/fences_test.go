@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestVersionsAreFences: a transaction names each version that it asks for.
+// A transaction gives a name to each version that it requires.
 func TestVersionsAreFences(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -36,8 +36,8 @@ func TestVersionsAreFences(t *testing.T) {
 	}
 }
 
-// builds tells whether a function is one of those that build a transaction. What a
-// dialect gives them passes fenced.
+// builds reports whether a function builds a transaction. Operations of a dialect pass
+// fenced.
 func builds(fn *ast.FuncDecl) bool {
 	if fn.Recv == nil {
 		return false
@@ -51,10 +51,10 @@ func versionsAreFences(t *testing.T, fset *token.FileSet, fn *ast.FuncDecl) (fou
 	ask := func(e ast.Expr) {
 		found++
 		switch e := e.(type) {
-		case *ast.BasicLit: // of a node that is created
+		case *ast.BasicLit: // the version of a node that is created
 		case *ast.Ident:
 			if e.Name == "version" {
-				return // of a function that is told
+				return // a parameter of the function
 			}
 			t.Errorf("%s: %s", fset.Position(e.Pos()), e.Name)
 		case *ast.SelectorExpr:

@@ -15,13 +15,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// KeyNodes is a configuration of which each key is a node below config. Its text here is an
-// object with the text of each, and with the name of the job, which no node has.
+// KeyNodes is a configuration in which each key is a node below config. Its text here is an
+// object with the texts of the keys, and the name of the job, which no node has.
 type KeyNodes struct{}
 
-// Keys that more than their own layout needs.
+// Keys that other packages need as well.
 const (
-	KeyJobName = "jobName"           // of the text; no node has it
+	KeyJobName = "jobName"           // only in the text; no node has it
 	KeyCommand = "scriptCommandLine" // its text may have secrets
 
 	keyTotal = "shardingTotalCount"
@@ -29,8 +29,8 @@ const (
 
 func (j Job) byKeys() bool { return j.added != nil && j.added.Keys != nil }
 
-// keysOf are the nodes of keys, by names as in Watched. Those of unknown keys stay as they
-// are, and nobody reads them.
+// keysOf returns the nodes of keys, by names as in Watched. Unknown keys stay as they are,
+// and are not read.
 func (j Job) keysOf(config registry.Node) []string {
 	if !j.byKeys() {
 		return nil
@@ -46,12 +46,12 @@ func (j Job) keysOf(config registry.Node) []string {
 
 func nodeOfKey(key string) string { return NodeConfig + "/" + key }
 
-// hasText: blanks, which a person may leave in a node, are none.
+// hasText reports whether a node has more than blanks, which a person may leave in it.
 func hasText(config registry.Node) bool { return len(bytes.TrimSpace(config.Data)) > 0 }
 
 // Text implements ConfigNodes.
 func (KeyNodes) Text(in Kept) []byte {
-	if !in.Config.Exists || hasText(in.Config) { // which no job of this layout has
+	if !in.Config.Exists || hasText(in.Config) { // no job of this layout has that
 		return in.Config.Data
 	}
 	texts := map[string]string{KeyJobName: in.Name}
@@ -61,10 +61,10 @@ func (KeyNodes) Text(in Kept) []byte {
 	return JoinKeys(texts)
 }
 
-// JoinKeys is the text of a configuration, and SplitKeys the keys of a text.
+// JoinKeys returns the text of a configuration with these keys. SplitKeys is its reverse.
 func JoinKeys(texts map[string]string) []byte { return jsonvalue.Encode(texts) }
 
-// SplitKeys ignores what is not a text.
+// SplitKeys returns the keys of a text. It ignores values that are not texts.
 func SplitKeys(text []byte) (map[string]string, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -80,8 +80,9 @@ func SplitKeys(text []byte) (map[string]string, error) {
 	return texts, nil
 }
 
-// Version implements ConfigNodes: the version of config, and those of its keys, each with the
-// revision that made it, since one that is made anew begins with the same version.
+// Version implements ConfigNodes. It has the version of config, and for each key its
+// version and the revision that created it, since a key that is created again begins with
+// the same version.
 func (KeyNodes) Version(in Kept) protocol.Version {
 	versions := []string{string(VersionOf(in.Config))}
 	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {
@@ -91,7 +92,7 @@ func (KeyNodes) Version(in Kept) protocol.Version {
 	return protocol.Version(strings.Join(versions, " "))
 }
 
-// versionsOf reads the versions of a Version, which are all that a transaction can check.
+// versionsOf returns the versions in a Version, which are what a transaction can check.
 func versionsOf(have protocol.Version) (config protocol.Version, keys map[string]protocol.Version) {
 	of, rest, _ := strings.Cut(string(have), " ")
 	keys = map[string]protocol.Version{}
@@ -106,7 +107,7 @@ func versionsOf(have protocol.Version) (config protocol.Version, keys map[string
 // CreateConfig implements ConfigNodes.
 func (KeyNodes) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: []byte{}}}
-	texts, _ := SplitKeys(spelling.Bytes(c)) // it was spelled here
+	texts, _ := SplitKeys(spelling.Bytes(c)) // it was encoded here
 	for _, key := range j.added.Keys {
 		if text, has := texts[key]; has {
 			ops = append(ops, registry.Op{Kind: registry.Create, Path: j.at(nodeOfKey(key)), Data: []byte(text)})
@@ -115,10 +116,10 @@ func (KeyNodes) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	return ops
 }
 
-// SetConfig implements ConfigNodes. It writes the keys whose texts differ, as a member does,
-// and checks the others. A key that the job has no more stays.
+// SetConfig implements ConfigNodes. Like a member, it writes the keys whose texts differ,
+// and checks the others. A key that the job no longer has stays.
 func (KeyNodes) SetConfig(j Job, old, c protocol.Spelled, have protocol.Version) []registry.Op {
-	was, _ := SplitKeys(spelling.Bytes(old)) // nothing, if nothing was there
+	was, _ := SplitKeys(spelling.Bytes(old)) // empty, if nothing was there
 	is, _ := SplitKeys(spelling.Bytes(c))
 	ops := checkKeys(j, have)
 	for n, key := range j.added.Keys {
@@ -153,7 +154,7 @@ func checkKeys(j Job, have protocol.Version) []registry.Op {
 	return ops
 }
 
-// Keys are the nodes that keep a configuration beside config.
+// Keys returns the nodes that hold a configuration in addition to config.
 func (j Job) Keys(config registry.Node) []string {
 	names := j.keysOf(config)
 	for k, name := range names {
@@ -162,7 +163,7 @@ func (j Job) Keys(config registry.Node) []string {
 	return names
 }
 
-// kept are the nodes of a configuration that has several. A nil one takes nothing.
+// kept are the nodes of a configuration that has several. A nil one ignores all nodes.
 type kept struct {
 	Kept
 
@@ -192,7 +193,7 @@ func (k *kept) key(key string, n registry.Node) {
 	}
 }
 
-// resolveConfig reads a configuration of several nodes, once all of them are known.
+// resolveConfig decodes a configuration of several nodes, once all of them are known.
 func (d *Decoder) resolveConfig() {
 	if d.kept != nil && d.kept.changed {
 		d.kept.changed = false
@@ -203,7 +204,7 @@ func (d *Decoder) resolveConfig() {
 func (d *Decoder) configured(in Kept) {
 	v, s := d.v, in.Config.Stat
 	for key, n := range in.Keys {
-		if key == keyTotal { // what the core counts the writes for
+		if key == keyTotal { // the core needs to know whether the total has changed
 			s.Version = n.Stat.Version
 		}
 		if n.Stat.Modified > s.Modified {

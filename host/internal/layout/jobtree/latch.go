@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// contend makes a place in a queue, and what is missing above it.
+// contend creates a place in a queue, and the missing nodes above it.
 func (t *transaction) contend(m protocol.Contend) {
 	above, node := NodeElection, NodeLatch
 	if m.Latch == protocol.FailoverLatch {
@@ -16,7 +16,7 @@ func (t *transaction) contend(m protocol.Contend) {
 	t.op(registry.CreateEphemeralSequential, t.at(node)+"/"+spelling.LatchPrefix+m.Token+"-"+spelling.LatchName, nil, 0)
 }
 
-// place is a node of a queue.
+// place returns the node of a place in a queue.
 func (j Job) place(l protocol.Latch, name string) string {
 	if l == protocol.FailoverLatch {
 		return j.at(NodeFailoverLatch) + "/" + name

@@ -6,8 +6,8 @@ import (
 )
 
 // A member of ours sets the leader's node once after creating it; a leader of ElasticJob
-// only creates it. So the version shows which of them leads: a transaction is refused
-// once ElasticJob leads, even if ElasticJob made other nodes anew in the versions that
+// only creates it. So the version shows which of them leads. A transaction is refused once
+// ElasticJob leads, even if ElasticJob has created other nodes again in the versions that
 // were seen.
 
 func (t *transaction) elect(id job.InstanceID) {
@@ -16,21 +16,21 @@ func (t *transaction) elect(id job.InstanceID) {
 }
 
 // checkLead adds a fence that holds if the leader is the one that was seen, or another
-// member of ours. That one begins an epoch before it changes anything.
+// member of ours. Such a member begins a new epoch before it changes anything.
 func (t *transaction) checkLead(fence string) {
 	t.check(fence, t.at(NodeLeaderInstance), t.v.LeaderVersion)
 }
 
-// endLead deletes the node of the leader, unless ElasticJob leads by now. A process of
-// ElasticJob deletes the node that it finds when it makes its own.
+// endLead deletes the leader's node, unless ElasticJob leads by now. A process of
+// ElasticJob deletes an existing node when it creates its own.
 func (t *transaction) endLead(fence string) {
 	t.delete(t.at(NodeLeaderInstance), t.seen(fence, t.v.LeaderVersion))
 }
 
 // setFirst sets the owner's node of item 0 beside members of ElasticJob, unless the
-// transaction sets it anyway. A leader of ElasticJob that assigns, a former one that has
-// waited among them, deletes that node first and creates it in version 0. A version above
-// 0 therefore shows that a leader of ours has assigned the items last.
+// transaction sets it anyway. When a leader of ElasticJob assigns, even a former one that
+// has waited, it first deletes that node and creates it in version 0. So a version above 0
+// shows that a leader of ours has assigned the items last.
 func (t *transaction) setFirst(owners []job.InstanceID) {
 	if len(owners) == 0 || !t.v.Shared() {
 		return
@@ -40,7 +40,8 @@ func (t *transaction) setFirst(owners []job.InstanceID) {
 	}
 }
 
-// checkFirst: no leader of ElasticJob has begun to assign since a leader of ours did.
+// checkFirst checks that no leader of ElasticJob has begun to assign since a leader of ours
+// did.
 func (t *transaction) checkFirst(fence string) {
 	if len(t.v.Items) > 0 && t.v.Items[0].OwnerVer > 0 {
 		t.checkOwners(fence, []int{0})

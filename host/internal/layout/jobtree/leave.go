@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// leave takes a member out of the tree. It sets no mark for a reshard: members of
-// ElasticJob set it when they notice that the instance has gone. If the mark came
-// first, their leader would assign items to the leaving instance.
+// leave removes a member from the tree. It sets no mark for a reshard: members of
+// ElasticJob set it when they notice that the instance has gone. If the mark came first,
+// their leader would assign items to the leaving instance.
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
 		t.deleteSealedOwners(m.Items)
@@ -30,9 +30,9 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
-// deleteSealedOwners deletes owners' nodes before the instance that they name, because listeners of
-// ElasticJob are notified in this order. If a leader of ElasticJob has assigned since,
-// the seal is gone, and the items may be others.
+// deleteSealedOwners deletes owners' nodes before the instance that they name, because
+// listeners of ElasticJob are notified in this order. If a leader of ElasticJob has
+// assigned since, the seal is gone, and the nodes may name other owners.
 func (t *transaction) deleteSealedOwners(items []int) {
 	switch {
 	case t.v.Sealed && slices.Contains(items, 0):
@@ -43,7 +43,7 @@ func (t *transaction) deleteSealedOwners(items []int) {
 	t.deleteOwners(items)
 }
 
-// markReshard asks for a reshard.
+// markReshard requests a reshard.
 func (t *transaction) markReshard() {
 	if t.v.Necessary {
 		t.renewMark()
@@ -52,7 +52,7 @@ func (t *transaction) markReshard() {
 	}
 }
 
-// renewMark sets the mark, so that a reshard that was decided before is refused: the
+// renewMark sets the mark. A reshard that was decided before is then refused, because the
 // mark has another version.
 func (t *transaction) renewMark() {
 	t.op(registry.Set, t.at(NodeNecessary), nil, registry.AnyVersion)

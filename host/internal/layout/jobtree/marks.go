@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// UnheldMarks names the marks of items that no session holds. For members of ElasticJob
-// such an item runs for ever, and none of them clears the mark.
+// UnheldMarks names the marks of items that no session holds. Members of ElasticJob take
+// such an item for running, and none of them clears the mark.
 func (j Job) UnheldMarks(v *protocol.View) []string {
 	var paths []string
 	for i, it := range v.Items {
@@ -27,8 +27,8 @@ func (j Job) UnheldMarks(v *protocol.View) []string {
 	return paths
 }
 
-// Began returns the item that an event shows as marked as running, if it shows one. The
-// mark may be gone again.
+// Began returns the item that an event shows as marked as running, if it does. The mark may
+// be gone by then.
 func (j Job) Began(e registry.Event) (item int, ok bool) {
 	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
 		return 0, false

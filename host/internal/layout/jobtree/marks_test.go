@@ -13,7 +13,7 @@ func TestBegan(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		e    registry.Event
-		item int // -1: it says nothing of the kind
+		item int // -1: the event shows no such item
 	}{
 		{"a mark was made", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running", Changes: 1}, 7},
 		{"and is gone again", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running", Changes: 2, Gone: true}, 7},

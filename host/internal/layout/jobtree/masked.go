@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// Masked is the value at a path without secrets: without the state of guests, what
-// a migration keeps, and values of a definition that may be secrets or reveal a machine's
-// files, as the digests of a base would.
+// Masked returns the value at a path without secrets: without the state of guests, what a
+// migration has kept, and values of a definition that may be secrets or show a machine's
+// files, such as the digests of a base.
 func (j Job) Masked(path string, data []byte) string {
 	switch {
 	case j.Private(path), path == j.at(NodeMigration):
@@ -26,8 +26,8 @@ func (j Job) Masked(path string, data []byte) string {
 		}
 		return string(text)
 	}
-	return filePath.ReplaceAllString(string(data), "${1}***") // of an error
+	return filePath.ReplaceAllString(string(data), "${1}***") // the text of an error
 }
 
-// filePath finds an absolute path within a text; that of a URL is none.
+// filePath finds an absolute path in a text, except in a URL.
 var filePath = regexp.MustCompile(`(^|[\s"'(=:,])/[\pL._~-][^\s\\"'():,]*`)

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// noneJoined: no member of ours has joined since the view; some may have left.
+// noneJoined checks that no member of ours has joined since the view; some may have left.
 func (t *transaction) noneJoined(fence string) {
 	t.check(fence, t.at(NodeMembers), t.v.Joins)
 }
@@ -19,7 +19,7 @@ func (t *transaction) join(m protocol.Join) {
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 		t.create(t.server(ip), t.dialect.Server(m.Disabled))
 	}
-	if slices.Contains(t.v.Unanswered, m.ID) { // by a member that had the id before
+	if slices.Contains(t.v.Unanswered, m.ID) { // the request is to a former member with the same id
 		t.delete(t.requestTo(m.ID), registry.AnyVersion)
 	}
 	t.arrive(m)
@@ -30,7 +30,7 @@ func (t *transaction) join(m protocol.Join) {
 	t.markReshard()
 }
 
-// unasked: nothing was asked of the instances since.
+// unasked checks that nothing was asked of the instances since.
 func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	for _, in := range t.v.Instances {
 		if slices.Contains(ids, in.ID) {
@@ -48,7 +48,7 @@ func (t *transaction) pruneServers(m protocol.PruneServers) {
 	}
 }
 
-// requestTo is the node that asks a member to begin, where that is a node of its own.
+// requestTo returns the node that asks a member to begin, if that is a node of its own.
 func (j Job) requestTo(id job.InstanceID) string {
 	if j.byAddress() {
 		return j.part(id.IP(), partTrigger)
@@ -65,8 +65,8 @@ func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	}
 }
 
-// requestAll asks instances to begin. Requests to members that are gone go. It is refused
-// if items may have been assigned to others since, who would not be asked.
+// requestAll asks instances to begin, and deletes requests to members that are gone. It is
+// refused if items may have moved since to members that would not be asked.
 func (t *transaction) requestAll(to []job.InstanceID) {
 	if t.v.Assignment.Exists {
 		t.checkAssignment("request-trigger/epoch")
@@ -75,7 +75,7 @@ func (t *transaction) requestAll(to []job.InstanceID) {
 		t.checkLead("request-trigger/lead")
 	}
 	for _, id := range t.v.Unanswered {
-		t.fenced("request-trigger/gone", registry.Op{Kind: registry.Absent, Path: t.Instance(id)}) // or it has come back, and was asked since
+		t.fenced("request-trigger/gone", registry.Op{Kind: registry.Absent, Path: t.Instance(id)}) // unless it has come back, and was asked since
 		t.delete(t.requestTo(id), registry.AnyVersion)
 	}
 	if t.added != nil && t.added.Trigger {
@@ -86,8 +86,8 @@ func (t *transaction) requestAll(to []job.InstanceID) {
 	}
 }
 
-// EndInstance ends a member by the node with which it takes part. Where that names its address
-// alone, the member has to be there.
+// EndInstance ends a member by the node with which it takes part. If that node names only
+// an address, the member itself is checked as well.
 func (j Job) EndInstance(v *protocol.View, id job.InstanceID) []registry.Op {
 	end := []registry.Op{{Kind: registry.Delete, Path: j.Instance(id), Version: registry.AnyVersion}}
 	if j.byAddress() && slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id }) {

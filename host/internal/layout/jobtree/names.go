@@ -9,24 +9,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// names are the nodes that name a member and that no session need hold. They count as if
-// the session of that member held them. A nil *names takes nothing.
+// names are the nodes that name a member, and that need no session. They count as held by
+// the session of that member. A nil *names ignores all nodes.
 type names struct {
-	requests map[job.InstanceID]int64 // what is asked of a member, by the revision that wrote it
-	born     map[job.InstanceID]int64 // when a member came, by the revision; its id may have been another's before
+	requests map[job.InstanceID]int64 // requests to members, by the revision that wrote them
+	born     map[job.InstanceID]int64 // the revision at which a member came; another member may have had its id before
 	items    map[int]said
-	settled  bool // the view shows what they say
+	settled  bool // the view is up to date with them
 }
 
-// said is what the marks of an item say.
+// said is what the marks of an item name.
 type said struct {
-	running     mention        // by a mark that no session holds
+	running     mention        // the mark without a session
 	taker       job.InstanceID // by the failover mark
-	session     int64          // that holds the failover mark
+	session     int64          // it holds the failover mark
 	failovering mention
 }
 
-// mention is a member that a node names, and the revision that wrote it.
+// mention is a member named by a node, and the revision that wrote the node.
 type mention struct {
 	id      job.InstanceID
 	created int64
@@ -38,7 +38,7 @@ func newNames() *names {
 	return &names{requests: map[job.InstanceID]int64{}, born: map[job.InstanceID]int64{}, items: map[int]said{}}
 }
 
-// member takes a node by which a member takes part.
+// member records a node with which a member takes part.
 func (s *names) member(id job.InstanceID, n registry.Node) {
 	if s == nil {
 		return
@@ -49,7 +49,7 @@ func (s *names) member(id job.InstanceID, n registry.Node) {
 	}
 }
 
-// asked takes a node that asks a member to begin. It reports whether it is one.
+// asked records a node that asks a member to begin. It reports whether it is one.
 func (s *names) asked(parent, name string, n registry.Node) bool {
 	if s == nil || parent != NodeTrigger {
 		return false
@@ -62,7 +62,7 @@ func (s *names) asked(parent, name string, n registry.Node) bool {
 	return true
 }
 
-// mark takes a mark of an item.
+// mark records a mark of an item.
 func (s *names) mark(item int, mark string, n registry.Node) {
 	if s == nil {
 		return
@@ -83,7 +83,7 @@ func (s *names) mark(item int, mark string, n registry.Node) {
 	s.items[item], s.settled = says, false
 }
 
-// forget drops what was said of items that are gone.
+// forget drops the marks of items that no longer exist.
 func (s *names) forget(items []protocol.Item) {
 	if s == nil {
 		return
@@ -91,7 +91,7 @@ func (s *names) forget(items []protocol.Item) {
 	maps.DeleteFunc(s.items, func(i int, _ said) bool { return i >= len(items) || !items[i].Exists })
 }
 
-// resolve tells the view what the names say.
+// resolve updates the view from the names.
 func (d *Decoder) resolve() {
 	s := d.names
 	if s == nil || s.settled {
@@ -131,8 +131,8 @@ func (d *Decoder) resolveItem(it *protocol.Item, says said) {
 	}
 }
 
-// sessionOf is the session of the member that is meant; 0: it is gone, though another may
-// have its id by now.
+// sessionOf returns the session of the mentioned member; 0 if it is gone, even if another
+// member has its id by now.
 func (d *Decoder) sessionOf(m mention) int64 {
 	if m.created < d.names.born[m.id] {
 		return 0

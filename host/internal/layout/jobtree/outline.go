@@ -2,8 +2,8 @@ package jobtree
 
 import "strings"
 
-// Outline lists the nodes that show a job's state without each of its items, by names as
-// in Watched.
+// Outline lists the nodes that show a job's state without its single items, by names as in
+// Watched.
 func (j Job) Outline() []string {
 	outline := []string{
 		"", NodeConfig, NodeServers, NodeInstances, NodeLeaderInstance, NodeNecessary, NodeFailoverItems,
@@ -18,11 +18,11 @@ func (j Job) Outline() []string {
 // Endings lists the nodes that show how the job's newest instants have ended.
 func (j Job) Endings() []string { return append(j.Outline(), NodeFires) }
 
-// Definers lists those of the nodes of Job.Nodes.
+// Definers lists the nodes of Job.Nodes.
 func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMembers} }
 
-// Private reports whether the value at a path belongs to a guest, and only the guest
-// may see it.
+// Private reports whether the value at a path belongs to a guest, and is for the guest
+// only.
 func (j Job) Private(path string) bool {
 	if dir, _ := j.OffsetOf(0); dir != "" && strings.HasPrefix(path, dir+"/") {
 		return true

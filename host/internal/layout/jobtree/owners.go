@@ -12,15 +12,16 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	t.unasked("reshard/requests", m.Moving)
 	t.setAssignment("reshard/epoch", &m.Next)
 	if t.v.Sealed {
-		t.delete(t.seal(), registry.AnyVersion) // of another leader's assignment
+		t.delete(t.seal(), registry.AnyVersion) // the seal of another leader's assignment
 	}
 	if m.Self != "" {
 		t.own(m.Self, m.Own)
 	}
 	if m.Parts {
-		// No member has joined since. The set gives the mark a version above 0. If a
-		// leader of ElasticJob deletes it and a member makes it anew, it has version 0,
-		// so the parts that follow do not touch what that leader assigned.
+		// It fails if a member has joined since. The set raises the version of the mark
+		// above 0. If a leader of ElasticJob deletes the mark and a member creates it
+		// again, it has version 0, so the parts that follow do not touch that leader's
+		// assignment.
 		t.op(registry.Set, t.at(NodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
 		if m.Pause && !t.v.Processing {
 			t.ephemeral(t.at(NodeProcessing), "")
@@ -42,7 +43,7 @@ func (t *transaction) owners(m protocol.Owners) {
 	t.checkLead("owners/lead")
 	t.checkAssignment("owners/epoch")
 	if !m.Last {
-		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // no other leader has assigned since
+		t.check("owners/joins", t.at(NodeNecessary), t.v.NecessaryV) // it fails if another leader has assigned since
 	}
 	if len(m.DeleteOwners) > 0 {
 		t.deleteOwners(m.DeleteOwners)
@@ -59,11 +60,11 @@ func (t *transaction) owners(m protocol.Owners) {
 	}
 }
 
-// seal is the mark of an adoption. It is below an owner's node, so an assignment by
-// ElasticJob, which deletes all owners' nodes, deletes it too.
+// seal is the node that marks an adoption. It is below an owner's node, so an assignment by
+// ElasticJob, which deletes all owners' nodes, deletes the seal as well.
 func (j Job) seal() string { return j.Item(0, MarkSeal) }
 
-// checkSeal: the seal that was seen, if there was one, is still there.
+// checkSeal checks that the seal in the view, if there is one, still exists.
 func (t *transaction) checkSeal(fence string) bool {
 	if t.v.Sealed {
 		t.check(fence, t.seal(), registry.AnyVersion)
@@ -71,21 +72,21 @@ func (t *transaction) checkSeal(fence string) bool {
 	return t.v.Sealed
 }
 
-// deleteOwners deletes the nodes of owners, in the versions that were seen.
+// deleteOwners deletes owners' nodes in the versions that were seen.
 func (t *transaction) deleteOwners(items []int) {
 	for _, i := range items {
 		t.delete(t.Item(i, MarkInstance), t.seen("delete-owners/owners", t.v.Items[i].OwnerVer))
 	}
 }
 
-// checkOwners: the nodes of owners are as they were seen.
+// checkOwners checks that owners' nodes are as they were seen.
 func (t *transaction) checkOwners(fence string, items []int) {
 	for _, i := range items {
 		t.check(fence, t.Item(i, MarkInstance), t.v.Items[i].OwnerVer)
 	}
 }
 
-// owner brings the node of an item in line with the assignment.
+// owner makes the nodes of an item match the assignment.
 func (t *transaction) owner(i int, owner job.InstanceID) {
 	var it protocol.Item
 	if i < len(t.v.Items) {
@@ -95,7 +96,7 @@ func (t *transaction) owner(i int, owner job.InstanceID) {
 		t.create(t.Item(i, ""), "")
 	}
 	switch {
-	case t.byAddress(): // lists say it
+	case t.byAddress(): // the servers' lists name owners
 	case it.Owner == "":
 		t.create(t.Item(i, MarkInstance), string(owner))
 	case it.Owner != owner:
@@ -113,8 +114,8 @@ func (t *transaction) surplus(remove, keep []int) {
 	}
 }
 
-// resharded deletes the marks of a reshard, if no member has joined since. All owners'
-// nodes are then as the assignment says.
+// resharded deletes the marks of a reshard, unless a member has joined since. All owners'
+// nodes match the assignment then.
 func (t *transaction) resharded(fence string, owners []job.InstanceID) {
 	t.setFirst(owners)
 	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
@@ -123,7 +124,7 @@ func (t *transaction) resharded(fence string, owners []job.InstanceID) {
 	}
 }
 
-// clearItem deletes what is ours below an item.
+// clearItem deletes our nodes below an item.
 func (t *transaction) clearItem(i int) {
 	it := t.v.Items[i]
 	for _, n := range []struct {

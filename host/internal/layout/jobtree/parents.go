@@ -7,14 +7,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// parents are the nodes that exist for what is below them. View.Nodes has them by their
-// number here.
+// parents are the nodes that exist only for those below them. View.Nodes numbers them in
+// this order.
 var parents = []string{
 	NodeLeader, NodeElection, NodeLatch, NodeLeaderSharding, NodeServers, NodeInstances, NodeWasm, NodeMembers, NodeRuns,
 	NodeAssignment, NodeSharding, NodeFailover, NodeFailoverItems, NodeFailoverLatch, NodeTrigger,
 }
 
-// parent notes whether a parent exists. Other nodes it ignores.
+// parent notes whether a parent exists. It ignores other nodes.
 func (d *Decoder) parent(node string, exists bool) {
 	if k := slices.Index(parents, node); k >= 0 {
 		d.v.Nodes.Set(k, exists)
@@ -26,7 +26,8 @@ func has(v *protocol.View, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return !v.Nodes.Has(slices.Index(parents, node)) })
 }
 
-// undefined reports whether a job's own node has nodes of ours below it, and no configuration.
+// undefined reports whether a job's own node has nodes of ours below it, but no
+// configuration.
 func undefined(root registry.Node) bool {
 	return slices.Contains(root.Children, NodeWasm) && !slices.Contains(root.Children, NodeConfig)
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Job is one job, with what its layout spells in its own way. Every path of the project
-// is made here.
+// Job is one job with the dialect of its layout. All paths of the project are made here.
 type Job struct {
 	namespace string
 	root      string // /{namespace}/{job}
-	without   string // the fence that is left out; "": none is
+	without   string // a fence to leave out; "": none
 	dialect   Dialect
 	added     *Added
 }
 
-// New is a job in a namespace, which may contain slashes.
+// New returns a job in a namespace, which may contain slashes.
 func New(d Dialect, namespace, name string) Job {
 	ns := "/" + strings.Trim(namespace, "/")
 	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name, dialect: d, added: d.Added()}
@@ -75,16 +74,16 @@ const (
 	MarkDisabled = "disabled"
 	MarkFailover = "failover"
 	MarkInstance = "instance"
-	MarkSeal     = "instance/wasm" // of item 0, whose owner's node is the first that ElasticJob deletes when it assigns
+	MarkSeal     = "instance/wasm" // below the owner's node of item 0, which ElasticJob deletes first when it assigns
 	MarkState    = "state"
 
 	MarkFailovering = "failovering" // in layout 3
 )
 
-// Root is the node of the job, above all others of it.
+// Root is the job's own node, above all others of it.
 func (j Job) Root() string { return j.root }
 
-// Removal is the node that marks a removal as unfinished, and the one above it.
+// Removal returns the node that marks an unfinished removal, and the node above it.
 func (j Job) Removal() (above, mark string) { return j.at(NodeWasm), j.at(NodeRemoval) }
 
 func (j Job) name() string {
@@ -93,7 +92,7 @@ func (j Job) name() string {
 
 func (j Job) at(node string) string { return j.root + "/" + j.called(node) }
 
-// At is the path of a node of Watched or Outline.
+// At returns the path of a node of Watched or Outline.
 func (j Job) At(name string) string {
 	if name == "" {
 		return j.root
@@ -101,7 +100,7 @@ func (j Job) At(name string) string {
 	return j.at(name)
 }
 
-// Item is the node of an item, or that of its mark.
+// Item returns the node of an item, or of its mark.
 func (j Job) Item(i int, mark string) string {
 	p := j.at(NodeSharding) + "/" + strconv.Itoa(i)
 	if mark != "" {
@@ -110,10 +109,10 @@ func (j Job) Item(i int, mark string) string {
 	return p
 }
 
-// ServerValue is the value of a server's node, with which an operator disables it.
+// ServerValue returns the value of a server's node, with which an operator disables it.
 func (j Job) ServerValue(disabled bool) string { return j.dialect.Server(disabled) }
 
-// ServerDisabled reads what ServerValue is.
+// ServerDisabled reads such a value.
 func (j Job) ServerDisabled(server registry.Node) bool { return j.dialect.Disabled(server) }
 
 func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
@@ -131,20 +130,20 @@ func (j Job) runsOf(id job.InstanceID) string { return j.at(NodeRuns) + "/" + st
 func (j Job) backfillOf(i int) string         { return j.at(NodeAssignment) + "/" + strconv.Itoa(i) }
 func (j Job) pendingItem(i int) string        { return j.at(NodeFailoverItems) + "/" + strconv.Itoa(i) }
 
-// watched is read only: the mirrors of all jobs share it.
+// watched is read-only: the mirrors of all jobs share it.
 var watched = []string{
 	"", NodeConfig, NodeServers, NodeInstances, NodeLeader, NodeElection, NodeLatch, NodeLeaderInstance,
 	NodeLeaderSharding, NodeNecessary, NodeProcessing, NodeFailover, NodeFailoverItems, NodeFailoverLatch, NodeGuarantee, NodeSharding,
 	NodeModule, NodeMembers, NodeAssignment, NodeRuns, NodePaused, NodeFires,
 }
 
-// marks is read only, too.
+// marks is read-only as well.
 var marks = []string{MarkInstance, MarkRunning, MarkMisfire, MarkDisabled, MarkFailover}
 
-// Watched lists the nodes from which a mirror of a job starts, by their names
-// below the job's own, which is the first and has none. The node "wasm" itself
-// is not among them: every transaction sets it, to learn its own revision, and
-// that must wake no member. Callers do not change the list.
+// Watched lists the nodes from which a mirror of a job starts, by their names below the
+// job's own node, which comes first and has no name. The node "wasm" is not among them:
+// every transaction sets it to learn its own revision, and that must not wake members.
+// Callers must not change the list.
 func (j Job) Watched() []string {
 	if j.added != nil {
 		return j.added.watched
@@ -152,9 +151,8 @@ func (j Job) Watched() []string {
 	return watched
 }
 
-// Below is the mirror's rule of what lies below a node, by names as in Watched.
-// The marks of an item are named whether they exist or not: their creation is
-// then one event, not two.
+// Below is the mirror's rule for the nodes below a node, by names as in Watched. The marks
+// of an item are named even if they do not exist, so their creation is one event, not two.
 func (j Job) Below(name string, n registry.Node) []string {
 	if !n.Exists {
 		return nil
@@ -207,11 +205,11 @@ func (j Job) Below(name string, n registry.Node) []string {
 	return below
 }
 
-// ItemNode is the name, as in Watched, of the node above the marks of an item. It
-// is not followed: it changes with each of them.
+// ItemNode is the name, as in Watched, of the node above the marks of an item. A mirror
+// does not follow it, since it changes with each mark.
 func (j Job) ItemNode(i int) string { return j.called(NodeSharding) + "/" + strconv.Itoa(i) }
 
-// RunningMark reports whether a name, as in Watched, is the name of a run's mark.
+// RunningMark reports whether a name, as in Watched, is that of a running mark.
 func (j Job) RunningMark(name string) bool {
 	return strings.HasPrefix(name, j.called(NodeSharding)+"/") && strings.HasSuffix(name, "/"+MarkRunning)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// pending are the pending runs that have changed since the newest view, by item;
-// nil for one that is gone. All those of a server that died come at once, so they
-// are brought into the list together.
+// pending are the pending runs that have changed since the newest view, by item; nil for
+// one that is gone. Those of a dead server come all at once, so they are merged into the
+// list together.
 type pending map[int]*protocol.Pending
 
-// set takes the node of an item. It returns what is wrong with its data.
+// set decodes the node of an item. It returns an error if the node's data cannot be read.
 func (c *pending) set(i int, n registry.Node) error {
 	if *c == nil {
 		*c = pending{}
@@ -28,8 +28,8 @@ func (c *pending) set(i int, n registry.Node) error {
 	return err
 }
 
-// applied is the list with the changes, which are none afterwards. A list that was
-// given away is not changed.
+// applied returns the list with the changes, and clears these. It does not change a
+// published list.
 func (c *pending) applied(to []protocol.Pending) []protocol.Pending {
 	if len(*c) == 0 {
 		return to
@@ -47,10 +47,10 @@ func (c *pending) applied(to []protocol.Pending) []protocol.Pending {
 	}
 	slices.SortFunc(all, func(a, b protocol.Pending) int { return a.Item - b.Item })
 	*c = nil
-	return append([]protocol.Pending(nil), all...) // no room to spare: a job at rest keeps it
+	return append([]protocol.Pending(nil), all...) // no spare capacity, since an idle job keeps the list
 }
 
-// pendingIn is the pending run of an item in a list of them, or nil.
+// pendingIn returns the pending run of an item from a list, or nil.
 func pendingIn(all []protocol.Pending, item int) *protocol.Pending {
 	k, ok := slices.BinarySearchFunc(all, item, func(p protocol.Pending, i int) int { return p.Item - i })
 	if !ok {

@@ -27,7 +27,7 @@ func TestPendingRunsAreListedByItem(t *testing.T) {
 	t.Parallel()
 	j := v21.NewJob("ns", "j")
 	d := j.NewDecoder(nil)
-	d.Apply(pendingItem(j, 0), registry.Node{}) // what never was
+	d.Apply(pendingItem(j, 0), registry.Node{}) // a node that never existed
 	views := []*protocol.View{d.View()}
 	apply := func(nodes map[int]registry.Node) {
 		for i, n := range nodes {
@@ -57,8 +57,8 @@ func TestPendingRunsAreListedByItem(t *testing.T) {
 	}
 }
 
-// A server that dies leaves as many pending runs as it had items, and the member that
-// takes them deletes as many. Copying the list for each would block the loop.
+// A dead server leaves as many pending runs as it had items, and their taker deletes as
+// many. Copying the list for each would block the loop.
 func TestManyPendingRunsAreCopiedOnce(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	j := v21.NewJob("ns", "j")
 	bytes := func(items int) uint64 {

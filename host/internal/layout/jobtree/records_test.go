@@ -30,7 +30,7 @@ func TestSharedRecordsAreDecodedOnce(t *testing.T) {
 	if va, vb := a.View(), b.View(); va.Assignment.Total != 2 || vb.Assignment.Total != 2 || len(records) != 3 {
 		t.Errorf("assignments of %d and %d items, %d values", va.Assignment.Total, vb.Assignment.Total, len(records))
 	}
-	for _, d := range []*jobtree.Decoder{a, b} { // what cannot be read cannot be read by the next one either
+	for _, d := range []*jobtree.Decoder{a, b} { // a value that one decoder cannot read, the next one cannot read either
 		d.Apply(path, node(`{"v":3}`))
 		if v := d.View(); v.RecordFault == "" {
 			t.Errorf("a record of another version has the fault %q", v.RecordFault)

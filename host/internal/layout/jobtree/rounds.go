@@ -33,7 +33,7 @@ func (t *transaction) release(m protocol.Release) {
 	for _, i := range r.Items {
 		t.delete(t.roundItem(m.Event, i), registry.AnyVersion)
 	}
-	for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
+	for _, name := range r.Strays { // ElasticJob, too, deletes all that is there
 		t.delete(t.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
 	}
 	t.delete(t.at(roundNode(m.Event)), registry.AnyVersion)
@@ -45,7 +45,7 @@ func (t *transaction) setFires(self job.InstanceID, next *protocol.Fires) {
 	t.putFires(next)
 }
 
-// follow writes that jobs run after this one.
+// follow records that jobs run after this one.
 func (t *transaction) follow() {
 	next := t.v.Fires
 	next.Followed = true

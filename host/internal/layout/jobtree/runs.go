@@ -9,9 +9,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// clearMarks deletes marks that no open run justifies.
+// clearMarks deletes marks without an open run.
 func (t *transaction) clearMarks(m protocol.ClearMarks) {
-	// If it is applied late, it must not delete the mark of a run that began since.
+	// A late write must not delete the mark of a run that has begun since.
 	if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
 		t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
 	}
@@ -29,9 +29,9 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 	}
 }
 
-// notBegunElsewhere: since the view no member of ElasticJob has deleted a mark that outlived
-// its member and begun the item, with a mark of its own. It would have taken the item, or a
-// leader would have assigned it anew, as the former owner was gone.
+// notBegunElsewhere checks that no member of ElasticJob has deleted a mark that outlived
+// its member, and begun the item with a mark of its own. Since the former owner was gone,
+// that member would have taken the item, or a leader would have assigned it again.
 func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	stray := func(i int) bool { return t.v.Items[i].Abandoned }
 	if !slices.ContainsFunc(m.Running, stray) {
@@ -45,7 +45,8 @@ func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	}
 }
 
-// notAssigned: no leader of ElasticJob has assigned the items anew since the view.
+// notAssigned checks that no leader of ElasticJob has assigned the items again since the
+// view.
 func (t *transaction) notAssigned(fence string) {
 	if sealed := t.checkSeal(fence); !sealed && t.v.Leader != "" {
 		t.checkLead(fence)
@@ -84,8 +85,8 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 }
 
-// deletePending deletes pending runs in the versions that were seen. Another member may since
-// have filled in one that named only its item, and that run would be lost.
+// deletePending deletes pending runs in the versions that were seen. If another member has
+// filled in a node without a run since, that run would be lost.
 func (t *transaction) deletePending(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion
@@ -96,7 +97,7 @@ func (t *transaction) deletePending(items []int) {
 	}
 }
 
-// unmark deletes the marks of ended runs that are the member's own.
+// unmark deletes the member's own marks of ended runs.
 func (t *transaction) unmark(self job.InstanceID, items []int) {
 	var session int64
 	for _, m := range t.v.Members {
@@ -123,7 +124,7 @@ func (t *transaction) running(self job.InstanceID, item int) {
 	t.ops = append(t.ops, t.dialect.Running(t.Job, self, item, t.v.Config != nil && t.v.Config.Failover))
 }
 
-// taken marks an item as taken over, and deleteTaken deletes what says so.
+// taken marks an item as taken, and deleteTaken deletes such marks.
 func (t *transaction) taken(self job.InstanceID, item int) {
 	t.ephemeral(t.Item(item, MarkFailover), t.nameOf(self))
 	if t.added != nil && t.added.Failovering {
@@ -153,9 +154,9 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 	t.pend(m.Pend, m.Unmark...)
 }
 
-// stillAway adds fences that hold if the foreign members that had the runs have not come
-// back. A foreign member that comes back writes the node of its server before that of its
-// instance, or creates it if an operator removed it.
+// stillAway adds fences that hold unless the foreign members that had the runs have come
+// back. A foreign member that comes back writes its server's node before its instance's
+// node, or creates it if an operator has deleted it.
 func (t *transaction) stillAway(fence string, all []protocol.Pending) {
 	var ips []string
 	for k := range all {
@@ -173,8 +174,8 @@ func (t *transaction) stillAway(fence string, all []protocol.Pending) {
 	}
 }
 
-// pend makes runs pending. What dead members have left of them goes, and of the other items
-// whose runs get rows.
+// pend makes runs pending. It deletes what dead members have left of these items, and of
+// others, whose runs get rows.
 func (t *transaction) pend(all []protocol.Pending, others ...int) {
 	if len(all) > 0 {
 		t.makeParents(NodeFailover, NodeFailoverItems)
@@ -182,7 +183,7 @@ func (t *transaction) pend(all []protocol.Pending, others ...int) {
 	for k := range all {
 		kind, version := registry.Create, int32(0)
 		if pendingIn(t.v.Pending, all[k].Item) != nil {
-			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
+			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob created it without a run
 		}
 		t.op(kind, t.pendingItem(all[k].Item), spelling.EncodePending(&all[k]), version)
 		others = append(others, all[k].Item)
@@ -190,12 +191,13 @@ func (t *transaction) pend(all []protocol.Pending, others ...int) {
 	t.unmarkDead(others)
 }
 
-// unmarkDead deletes what dead members have left of runs that become pending or get a row,
-// where marks outlive their sessions: for members of ElasticJob the items would run for ever.
-// A mark of that name may be another run's since. A taker makes its failover mark before it
-// makes the other anew, so that mark must not be there, nor may the items be assigned anew.
-// If the view shows one, the item was taken before, and what its taker has left is cleared
-// when its own run is decided.
+// unmarkDead deletes the marks that dead members have left of runs that become pending or
+// get a row, in layouts where marks outlive sessions: members of ElasticJob would take the
+// items for running. A mark of the same name may belong to another run by now. A taker
+// creates its failover mark before it creates the running mark again, so the failover mark
+// must not exist, and the items must not have been assigned again. If the view shows a
+// failover mark, the item had been taken before, and the taker's marks are cleared when its
+// own run is decided.
 func (t *transaction) unmarkDead(items []int) {
 	if t.added == nil || !t.added.Failovering {
 		return

@@ -18,8 +18,8 @@ import (
 
 const mostItems = 100_000
 
-// sent is about what ops are, in bytes as ZooKeeper gets them: the longest ACL
-// is that of a digest. A deletion has none.
+// sent returns about the size of ops as ZooKeeper receives them, with the longest ACL, that
+// of a digest. A deletion has none.
 func sent(ops []registry.Op) int {
 	n := 0
 	for _, op := range ops {
@@ -30,7 +30,7 @@ func sent(ops []registry.Op) int {
 	return n
 }
 
-// scattered is an assignment in which no two neighbours are alike.
+// scattered returns an assignment in which no two neighbours have the same owner.
 func scattered(members int) protocol.Assignment {
 	a := protocol.Assignment{Exists: true, Version: 7, Total: mostItems}
 	for k := range members {
@@ -44,8 +44,8 @@ func scattered(members int) protocol.Assignment {
 	return a
 }
 
-// Whatever a strategy does with the items of the largest job, no value outgrows
-// a node, and what the core writes at once fits into a transaction.
+// Whatever a strategy does with the items of the largest job, each value fits into a node,
+// and what the core writes at once fits into a transaction.
 func TestLargestJob(t *testing.T) {
 	t.Parallel()
 	a := scattered(300)
@@ -98,8 +98,8 @@ func TestLargestJob(t *testing.T) {
 	}
 }
 
-// Where two nodes say who has taken a run over, its end deletes both. The core counts one.
-// As many as it ends at once fit all the same, since deletions are small.
+// Where two nodes name the taker of a run, its end deletes both, and the core counts one.
+// The ends that it writes at once fit all the same, since deletions are small.
 func TestLargestEndOfTakenRuns(t *testing.T) {
 	t.Parallel()
 	j := jobtree.New(added{}, "a/namespace/of/some/length", strings.Repeat("job", 20))

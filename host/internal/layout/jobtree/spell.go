@@ -9,13 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Define is the definition of a job.
+// Define returns the definition of a job.
 func (j Job) Define(c job.Config) definition.Definition {
 	return definition.New(c, j.dialect.FromJob(c))
 }
 
-// Defined is the job's definition in a view. Either part is nil if it is missing or
-// cannot be read; the view's faults say which.
+// Defined returns the job's definition in a view. A part is nil if it is missing or cannot
+// be read; the view's faults tell which.
 func (j Job) Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
 	if c, err := j.dialect.Parse(spelling.Bytes(v.Definition.Config)); v.ConfigFault == "" && err == nil {
 		config = c
@@ -28,8 +28,8 @@ func (j Job) Defined(v *protocol.View) (config definition.Config, module *defini
 	return config, module
 }
 
-// Spell is the definition as the registry will hold it. Only values that differ from old,
-// which the registry holds, are written anew.
+// Spell returns the definition as the registry will hold it. Only values that differ from
+// old, which the registry holds, are rewritten.
 func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error) {
 	var spelled protocol.Definition
 	data, err := j.dialect.Update(spelling.Bytes(old.Config), d.Config)
@@ -37,7 +37,7 @@ func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.D
 		return protocol.Definition{}, err
 	}
 	if old.Config == nil {
-		data = slices.Clone(data) // it is kept, and has room to spare
+		data = slices.Clone(data) // data is kept, and may have spare capacity
 	}
 	spelled.Config = spelling.Text(data)
 	if spelled.Module, err = spelling.SpellModule(d.Module); err != nil || old.Module == nil {
@@ -45,7 +45,7 @@ func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.D
 	}
 	if there, err := definition.DecodeModule(spelling.Bytes(old.Module)); err == nil {
 		if same, err := definition.EncodeModule(there); err == nil && spelled.Module.Same(spelling.Text(same)) {
-			spelled.Module = old.Module // however it is written
+			spelled.Module = old.Module // even if it is written differently
 		}
 	}
 	return spelled, nil

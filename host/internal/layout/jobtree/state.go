@@ -11,16 +11,16 @@ import (
 // nodeOffset has the offsets of items, in layout 1.
 const nodeOffset = "offset"
 
-// StateOf is the node that keeps an item's state, with those above it that may be
-// missing, outermost first.
+// StateOf returns the node of an item's state, with the nodes above it that may be missing,
+// outermost first.
 func (j Job) StateOf(item int) (above []string, path string) {
 	dir := j.at(NodeItems)
 	own := dir + "/" + strconv.Itoa(item)
 	return []string{dir, own}, own + "/" + MarkState
 }
 
-// OffsetOf is the node that keeps a key of an item's state in layout 1, with the one above
-// it that may be missing. In other layouts it is empty.
+// OffsetOf returns the node of a key of an item's state in layout 1, with the node above it
+// that may be missing. In other layouts it is empty.
 func (j Job) OffsetOf(item int) (above, path string) {
 	if j.added == nil || !j.added.Offsets {
 		return "", ""
@@ -29,10 +29,9 @@ func (j Job) OffsetOf(item int) (above, path string) {
 	return above, above + "/" + strconv.Itoa(item)
 }
 
-// SaveState spells the replacement of an item's state, which was n when it was
-// read. It is refused if the state was changed since, or if the record of the
-// member is gone: then the member is dead to the others, and the item may be
-// another member's.
+// SaveState spells the replacement of an item's state, which was n when it was read. It is
+// refused if the state was changed since, or if the member's record is gone: then others
+// count the member as dead, and the item may belong to another one.
 func (j Job) SaveState(self job.InstanceID, item int, n registry.Node, data []byte) []registry.Op {
 	_, path := j.StateOf(item)
 	write := registry.Op{Kind: registry.Create, Path: path, Data: data}

@@ -8,13 +8,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// VersionOf is the version of a part of the definition that is kept in one node.
+// VersionOf returns the version of a part of the definition that is one node.
 func VersionOf(n registry.Node) protocol.Version {
 	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
 }
 
-// NodeVersion is the version that the part's node must have. For a part that was never
-// read it is one that no node has.
+// NodeVersion returns the version that the part's node must have. For a part that was never
+// read, no node has it.
 func NodeVersion(v protocol.Version) int32 {
 	n, err := strconv.ParseInt(string(v), 10, 32)
 	if err != nil {
@@ -23,7 +23,7 @@ func NodeVersion(v protocol.Version) int32 {
 	return int32(n)
 }
 
-// OneNode is a configuration that is kept in one node.
+// OneNode is a configuration in one node.
 type OneNode struct{}
 
 // Text implements ConfigNodes.

@@ -12,8 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// TestDecodedNodesAreWatched: a node that is decoded and not followed would never reach
-// a view.
+// A node that is decoded but not followed would never reach a view.
 func TestDecodedNodesAreWatched(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}

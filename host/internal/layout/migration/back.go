@@ -15,8 +15,8 @@ import (
 // ErrNone is the error of Back for a job without a migration to take back.
 var ErrNone = errors.New("there is no migration to take back")
 
-// Back plans the way back of a job to the layout that it had, or that it still has if the
-// migration was cut.
+// Back plans to return a job to the layout that it had, or that it still has if the
+// migration was interrupted.
 func Back(namespace, name string, t Tree) (*Plan, error) {
 	t = t.linked()
 	mark, err := t.mark()
@@ -27,7 +27,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := v21.NewJob(namespace, name) // which masks that of 2.0, too
+	job := v21.NewJob(namespace, name) // it masks values of 2.0 as well
 	root := job.Root()
 	switch {
 	case mark == nil && byServer(is):
@@ -52,7 +52,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	}
 	p := &Plan{From: is, To: mark.From, job: job}
 	if byServer(mark.From) {
-		now := maps.Clone(want) // with what goes after the turn
+		now := maps.Clone(want) // with the nodes that are deleted after the turn
 		for path, n := range t {
 			if path != jobtree.NodeMigration && within(path, copies(mark.Ours)...) {
 				now[path] = n
@@ -69,7 +69,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	return p, nil
 }
 
-// restored is the tree before the migration.
+// restored returns the tree before the migration.
 func (t Tree) restored(m *spelling.Migration) Tree {
 	old := t.without(append(slices.Clone(m.Added), jobtree.NodeMigration, jobtree.NodeConfig, jobtree.NodeServers)...)
 	if byServer(m.From) {
@@ -81,8 +81,8 @@ func (t Tree) restored(m *spelling.Migration) Tree {
 	return old
 }
 
-// unchanged refuses to go back if somebody has changed the job since, who would lose that. The
-// migration is made again for it.
+// unchanged returns an error if the job has been changed since, because going back would
+// lose the change. To find out, it plans the migration again.
 func unchanged(namespace, name string, t, old Tree, mark *spelling.Migration) error {
 	_, again, err := forward(namespace, name, mark.To, old)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// config moves the configuration. Each layout is read into that of 2.1.
+// config moves the configuration. That of any layout is first converted to 2.1.
 func (m *moving) config() error {
 	c, text, err := m.read()
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *moving) config() error {
 	return m.readable()
 }
 
-// read is the configuration in layout 2.1, with its text.
+// read returns the configuration in layout 2.1, with its text.
 func (m *moving) read() (c v21.Config, text []byte, err error) {
 	if m.from == job.Layout1 {
 		if c, err = m.readKeys(); err == nil {
@@ -42,7 +42,7 @@ func (m *moving) read() (c v21.Config, text []byte, err error) {
 		return c, text, err
 	}
 	text = m.tree[jobtree.NodeConfig].Data
-	if m.from == job.Layout20 { // whose text members of layout 2.1 read as it is
+	if m.from == job.Layout20 { // members of layout 2.1 read its text as it is
 		if _, err := v20.DecodeConfig(text); err != nil {
 			return c, nil, err
 		}
@@ -74,7 +74,8 @@ func (m *moving) readKeys() (v21.Config, error) {
 	return c, nil
 }
 
-// kind is that of a job of a release before 1.1. Those do not write it, but only a dataflow leaves counts and offsets.
+// kind returns the kind of a job of a release before 1.1. Such releases do not write it,
+// but only a dataflow leaves counts and offsets.
 func (m *moving) kind() v21.JobType {
 	kind := v21.Simple
 	for path := range m.tree {
@@ -86,7 +87,7 @@ func (m *moving) kind() v21.JobType {
 	return kind
 }
 
-// noteKeys names the keys of layout 1 that no later one has.
+// noteKeys names the keys of layout 1 that no later layout has.
 func (m *moving) noteKeys(old *v1.Config) {
 	if old.JobType == v1.Dataflow || old.JobType == v1.Untyped {
 		if n := old.FetchDataCount; n != 1 {
@@ -99,7 +100,7 @@ func (m *moving) noteKeys(old *v1.Config) {
 			m.note("config/processCountIntervalSeconds: no later layout has it; servers of ours always count")
 		}
 	}
-	entries, _ := v1.Encode(*old) // it was read
+	entries, _ := v1.Encode(*old) // it was decoded, so it can be encoded
 	known := []string{"jobType"}
 	for _, e := range entries {
 		known = append(known, e.Key)
@@ -111,7 +112,7 @@ func (m *moving) noteKeys(old *v1.Config) {
 	}
 }
 
-// later is a configuration of layout 2.1 in layout 3.
+// later converts a configuration of layout 2.1 to layout 3.
 func (m *moving) later(c v21.Config, text []byte) v3.Config {
 	plain := v21.Default().JobProperties
 	for _, class := range []struct{ key, is, plain string }{
@@ -142,7 +143,7 @@ func (m *moving) later(c v21.Config, text []byte) v3.Config {
 	return later
 }
 
-// keys are those of layout 2.1.
+// keys are the keys of layout 2.1.
 var keys = []string{
 	"jobName", "jobClass", "jobType", "cron", "shardingTotalCount", "shardingItemParameters", "jobParameter", "failover", "misfire", "description",
 	"jobProperties", "streamingProcess", "scriptCommandLine", "monitorExecution", "maxTimeDiffSeconds", "monitorPort", "jobShardingStrategyClass",

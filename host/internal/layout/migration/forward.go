@@ -20,24 +20,24 @@ import (
 // targets are the layouts that a job can be moved to.
 var targets = map[string]func(namespace, name string) jobtree.Job{job.Layout21: v21.NewJob, job.Layout3: v3.NewJob}
 
-// moving is a job that is moved to a layout.
+// moving is the move of a job to a layout.
 type moving struct {
 	root, name string
 	from, to   string
-	job        jobtree.Job // in the layout to
+	job        jobtree.Job // in the target layout
 	tree       Tree
 	want       Tree
 	notes      []string
 }
 
-// Forward plans the move of a job to a layout. Of a job that has it, what was kept to go back
-// is deleted once a member has joined.
+// Forward plans the move of a job to a layout. If the job already has that layout, and a
+// member has joined, it plans to delete what was kept for going back.
 func Forward(namespace, name, to string, t Tree) (*Plan, error) {
 	p, _, err := forward(namespace, name, to, t)
 	return p, err
 }
 
-// forward also returns the tree that is wanted.
+// forward also returns the intended tree.
 func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	of, ok := targets[to]
 	if !ok {
@@ -76,7 +76,7 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	return p, m.want, nil
 }
 
-// mark is the migration that is kept to go back; nil: none is.
+// mark returns the migration that was kept for going back; nil if there is none.
 func (t Tree) mark() (*spelling.Migration, error) {
 	m, err := spelling.DecodeMigration(t[jobtree.NodeMigration])
 	if err != nil {
@@ -98,13 +98,13 @@ func (t Tree) mark() (*spelling.Migration, error) {
 	return m, nil
 }
 
-// spelledAnew reports whether a migration may change what the node has.
+// spelledAnew reports whether a migration may rewrite the node.
 func spelledAnew(path string) bool {
 	return path == "" || within(path, jobtree.NodeConfig, jobtree.NodeServers)
 }
 
-// kept is what is kept to go back: the nodes that are spelled anew and, where servers of ours
-// have run the job, those of ours that change or are added.
+// kept returns what is kept for going back: the rewritten nodes and, if servers of ours
+// have run the job, those of our nodes that change or are added.
 func (m *moving) kept() (spelling.Migration, error) {
 	ours := byServer(m.from) && m.tree.ours()
 	all := spelling.Migration{From: m.from, To: m.to, Nodes: map[string]string{}, Ours: ours}
@@ -125,11 +125,11 @@ func (m *moving) kept() (spelling.Migration, error) {
 	return all, nil
 }
 
-// joined reports whether a member has registered itself since the migration, which has made
-// the node anew.
+// joined reports whether a member has registered since the migration, which created the
+// node of instances anew.
 func (t Tree) joined() bool { return t[jobtree.NodeInstances].Stat.ChildVersion > 0 }
 
-// settle deletes what is kept to go back.
+// settle plans to delete what was kept for going back.
 func (m *moving) settle(mark *spelling.Migration) *Plan {
 	p := &Plan{From: m.from, To: m.to, job: m.job}
 	switch {
@@ -143,11 +143,11 @@ func (m *moving) settle(mark *spelling.Migration) *Plan {
 	return p
 }
 
-// move makes the tree that is wanted.
+// move makes the intended tree.
 func (m *moving) move() error {
 	m.want = m.tree.without(jobtree.NodeServers, jobtree.NodeInstances)
 	if byServer(m.from) {
-		m.want = m.want.without(copies(m.tree.ours())...) // what a cut has left
+		m.want = m.want.without(copies(m.tree.ours())...) // an interruption may have left them
 	}
 	maps.DeleteFunc(m.want, func(path string, _ registry.Node) bool {
 		return path != jobtree.NodeConfig && within(path, jobtree.NodeConfig)
@@ -170,7 +170,7 @@ func (m *moving) move() error {
 	return nil
 }
 
-// readable refuses a configuration by which no member could run the job.
+// readable refuses a configuration with which no member could run the job.
 func (m *moving) readable() error {
 	d := layout.New(m.to, "", m.name).NewDecoder(nil)
 	root := layout.New(m.to, "", m.name).Root()

@@ -10,7 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// FuzzMoves: whatever a node of a job is, its migration is refused, or it is done and taken back.
+// FuzzMoves: with any value in a node, a job's migration is refused, or it is done and can
+// be taken back.
 func FuzzMoves(f *testing.F) {
 	names := slices.SortedFunc(func(yield func(recording) bool) {
 		for r := range recordings {
@@ -30,10 +31,10 @@ func FuzzMoves(f *testing.F) {
 		r := names[int(of)%len(names)]
 		nodes := recordings[r](t)
 		_, ours := nodes["wasm/members"]
-		if !registry.ValidPath("/"+path) || byServer(r.from) && path != "wasm/migration" && within(path, copies(ours)...) { // what is there counts as left by a cut
+		if !registry.ValidPath("/"+path) || byServer(r.from) && path != "wasm/migration" && within(path, copies(ours)...) { // such nodes count as left by an interruption
 			return
 		}
-		for k := range path { // with those above it
+		for k := range path { // and the nodes above it
 			if _, there := nodes[path[:k]]; path[k] == '/' && !there {
 				nodes[path[:k]] = ""
 			}

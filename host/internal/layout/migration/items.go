@@ -16,8 +16,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// servers moves what is said of servers. Later layouts know no paused one: if all are, the job
-// is, else those that are become disabled.
+// servers moves the settings of servers. Later layouts cannot pause a server. If all are
+// paused, the job is paused; otherwise the paused servers are disabled.
 func (m *moving) servers() error {
 	was, err := servertree.Read(m.root, func(path string) (registry.Node, error) {
 		return m.tree[strings.TrimPrefix(path, m.root+"/")], nil
@@ -47,7 +47,7 @@ func (m *moving) servers() error {
 	return nil
 }
 
-// items moves what is known of items.
+// items moves what nodes of items hold.
 func (m *moving) items() error {
 	var begun, ended []int64
 	var failed error
@@ -97,7 +97,7 @@ func (m *moving) items() error {
 	return nil
 }
 
-// offset moves what a dataflow has kept into the state of its item.
+// offset moves the offset of a dataflow into the state of its item.
 func (m *moving) offset(item int, n registry.Node) error {
 	dir := strconv.Itoa(item)
 	was := m.want[jobtree.NodeItems+"/"+dir+"/"+jobtree.MarkState]
@@ -117,8 +117,8 @@ func (m *moving) offset(item int, n registry.Node) error {
 	return nil
 }
 
-// foreignBegins accounts for what members of ElasticJob began after servers of ours had run the
-// job.
+// foreignBegins accounts for runs that members of ElasticJob began after servers of ours
+// had run the job.
 func (m *moving) foreignBegins() error {
 	v := m.seen()
 	if v.RecordFault != "" {
@@ -140,7 +140,7 @@ func (m *moving) foreignBegins() error {
 	return nil
 }
 
-// seen is the job as servers of ours see it in the layout that it has.
+// seen is the view of servers of ours in the job's present layout.
 func (m *moving) seen() *protocol.View {
 	l := layout.New(m.from, "", m.name)
 	d := l.NewDecoder(nil)
@@ -155,7 +155,7 @@ func (m *moving) seen() *protocol.View {
 	return d.View()
 }
 
-// maxAhead is how far the clock of a member may be ahead of the registry's.
+// maxAhead is how far a member's clock may be ahead of the registry's.
 const maxAhead = time.Hour
 
 func set(all []int64, i int, ms int64) []int64 {
@@ -164,7 +164,7 @@ func set(all []int64, i int, ms int64) []int64 {
 	return all
 }
 
-// below puts a node of an item, with those above it.
+// below puts a node of an item into the tree, with those above it.
 func (m *moving) below(dir, item, name string, data []byte) {
 	m.want.put(dir, []byte{})
 	m.want.put(dir+"/"+item, []byte{})

@@ -36,7 +36,7 @@ func newStage(t *testing.T, nodes map[string]string) *stage {
 	t.Helper()
 	s := &stage{t, tree.New()}
 	s.must(registry.Op{Kind: registry.Create, Path: "/ns"})
-	for _, theirs := range []bool{false, true} { // what members of ElasticJob have left is the newest
+	for _, theirs := range []bool{false, true} { // the newest begins and offsets are of ElasticJob's members
 		for _, path := range slices.Sorted(maps.Keys(nodes)) {
 			if (path != "" && !within(path, "wasm")) == theirs {
 				s.must(registry.Op{Kind: registry.Create, Path: at(root, path), Data: []byte(nodes[path])})
@@ -58,7 +58,7 @@ func (s *stage) must(ops ...registry.Op) {
 	}
 }
 
-// hold makes a node that a session holds.
+// hold creates a node that a session holds.
 func (s *stage) hold(path string) {
 	s.t.Helper()
 	if _, _, err := s.tree.Commit(7, now, []registry.Op{{Kind: registry.CreateEphemeral, Path: at(root, path)}}); err != nil {
@@ -80,7 +80,7 @@ func (s *stage) nodes() Tree {
 	return all
 }
 
-// data is what all nodes have.
+// data returns the values of all nodes.
 func (s *stage) data() map[string]string {
 	all := map[string]string{}
 	for path, n := range s.nodes() {
@@ -107,7 +107,7 @@ func (s *stage) back() *Plan {
 	return p
 }
 
-// of is the layout by which a server of ours judges the job.
+// of is the layout that a server of ours finds for the job.
 func (s *stage) of() string {
 	t := s.nodes()
 	var servers []registry.Node
@@ -117,7 +117,7 @@ func (s *stage) of() string {
 	return layout.Of(t[""], t["config"], servers)
 }
 
-// view is what a server of ours sees by a layout.
+// view is the view of a server of ours in a layout.
 func (s *stage) view(of string) *protocol.View {
 	d := layout.New(of, "ns", "job").NewDecoder(nil)
 	t := s.nodes()
@@ -127,7 +127,7 @@ func (s *stage) view(of string) *protocol.View {
 	return d.View()
 }
 
-// shown is a plan as its golden file has it.
+// shown prints a plan as in its golden file.
 func shown(p *Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "from %s to %s\n", p.From, p.To)
@@ -146,7 +146,7 @@ func shown(p *Plan) string {
 
 type recording struct{ name, from string }
 
-// recordings are trees that real members have left.
+// recordings are trees of real members.
 var recordings = map[recording]func(t *testing.T) map[string]string{
 	{"ej10/stop", "1"}:       earlier("ej10/stop.json"),
 	{"ej1/sequence", "1"}:    earlier("ej1/sequence.json"),
@@ -171,7 +171,7 @@ func earlier(file string) func(t *testing.T) map[string]string {
 	}
 }
 
-// each plays a test on each recorded tree and each later layout.
+// each runs a test on each recorded tree and each later layout.
 func each(t *testing.T, play func(t *testing.T, r recording, to string, nodes map[string]string)) {
 	t.Helper()
 	for r, nodes := range recordings {
@@ -187,8 +187,8 @@ func each(t *testing.T, play func(t *testing.T, r recording, to string, nodes ma
 	}
 }
 
-// The writes are those of the golden files, and make a job of the layout that a server of ours reads. Going back makes
-// what was there.
+// The writes are those of the golden files, and the result is a job of the layout that a
+// server of ours reads. Going back restores the tree.
 func TestRecordedTrees(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
@@ -222,8 +222,8 @@ func TestRecordedTrees(t *testing.T) {
 	})
 }
 
-// A migration, a way back and what deletes the rest can be cut before each write. The job is of one layout then, and
-// the same call goes on.
+// A migration, a way back and the deletion of the rest can be interrupted before each
+// write. The job has one layout at that point, and the same call continues.
 func TestCutAtEachWrite(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
@@ -231,7 +231,7 @@ func TestCutAtEachWrite(t *testing.T) {
 		whole.must(whole.forward(to).Ops()...)
 		s := newStage(t, nodes)
 		before := s.data()
-		// one makes the next write of a plan, and returns false when it was the last.
+		// one makes the next write of a plan, and returns false if there is none.
 		one := func(p *Plan) bool {
 			parts := len(p.Copy) + len(p.Rest)
 			switch {
@@ -244,7 +244,7 @@ func TestCutAtEachWrite(t *testing.T) {
 			}
 			return len(p.Turn) > 0 || parts > 1
 		}
-		// A migration that is cut is taken back as well.
+		// An interrupted migration can be taken back as well.
 		for cuts := range 3 {
 			for range cuts {
 				if p := s.forward(to); p.Done == "" {
@@ -265,7 +265,7 @@ func TestCutAtEachWrite(t *testing.T) {
 			if is := s.of(); is != r.from {
 				t.Fatalf("it is of layout %q after a cut", is)
 			}
-			for _, file := range []string{"2.1", "3"} { // by which a server of ours reads it
+			for _, file := range []string{"2.1", "3"} { // the layout in which a server of ours reads it
 				if v := s.view(file); file != r.from && v.ConfigFault == "" && v.RecordFault == "" {
 					t.Fatalf("a server whose file says %s finds no fault with it", file)
 				}
@@ -293,8 +293,8 @@ func TestCutAtEachWrite(t *testing.T) {
 	})
 }
 
-// A member that comes while a migration is planned, though it has left again, keeps it from turning, and so does a
-// console that changes the configuration.
+// A member that comes while a migration is planned prevents its turn, even if it has left
+// again. So does a console that changes the configuration.
 func TestOthersKeepItFromTurning(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
@@ -324,14 +324,14 @@ func TestOthersKeepItFromTurning(t *testing.T) {
 	})
 	s := with(t, in21, map[string]string{"wasm": "", "wasm/members": ""})
 	p := s.forward("3")
-	s.must(registry.Op{Kind: registry.Set, Path: root + "/wasm/members", Version: registry.AnyVersion}) // as ours do when they join
+	s.must(registry.Op{Kind: registry.Set, Path: root + "/wasm/members", Version: registry.AnyVersion}) // our members write it when they join
 	if err := s.write(p.Ops()...); !errors.Is(err, registry.ErrConflict) {
 		t.Errorf("one of ours: %v", err)
 	}
 	s = with(t, in1, nil)
 	s.must(s.forward("2.1").Copy...)
 	p = s.forward("2.1")
-	s.must(registry.Op{Kind: registry.Create, Path: root + "/wasm/members"}) // one that has left again
+	s.must(registry.Op{Kind: registry.Create, Path: root + "/wasm/members"}) // a member that has left again
 	if err := s.write(p.Turn...); !errors.Is(err, registry.ErrConflict) {
 		t.Errorf("one of ours, in parts: %v", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// leftByOurs is a job that servers of ours have run after those members, one of which has ended in a
-// run. Members of ElasticJob have begun item 1 since.
+// leftByOurs is a job that servers of ours have run after the recorded members, and one of
+// ours ended during a run. Members of ElasticJob have begun item 1 since.
 func leftByOurs(nodes func(t *testing.T) map[string]string) func(t *testing.T) map[string]string {
 	return func(t *testing.T) map[string]string {
 		t.Helper()
@@ -35,17 +35,17 @@ func leftByOurs(nodes func(t *testing.T) map[string]string) func(t *testing.T) m
 			"leader/failover/items":   "",
 			"leader/failover/items/0": string(spelling.EncodePending(&protocol.Pending{Entry: waits})),
 			"execution/3/disabled":    "",
-			"servers/10.0.0.1/color":  "red", // which nobody knows
+			"servers/10.0.0.1/color":  "red", // an unknown node
 		})
-		delete(all, "execution/0/nextFireTime") // one of ours began it last
+		delete(all, "execution/0/nextFireTime") // a server of ours began it last
 		return all
 	}
 }
 
 const ours = "10.0.0.1@-@7"
 
-// What servers of ours have left goes along as it is. Members of ElasticJob began item 1 after them, and kept another
-// offset; that counts.
+// The nodes of our servers go along unchanged. Members of ElasticJob have begun item 1
+// since and kept another offset, which counts.
 func TestWhatOursHaveLeft(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
@@ -75,8 +75,8 @@ func TestWhatOursHaveLeft(t *testing.T) {
 	})
 }
 
-// A server of ours may have ended before it made an assignment. What the migration accounts for is
-// taken back as well.
+// A server of ours may have ended before it wrote an assignment. Going back also undoes
+// what the migration accounted for.
 func TestBackWithoutAssignment(t *testing.T) {
 	t.Parallel()
 	nodes := recordings[recording{"ours/flow", "1"}](t)
@@ -90,8 +90,8 @@ func TestBackWithoutAssignment(t *testing.T) {
 	}
 }
 
-// A server of ours of an earlier release kept the offset as state alone, after a member of
-// ElasticJob had left another one.
+// An earlier release of ours kept the offset only as state, after a member of ElasticJob
+// had left another offset in its node.
 func TestNewestOffset(t *testing.T) {
 	t.Parallel()
 	nodes := recordings[recording{"ours/flow", "1"}](t)

@@ -9,39 +9,42 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Plan is what has to be written. Its operations carry the versions of the nodes that it
-// was made of, and are refused if one has changed.
+// Plan lists the writes of a migration. Its operations carry the versions of the nodes from
+// which it was made, and are refused if one has changed.
 type Plan struct {
 	From, To string
-	// Copy makes nodes of ours that no member reads before Turn. It may be written in parts,
-	// in its order; Turn is then to be planned anew, since members may have come meanwhile.
+	// Copy creates nodes of ours that no member reads before Turn. It may be written in
+	// parts, in order. Then Turn must be planned again, since members may have come
+	// meanwhile.
 	Copy []registry.Op
 	// Turn changes the layout, in one transaction.
 	Turn []registry.Op
-	// Rest deletes what no member reads after Turn. It may be written in parts, in its order.
+	// Rest deletes nodes that no member reads after Turn. It may be written in parts, in
+	// order.
 	Rest []registry.Op
-	// Notes say what the layout cannot hold, each with the path or the key.
+	// Notes name what the layout cannot hold, each with the path or the key.
 	Notes []string
-	// Done says why there is nothing to write.
+	// Done is why there is nothing to write.
 	Done string
 
-	job jobtree.Job // in the layout To, if this release runs that
+	job jobtree.Job // in the layout To, if this release knows that
 }
 
-// Ops are all operations, in their order.
+// Ops returns all operations in order.
 func (p *Plan) Ops() []registry.Op { return slices.Concat(p.Copy, p.Turn, p.Rest) }
 
 // Write is one node that changes.
 type Write struct {
-	Op   string // create, set, delete, or renew: delete and create
+	Op   string // create, set, delete, or renew (delete and create)
 	Path string
 	Data []byte
 }
 
-// Writes are all changes, in their order. A node that is deleted and made again is one.
+// Writes returns all changes in order. A node that is deleted and created again is one
+// change.
 func (p *Plan) Writes() []Write {
 	var all []Write
-	deleted := map[string]int{} // by path, where it is in all
+	deleted := map[string]int{} // by path: the index in all
 	for _, op := range p.Ops() {
 		switch op.Kind {
 		case registry.Delete:
@@ -51,7 +54,7 @@ func (p *Plan) Writes() []Write {
 			all = append(all, Write{"set", op.Path, op.Data})
 		case registry.Create:
 			if k, ok := deleted[op.Path]; ok {
-				all[k].Path = "" // it is made again
+				all[k].Path = "" // it is created again
 				all = append(all, Write{"renew", op.Path, op.Data})
 				continue
 			}
@@ -62,7 +65,7 @@ func (p *Plan) Writes() []Write {
 	return slices.DeleteFunc(all, func(w Write) bool { return w.Path == "" })
 }
 
-// Masked is what a node gets, without secrets.
+// Masked returns the new value of a node without secrets.
 func (p *Plan) Masked(w Write) string {
 	if strings.HasSuffix(w.Path, "/"+jobtree.KeyCommand) {
 		return "***"
@@ -70,11 +73,11 @@ func (p *Plan) Masked(w Write) string {
 	return p.job.Masked(w.Path, w.Data)
 }
 
-// anew are nodes that Turn deletes with all below them, and then makes again. That is refused
-// if a member has come meanwhile: it registers itself below one of them.
+// anew are nodes that Turn deletes, with all below them, and creates again. If a member has
+// come meanwhile, that is refused, because the member registered below one of them.
 var anew = []string{jobtree.NodeServers, jobtree.NodeInstances}
 
-// change plans how t becomes want.
+// change plans the writes from t to want.
 func (p *Plan) change(root string, t, want Tree) {
 	again := func(path string) bool { return within(path, anew...) }
 	add := func(path string, op registry.Op) {
@@ -109,7 +112,7 @@ func (p *Plan) change(root string, t, want Tree) {
 	}
 }
 
-// sweep plans to delete what is there of these nodes and below, in that order of them.
+// sweep plans to delete these nodes and those below them, in the order of nodes.
 func (p *Plan) sweep(root string, t Tree, nodes ...string) {
 	for _, node := range nodes {
 		for _, path := range slices.Backward(t.paths()) {

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// with is a recorded tree with other nodes; "-" takes one away.
+// with returns a recorded tree with other nodes; "-" removes a node.
 func with(t *testing.T, r recording, change map[string]string) *stage {
 	t.Helper()
 	nodes := recordings[r](t)
@@ -26,7 +26,8 @@ var (
 	in21 = recording{"ej2/disable", "2.1"}
 )
 
-// A tree of two layouts is refused, and so is one whose configuration, moments or marks nobody can read.
+// A tree of two layouts is refused, and so is one with an unreadable configuration, moment
+// or mark.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	const half = "half of one layout and half of another"
@@ -80,7 +81,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Nothing is planned while a session holds a node, in either direction.
+// Nothing is planned, in either direction, while a session holds a node.
 func TestNotAtRest(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, _ recording, to string, nodes map[string]string) {
@@ -104,7 +105,7 @@ func TestNotAtRest(t *testing.T) {
 	})
 }
 
-// What an operator has changed since the migration is not lost by going back.
+// Going back does not lose an operator's changes since the migration.
 func TestBackKeepsChanges(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r recording, to string, nodes map[string]string) {
@@ -117,7 +118,7 @@ func TestBackKeepsChanges(t *testing.T) {
 			}
 			s.must(op)
 			if _, err := Back("ns", "job", s.nodes()); path == "wasm/paused" && (r.from == "2.1" || strings.HasPrefix(r.name, "ours")) {
-				if err != nil { // which has pauses of ours, too
+				if err != nil { // layouts that also have our pauses
 					t.Error(err)
 				}
 			} else if err == nil || path != "config" && !strings.Contains(err.Error(), path+" has changed since") {
@@ -134,7 +135,8 @@ func TestBackKeepsChanges(t *testing.T) {
 	}
 }
 
-// What the later layout cannot hold is named, and what it spells in another way is kept.
+// A setting that the later layout cannot hold is named, and one that it spells differently
+// is kept.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	const begin = `{"jobName":"job","jobClass":"a.B","jobType":"SIMPLE","cron":"0 0 0 1 1 ? 1970","shardingTotalCount":2,`

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// order is that in which the layouts came.
+// order is the order of the layouts, from the oldest.
 var order = []string{job.Layout1, job.Layout20, job.Layout21, job.Layout3}
 
 // Tree is all nodes of a job, by their paths below the job's own, which has the path "".
@@ -26,7 +26,7 @@ func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
 func (t Tree) put(path string, data []byte) { t[path] = registry.Node{Exists: true, Data: data} }
 
-// linked is the tree with lists of children by its paths.
+// linked returns the tree with children listed by its paths.
 func (t Tree) linked() Tree {
 	all := make(Tree, len(t))
 	for _, path := range t.paths() {
@@ -47,22 +47,23 @@ func (t Tree) linked() Tree {
 	return all
 }
 
-// without is a copy of the tree that has none of these nodes and what is below them.
+// without returns a copy of the tree without these nodes and those below them.
 func (t Tree) without(nodes ...string) Tree {
 	rest := maps.Clone(t)
 	maps.DeleteFunc(rest, func(path string, _ registry.Node) bool { return within(path, nodes...) })
 	return rest
 }
 
-// left are nodes of layouts 1 and 2.0 that members of later ones do not read. They stay until the
-// migration cannot be taken back any more.
+// left are nodes of layouts 1 and 2.0 that members of later layouts do not read. They stay
+// as long as the migration can be taken back.
 var left = []string{servertree.Execution, "offset", "leader/execution"}
 
 // ours reports whether servers of ours have run the job.
 func (t Tree) ours() bool { return t[jobtree.NodeMembers].Exists }
 
-// copies are what a migration from layout 1 or 2.0 makes before it turns: what members of that
-// layout do not read. Servers of ours read all below wasm, if they have run the job.
+// copies are the nodes that a migration from layout 1 or 2.0 creates before its turn,
+// because members of that layout do not read them. If servers of ours have run the job,
+// they read all nodes below wasm.
 func copies(ours bool) []string {
 	if ours {
 		return []string{jobtree.NodeSharding}
@@ -70,7 +71,8 @@ func copies(ours bool) []string {
 	return []string{jobtree.NodeWasm, jobtree.NodeSharding}
 }
 
-// layout is that of the tree. It refuses one that has nodes of others, too.
+// layout returns the layout of the tree. It refuses a tree that also has nodes of another
+// layout.
 func (t Tree) layout(m *spelling.Migration) (string, error) {
 	var servers []registry.Node
 	for _, ip := range t[jobtree.NodeServers].Children {
@@ -91,13 +93,15 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 	return of, t.whole(of)
 }
 
-// byServer reports whether a layout, or one of families, keeps its members below servers.
+// byServer reports whether a layout, or the name of a family, keeps its members below
+// servers.
 func byServer(of string) bool { return of == job.Layout1 || of == job.Layout20 || of == families[true] }
 
-// families are the layouts that keep members in the same nodes, by whether that is below servers.
+// families are the names of groups of layouts that keep members in the same nodes, by
+// whether these are below servers.
 var families = map[bool]string{true: "1 or 2.0", false: "2.1 or 3"}
 
-// familyOf is the family whose members write such a node; "" if both do.
+// familyOf returns the family whose members write such a node; "" if both do.
 func familyOf(path string, n registry.Node) string {
 	parts := strings.Split(path, "/")
 	last := parts[len(parts)-1]
@@ -106,13 +110,13 @@ func familyOf(path string, n registry.Node) string {
 		return families[true]
 	case within(path, jobtree.NodeInstances, jobtree.NodeTrigger, jobtree.NodeLeaderInstance),
 		parts[0] == jobtree.NodeServers && len(parts) == 2 && len(n.Data) > 0,
-		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire && last != jobtree.MarkDisabled: // which are also what a cut leaves
+		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire && last != jobtree.MarkDisabled: // an interrupted migration leaves them as well
 		return families[false]
 	}
 	return ""
 }
 
-// whole refuses a configuration that has something of another layout.
+// whole refuses a configuration with parts of another layout.
 func (t Tree) whole(of string) error {
 	var also string
 	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
@@ -132,10 +136,10 @@ func (t Tree) whole(of string) error {
 		"Find out which members are the job's, and delete what is of the others", of, also)
 }
 
-// maxNamed bounds how many nodes an error names.
+// maxNamed is how many nodes an error names.
 const maxNamed = 5
 
-// atRest refuses a tree of which a session holds a node.
+// atRest refuses a tree with a node that a session holds.
 func (t Tree) atRest() error {
 	var held []string
 	for _, path := range t.paths() {

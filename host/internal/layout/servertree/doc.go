@@ -1,12 +1,12 @@
-// Package servertree spells the nodes that layouts 2.0 and 1 have in common. A member is
-// known there by the address of its server alone, and what an item has run is a node of
-// the item. The package reads trees and names nodes, which jobtree writes for servers of
-// ours. The configuration is what v20 and v1 spell.
+// Package servertree spells the nodes that layouts 2.0 and 1 have in common. They identify
+// a member by the address of its server alone, and a node of each item records what it has
+// run. The package reads trees and names nodes; for servers of ours, jobtree writes them.
+// Packages v20 and v1 spell the configuration.
 //
-// Flow: Nodes is the table of all nodes; NodeOf finds the row of a path; Read makes a
-// Job of a tree, as doctor shows it.
+// Flow: Nodes is the table of all nodes; NodeOf finds the row of a path; Read makes a Job
+// from a tree, which doctor shows.
 //
-// What members write, in their order (order_test.go holds it against the recordings):
+// What members write, in their order (order_test.go checks it against the recordings):
 //
 //   - Start: the latch and host, then the configuration, hostName, disabled if the member
 //     overwrites, status; shutdown and paused go. A mark for an assignment is made if

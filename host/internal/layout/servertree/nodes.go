@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// Names of nodes below the job's own, in which {ip} is an address and {i} an item.
+// Names of nodes below the job's own node, in which {ip} is an address and {i} an item.
 const (
 	Config      = "config"
 	ConfigKey   = "config/{key}" // in layout 1
@@ -43,7 +43,7 @@ const (
 	Started     = "guarantee/started/{i}"
 	Ended       = "guarantee/completed/{i}"
 	Clock       = "systemTime/current{digits}"
-	Contender   = "{latch}/_c_{uuid}-latch-{digits}" // in the queue of a latch
+	Contender   = "{latch}/_c_{uuid}-latch-{digits}" // below the node of a latch
 	placeServer = "{ip}"
 	placeItem   = "{i}"
 	placeKey    = "{key}"
@@ -69,10 +69,10 @@ type Node struct {
 	Ephemeral bool
 	Value     Value
 	Only      string // the one layout that has it; "": both
-	By, Until string // who writes it, and what ends it
+	By, Until string // what writes it, and what ends it
 }
 
-// Nodes are all nodes that members of either layout and their consoles write, but for
+// Nodes lists all nodes that members of either layout and their consoles write, except
 // those that only have others below them.
 var Nodes = []Node{
 	{Config, false, Text, "", "a member at its start; a console", "removal of the job"},
@@ -82,35 +82,35 @@ var Nodes = []Node{
 	{Sharding, false, Items, "", "the leader", "the next assignment, which deletes all of them first"},
 	{Disabled, false, Empty, "", "a console; a member that overwrites and is configured so", "a console; such a member"},
 	{Paused, false, Empty, "", "a console", "a console; the member's next start"},
-	{Stopped, false, Empty, "1", "a console of a release before 1.0.8, which has no paused", "the same; the member's next start"},
+	{Stopped, false, Empty, "1", "a console of a release before 1.0.8, which has no paused", "a console; the member's next start"},
 	{Shutdown, false, Empty, "", "a console", "the member's next start"},
-	{Trigger, false, Empty, "", "a console", "the member, whether it runs then or is paused, disabled or running; nobody, if it is gone"},
+	{Trigger, false, Empty, "", "a console", "the member, even if it does not run then, since it is paused, disabled or running; it stays if the member is gone"},
 	{Successes, false, Number, "1", "a member with a dataflow, each processCountIntervalSeconds", "a console removes the server"},
-	{Failures, false, Number, "1", "as the one before", "a console removes the server"},
-	{Item, false, Empty, "", "who first runs the item; the leader when the total has grown", "the leader, when the total has shrunk; each member, when monitoring is switched off"},
-	{Running, true, Empty, "", "who runs the item, if execution is monitored", "the same, at the end; the session"},
-	{Completed, false, Empty, "", "who has run the item, if execution is monitored", "the leader, before the next round; in 1.0.6 who runs the item next"},
+	{Failures, false, Number, "1", "a member with a dataflow, each processCountIntervalSeconds", "a console removes the server"},
+	{Item, false, Empty, "", "a member at the item's first run; the leader, when the total has grown", "the leader, when the total has shrunk; each member, when monitoring is switched off"},
+	{Running, true, Empty, "", "the member that runs the item, if execution is monitored", "that member, at the end; its session"},
+	{Completed, false, Empty, "", "the member that has run the item, if execution is monitored", "the leader, before the next round; in 1.0.6 the member that runs the item next"},
 	{Failover, true, Addr, "", "the taker", "the taker, at the end; its session"},
-	{Misfire, false, Empty, "", "the item's owner, when a round outlasts an instant, or a pause ends and misfire is off", "the same, before the round that makes up for it"},
-	{LastBegin, false, Millis, "", "who runs the item, as all below it if execution is monitored", "the item goes"},
-	{LastEnd, false, Millis, "", "who has run the item", "the item goes"},
-	{NextFire, false, Millis, "", "who runs the item", "the item goes"},
+	{Misfire, false, Empty, "", "the item's owner, when a round outlasts an instant, or a pause ends and misfire is off", "the owner, before the round that compensates for it"},
+	{LastBegin, false, Millis, "", "the member that runs the item, if execution is monitored", "the item goes"},
+	{LastEnd, false, Millis, "", "the member that has run the item, if execution is monitored", "the item goes"},
+	{NextFire, false, Millis, "", "the member that runs the item, if execution is monitored", "the item goes"},
 	{Offset, false, Text, "1", "the job's code, through its member; it has read it when its round began", "removal of the job"},
-	{Host, true, Addr, "", "who wins the latch", "its session; the leader itself, when a console disables, pauses or shuts it down"},
+	{Host, true, Addr, "", "the member that is first in the latch", "its session; the leader itself, when a console disables, pauses or shuts it down"},
 	{Latch, false, Empty, "", "the first member", "removal of the job"},
 	{Necessary, false, Empty, "", "any member: at its start, or when it sees another end, the total change, a new leader, a server disabled or enabled", "the leader's transaction that assigns"},
 	{Processing, true, Empty, "", "the leader while it assigns", "the leader's transaction that assigns"},
 	{Repair, false, Empty, "", "a member: in layout 1 at its start, in both when the total changes", "the leader, when it has cleaned"},
 	{Cleaning, true, Empty, "", "the leader while it deletes what rounds before have completed", "the leader"},
 	{Pending, false, Empty, "", "any survivor, for each item that a dead member was running", "the taker"},
-	{FailLatch, false, Empty, "", "the first that wants to take over", "removal of the job"},
-	{Started, false, Empty, "", "a member with a listener that runs once", "the last of them, after its listener"},
-	{Ended, false, Empty, "", "a member with a listener that runs once", "the last of them, after its listener"},
+	{FailLatch, false, Empty, "", "the first member that is to take an item over", "removal of the job"},
+	{Started, false, Empty, "", "a member with a listener that runs once", "the last of these members, after its listener"},
+	{Ended, false, Empty, "", "a member with a listener that runs once", "the last of these members, after its listener"},
 	{Clock, true, Text, "", "a member that compares clocks; the value is an address of its client", "its session"},
-	{Contender, true, Empty, "", "who wants to lead or to take over", "the same; its session"},
+	{Contender, true, Empty, "", "a member that is to lead or to take over", "that member; its session"},
 }
 
-// ItemDisabled is the node that servers of ours add to those.
+// ItemDisabled is a node that only servers of ours write.
 const ItemDisabled = "execution/{i}/disabled"
 
 var itemDisabled = Node{ItemDisabled, false, Empty, "", "-", "-"}
@@ -119,8 +119,8 @@ var itemDisabled = Node{ItemDisabled, false, Empty, "", "-", "-"}
 var parents = []string{"leader", "leader/election", "leader/sharding", "leader/execution", "leader/failover", "leader/failover/items",
 	Servers, Server, Execution, "offset", "guarantee", "guarantee/started", "guarantee/completed", "systemTime"}
 
-// NodeOf is the row of a node by its path below the job's own. arg is the address, item or
-// key in it.
+// NodeOf returns the row of a node by its path below the job's own node. arg is the
+// address, item or key in the path.
 func NodeOf(path string) (n Node, arg string, ok bool) {
 	for _, row := range Nodes {
 		if arg, ok := match(row.Name, path); ok {
@@ -138,7 +138,7 @@ func NodeOf(path string) (n Node, arg string, ok bool) {
 	return Node{}, "", false
 }
 
-// match reports whether a path is one of that name.
+// match reports whether a path fits a name of the table.
 func match(name, path string) (arg string, ok bool) {
 	if name == Contender {
 		latch, place, _ := cutLast(path)

@@ -11,8 +11,8 @@ import (
 // folders have the recordings of a layout.
 var folders = map[string][]string{"1": {"ej1", "ej10"}, "2.0": {"ej20"}}
 
-// TestRecordedNodes: the table has each node that was recorded, with its kind and value,
-// and each of its rows was.
+// TestRecordedNodes checks that the table has each recorded node, with its kind and value,
+// and that each of its rows was recorded.
 func TestRecordedNodes(t *testing.T) {
 	t.Parallel()
 	for layout, of := range folders {
@@ -101,7 +101,7 @@ func FuzzValues(f *testing.F) {
 			t.Errorf("%q is read as %v", text, items)
 		}
 		for _, n := range Nodes {
-			_ = n.Check(text) // it does not panic
+			_ = n.Check(text) // it must not panic
 		}
 		NodeOf(text)
 	})

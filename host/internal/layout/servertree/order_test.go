@@ -11,10 +11,10 @@ import (
 // step is a write of a node of a job.
 type step struct {
 	by, op, name, arg, data string
-	alone                   bool // not in a transaction with others that write
+	alone                   bool // not in a transaction with other writes
 }
 
-// steps are those of a recording, without jobs that run nothing.
+// steps returns the steps of a recording, without jobs that run nothing.
 func steps(t *testing.T, file string) (all []step) {
 	t.Helper()
 	for _, f := range recorded.EarlierFlows(t, file) {
@@ -33,7 +33,7 @@ func steps(t *testing.T, file string) (all []step) {
 	return all
 }
 
-// files are all recordings of 1.1.1 and 2.0.5 in which each address is of one member.
+// files returns all recordings of 1.1.1 and 2.0.5 in which each address has one member.
 func files(t *testing.T) (all []string) {
 	t.Helper()
 	for _, folder := range []string{"ej1", "ej20"} {
@@ -46,12 +46,12 @@ func files(t *testing.T) (all []string) {
 	return all
 }
 
-// frozen has a member that was frozen in the middle of a run: when it goes on, it completes
-// an item that another has taken, and deletes its marks.
+// frozen has a member that was frozen in the middle of a run. When it goes on, it completes
+// an item that another member has taken, and deletes its marks.
 const frozen = "ej20/reconnect.json"
 
-// TestOrderOfARun: each node of an item is written alone, in one order, by one member. A
-// take-over has two steps before it and one after it.
+// TestOrderOfARun checks that one member writes the nodes of an item one by one, in one
+// order. A take-over has two steps before it and one after it.
 func TestOrderOfARun(t *testing.T) {
 	t.Parallel()
 	order := []string{"create " + Running, LastBegin, NextFire, "create " + Completed, "delete " + Running, LastEnd}
@@ -76,9 +76,9 @@ func TestOrderOfARun(t *testing.T) {
 				if at[s.arg]++; at[s.arg] == len(order) {
 					runs++
 				}
-			case what == "delete "+Running: // the end of its session; monitoring was switched off
+			case what == "delete "+Running: // its session ended, or monitoring was switched off
 				at[s.arg] = len(order)
-			case at[s.arg] == len(order): // what was begun before that goes on
+			case at[s.arg] == len(order): // a run that had begun before goes on
 			case file == frozen:
 			default:
 				t.Errorf("%s: %s of item %s by %s, expected %s by %s", file, what, s.arg, s.by, order[at[s.arg]], by[s.arg])
@@ -90,8 +90,9 @@ func TestOrderOfARun(t *testing.T) {
 	}
 }
 
-// TestOrderOfAnAssignment: the leader makes processing, deletes the items of each server,
-// one by one, and writes all anew in a transaction that deletes both marks.
+// TestOrderOfAnAssignment checks that the leader creates processing, deletes the items of
+// each server one by one, and writes all of them again in a transaction that deletes both
+// marks.
 func TestOrderOfAnAssignment(t *testing.T) {
 	t.Parallel()
 	assigned := 0
@@ -122,8 +123,9 @@ func TestOrderOfAnAssignment(t *testing.T) {
 	}
 }
 
-// TestOrderOfATakeOver: a pending item is marked as taken, and then pending no more, in
-// the queue of the latch; it is one item at a time, and its mark goes after the run's.
+// TestOrderOfATakeOver checks that, in the queue of the latch, a pending item is marked as
+// taken, and only then no longer pending. A taker takes one item at a time, and deletes the
+// mark after the run's marks.
 func TestOrderOfATakeOver(t *testing.T) {
 	t.Parallel()
 	taken := 0
@@ -154,7 +156,7 @@ func TestOrderOfATakeOver(t *testing.T) {
 	}
 }
 
-// TestOrderOfACleaning: the leader alone deletes what has completed, under its mark.
+// TestOrderOfACleaning checks that only the leader deletes completed nodes, under its mark.
 func TestOrderOfACleaning(t *testing.T) {
 	t.Parallel()
 	cleaned := 0

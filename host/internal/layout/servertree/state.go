@@ -11,10 +11,10 @@ import (
 // MaxServers bounds how many servers of a job are read.
 const MaxServers = 1000
 
-// maxNamed bounds how many items of a member are named in its text.
+// maxNamed is how many items of a member its text names.
 const maxNamed = 20
 
-// Job is what a tree says of the members of a job.
+// Job is what a tree shows of the members of a job.
 type Job struct {
 	Leader  string // its address; "": there is none
 	Servers []Member
@@ -31,7 +31,7 @@ type Member struct {
 	Disabled, Paused, Shutdown bool
 }
 
-// String is the member in a few words.
+// String describes the member in a few words.
 func (m Member) String() string {
 	words := []string{m.IP, m.Status}
 	if m.Status == "" {
@@ -79,7 +79,7 @@ type reader struct {
 	root   string
 	read   func(path string) (registry.Node, error)
 	err    error
-	faulty error // the first value that is none of ElasticJob's
+	faulty error // the first value that ElasticJob does not write
 }
 
 func (r *reader) node(path string) (n registry.Node) {
@@ -95,7 +95,7 @@ func (r *reader) fault(path string, err error) {
 	}
 }
 
-// value is that of a node; "" if it is missing, or none of ElasticJob's.
+// value returns the value of a node; "" if it is missing, or not a value of ElasticJob.
 func (r *reader) value(name, ip string) string {
 	path := strings.Replace(name, placeServer, ip, 1)
 	n := r.node(path)

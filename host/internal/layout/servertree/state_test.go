@@ -31,8 +31,8 @@ func reads(tree map[string]string) func(path string) (registry.Node, error) {
 	}
 }
 
-// A paused server has no items in layout 1, and keeps them in 2.0, where nobody runs them
-// then; there, a console removes no server while a member leads.
+// In layout 1 a paused server has no items. In 2.0 it keeps them, and none of them runs;
+// and a console removes no server there while a member leads.
 func TestReadRecordedTrees(t *testing.T) {
 	t.Parallel()
 	member := func(ip, status string, items ...int) Member { return Member{IP: ip, Status: status, Items: items} }

@@ -9,16 +9,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// The statuses of a member. Without the node it is not there.
+// The statuses of a member. Without the node the member is not there.
 const (
 	Ready   = "READY"
 	RunsNow = "RUNNING"
 )
 
-// maxText bounds a value that is not a text of the job's own.
+// maxText bounds a value that is not a text of the job.
 const maxText = 1 << 20
 
-// ParseItems reads the items of a server, in their order. Without text there are none.
+// ParseItems reads the items of a server, in order. An empty text has none.
 func ParseItems(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What a scalar without quotes is if it is not a text, by YAML 1.1.
+// Patterns of scalars without quotes that are not texts, by YAML 1.1.
 var (
 	boolean = regexp.MustCompile(`^(?:(?:yes|Yes|YES|true|True|TRUE|on|On|ON)|(?:no|No|NO|false|False|FALSE|off|Off|OFF))$`)
 	null    = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// MaxBytes is the largest text that is read. The parser needs 200 times as much
-	// memory for the worst one.
+	// MaxBytes is the largest text that is read. In the worst case the parser needs 200
+	// times as much memory.
 	MaxBytes = 512 << 10
-	// maxDepth is how deep values stand in each other at most.
+	// maxDepth bounds how deep values may be nested.
 	maxDepth = 8
 )
 
 // Document is a mapping that was read.
 type Document struct {
-	Entries []Entry // in the order of the text; the last one of a key counts
+	Entries []Entry // in the order of the text; the last entry of a key counts
 	text    []byte
-	lines   []int // where lines begin in text, and its end; nil: not each entry has lines of its own
+	lines   []int // where lines begin in text, and its end; nil: some entries share a line
 }
 
 // Entry is a key with its value.
@@ -39,7 +39,7 @@ type Entry struct {
 // Kind is what a value is.
 type Kind int
 
-// The kinds of values. What is Kept is of any of them, and was not looked at.
+// The kinds of values. A Kept value may be of any kind, and was not read.
 const (
 	Scalar Kind = iota
 	List
@@ -52,14 +52,14 @@ type Value struct {
 	Kind         Kind
 	Line, Column int
 	Text         string // of a scalar
-	Plain        bool   // it has no quotes, so it may be something else than a text
+	Plain        bool   // without quotes, so it may be something other than a text
 	List         []*Value
 	Entries      []Entry
 }
 
-// Read reads a text that is one mapping, whose keys are texts. It refuses anchors,
-// aliases and tags; the values of kept keys may have tags, and are not looked at. An
-// empty text is no document: nil without error. An error has line and column.
+// Read reads a text that is one mapping with texts as keys. It refuses anchors, aliases and
+// tags; the values of kept keys may have tags, and are not read. An empty text is no
+// document: nil without error. An error has line and column.
 func Read(text []byte, kept ...string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("line 1, column 1: %d bytes are more than %d", len(text), MaxBytes)
@@ -77,7 +77,7 @@ func Read(text []byte, kept ...string) (*Document, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case v.Kind != Mapping && v.Text == "" && v.Plain: // comments alone
+	case v.Kind != Mapping && v.Text == "" && v.Plain: // only comments
 		return nil, nil
 	case v.Kind != Mapping:
 		return nil, at(root, "expected keys with values")
@@ -92,7 +92,7 @@ func Read(text []byte, kept ...string) (*Document, error) {
 	return d, nil
 }
 
-// invalidAt is where a text is not UTF-8; -1: nowhere.
+// invalidAt returns where a text is not UTF-8; -1 if it is.
 func invalidAt(text []byte) int {
 	for k := 0; k < len(text); {
 		r, n := utf8.DecodeRune(text[k:])
@@ -104,10 +104,10 @@ func invalidAt(text []byte) int {
 	return -1
 }
 
-// parse makes nodes of a text; nil: there are none.
+// parse returns the nodes of a text; nil if there are none.
 func parse(text []byte) (root *yaml.Node, err error) {
 	defer func() {
-		if fault := recover(); fault != nil { // of the library: a text of strangers must not end the program
+		if fault := recover(); fault != nil { // the library may panic, and a foreign text must not end the program
 			root, err = nil, fmt.Errorf("line 1, column 1: it cannot be read: %.200v", fault)
 		}
 	}()
@@ -137,8 +137,8 @@ func at(n *yaml.Node, format string, args ...any) error {
 
 var lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)`)
 
-// placed gives an error of the parser, which knows the line alone, the column where that
-// line's text begins.
+// placed adds a column to an error of the parser, which has only the line: the column where
+// that line's text begins.
 func placed(text []byte, err error) error {
 	m := lineOf.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
@@ -154,13 +154,14 @@ func placed(text []byte, err error) error {
 type reader struct {
 	kept  []string
 	text  []byte
-	lines []int // where they begin
-	// line, column and at are where the node before this one is: columns count signs.
+	lines []int // where lines begin
+	// line, column and at are the position of the node before this one; columns count
+	// characters.
 	line, column, at int
 }
 
-// afterTab reports whether a tab is among the blanks before a node. SnakeYAML takes
-// spaces alone there.
+// afterTab reports whether there is a tab among the blanks before a node. SnakeYAML allows
+// only spaces there.
 func (r *reader) afterTab(n *yaml.Node) bool {
 	if n.Line < 1 || n.Line > len(r.lines) {
 		return false
@@ -177,7 +178,7 @@ func (r *reader) afterTab(n *yaml.Node) bool {
 	return bytes.IndexByte(before[len(bytes.TrimRight(before, " \t")):], '\t') >= 0
 }
 
-// value takes a node. depth is how many others it is in.
+// value reads a node. depth is the number of nodes around it.
 func (r *reader) value(n *yaml.Node, depth int) (*Value, error) {
 	v := &Value{Line: n.Line, Column: n.Column}
 	switch {
@@ -233,8 +234,8 @@ func (r *reader) entries(v *Value, n *yaml.Node, depth int) error {
 	return nil
 }
 
-// String is the value as a text; it is not set if the value is null. Numbers and words
-// are texts as they are written.
+// String returns the value as a text; set is false if it is null. Numbers and words are
+// texts as they are written.
 func (v *Value) String() (text string, set bool, err error) {
 	if v.Kind != Scalar {
 		return "", false, v.fault("expected a text")
@@ -245,7 +246,7 @@ func (v *Value) String() (text string, set bool, err error) {
 	return v.Text, true, nil
 }
 
-// Printed is the value as Java prints it where any type may stand.
+// Printed returns the value as Java prints it where any type is allowed.
 func (v *Value) Printed() (string, error) {
 	text, set, err := v.String()
 	switch {
@@ -262,7 +263,7 @@ func (v *Value) Printed() (string, error) {
 	return "", v.fault("expected a text: write it in quotes")
 }
 
-// Bool is the value as true or false.
+// Bool returns the value as true or false.
 func (v *Value) Bool() (bool, error) {
 	if v.Kind != Scalar || !v.Plain || !boolean.MatchString(v.Text) {
 		return false, v.fault("expected true or false")
@@ -276,7 +277,7 @@ func (v *Value) Bool() (bool, error) {
 
 var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)$`)
 
-// Int is the value as a decimal number.
+// Int returns the value as a decimal number.
 func (v *Value) Int() (int32, error) {
 	if v.Kind == Scalar && v.Plain && decimal.MatchString(v.Text) {
 		if n, err := strconv.ParseInt(v.Text, 10, 32); err == nil {

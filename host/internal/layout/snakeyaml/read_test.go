@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What is large or deep on purpose is refused, or read in time that grows with it alone.
+// A text that is large or deep on purpose is refused, or read in time proportional to its
+// size.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	times := func(s string) string { return strings.Repeat(s, MaxBytes/len(s)-4) }

@@ -2,9 +2,9 @@ package snakeyaml
 
 import "strings"
 
-// shape is which styles a text can be written in, and why.
+// shape is which styles a text can be written in, and why not others.
 type shape struct {
-	indicators bool // it would be read as something else without quotes
+	indicators bool // without quotes it would be read as something else
 	breaks     bool // it has line breaks
 	edges      bool // it begins or ends with a blank or a break
 	endsBlank  bool
@@ -18,7 +18,7 @@ func (s *shape) literal() bool { return !s.endsBlank && !s.odd }
 
 const (
 	breaks = "\n\u0085\u2028\u2029"
-	blanks = "\x00 \t\r" // what counts as a blank beside an indicator
+	blanks = "\x00 \t\r" // characters that count as blanks beside an indicator
 	begins = "#,[]{}&*!|>'\"%@`"
 )
 

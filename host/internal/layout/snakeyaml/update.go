@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Change gives a key other lines; none: the key goes.
+// Change replaces the lines of a key; without lines it deletes the key.
 type Change struct {
 	Key   string
 	Lines []byte
 }
 
-// Lines are those of an entry, if it has lines of its own.
+// Lines returns the lines of an entry, if it has lines of its own.
 func (d *Document) Lines(entry int) []byte {
 	if d.lines == nil {
 		return nil
@@ -24,9 +24,9 @@ func (d *Document) Lines(entry int) []byte {
 	return d.text[from:until]
 }
 
-// Update changes the text of a document. Everything else stays as it is, byte for byte.
-// A key that is not there comes before the first that is greater. Update reports false
-// if the keys have no lines of their own: then the whole text has to be written anew.
+// Update changes the text of a document, and leaves everything else as it is, byte for
+// byte. A new key is inserted before the first greater one. Update returns false if entries
+// share lines; then the whole text must be written anew.
 func (d *Document) Update(changes []Change) ([]byte, bool) {
 	if d.lines == nil {
 		return nil, false
@@ -51,7 +51,7 @@ func (d *Document) Update(changes []Change) ([]byte, bool) {
 			return a.from - b.from
 		}
 		if a.until != b.until {
-			return a.until - b.until // what is new comes before what it stands at
+			return a.until - b.until // insertions come first
 		}
 		return strings.Compare(a.Key, b.Key)
 	})
@@ -68,7 +68,7 @@ func (d *Document) Update(changes []Change) ([]byte, bool) {
 	return append(text, d.text[at:]...), true
 }
 
-// last is the entry of a key that counts; -1: there is none.
+// last returns the index of a key's entry that counts; -1 if there is none.
 func (d *Document) last(key string) int {
 	for k, e := range slices.Backward(d.Entries) {
 		if e.Key == key {
@@ -78,7 +78,7 @@ func (d *Document) last(key string) int {
 	return -1
 }
 
-// place is the entry before which a new key comes.
+// place returns the index of the entry before which a new key is inserted.
 func (d *Document) place(key string) int {
 	k := slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Key > key })
 	if k < 0 {
@@ -87,7 +87,8 @@ func (d *Document) place(key string) int {
 	return k
 }
 
-// span is where the lines of an entry are, without comments and blank lines behind them.
+// span returns where the lines of an entry are, without comments and blank lines behind
+// them.
 func (d *Document) span(k int) (from, until int) {
 	from, until = d.lines[k], d.lines[k+1]
 	for until > from {
@@ -104,8 +105,8 @@ func (d *Document) span(k int) (from, until int) {
 	return from, until
 }
 
-// findLines finds where the lines of each entry begin. There are none if a key does not
-// begin its line as it is read, or if something that is no comment stands behind all.
+// findLines finds where the lines of each entry begin. It finds none if a key is not at the
+// beginning of its line, or if something other than a comment follows the last entry.
 func (d *Document) findLines(root *yaml.Node) {
 	begins := lineBegins(d.text)
 	var lines []int
@@ -124,7 +125,7 @@ func (d *Document) findLines(root *yaml.Node) {
 	d.lines = append(lines, len(d.text))
 }
 
-// beginsWith reports whether a line begins with a key, or with its quotes.
+// beginsWith reports whether a line begins with a key, with or without quotes.
 func beginsWith(line []byte, key *yaml.Node) bool {
 	begin := key.Value + ":"
 	if key.Style == yaml.SingleQuotedStyle {
@@ -136,7 +137,7 @@ func beginsWith(line []byte, key *yaml.Node) bool {
 	return bytes.HasPrefix(line, []byte(begin))
 }
 
-// lineBegins is where each line begins, as the parser counts them.
+// lineBegins returns where each line begins, as the parser counts lines.
 func lineBegins(text []byte) []int {
 	begins := []int{0}
 	for k := 0; k < len(text); {

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// width is the column behind which a text goes on in the next line.
+// width is the column after which a text continues on the next line.
 const width = 80
 
-// maxKey is how long a name may be that is written before a colon.
+// maxKey is the longest name that is written before a colon.
 const maxKey = 122
 
-// AppendText appends a line, or several, that give a key the value of a text. depth is
-// how many mappings the key is in, from 0.
+// AppendText appends one or more lines that give a key the value of a text. depth is the
+// number of mappings around the key.
 func AppendText(b []byte, depth int, key, text string) ([]byte, error) {
 	if !utf8.ValidString(text) || !utf8.ValidString(key) {
 		return nil, fmt.Errorf("%.100q: it is not UTF-8", key)
@@ -37,7 +37,7 @@ func AppendText(b []byte, depth int, key, text string) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendWord appends a line that gives a key a value that needs no quotes.
+// AppendWord appends a line that gives a key a value without quotes.
 func AppendWord(b []byte, key string, value any) []byte {
 	return fmt.Appendf(b, "%s: %v\n", key, value)
 }
@@ -46,11 +46,11 @@ func AppendWord(b []byte, key string, value any) []byte {
 type writer struct {
 	b      []byte
 	column int
-	indent int  // of what a text goes on with in the next line
-	ended  bool // a break of the text has ended the line
+	indent int  // indent of a continued text
+	ended  bool // a line break of the text has ended the line
 }
 
-// units is how many of Java's chars a text has.
+// units returns the number of Java chars in a text.
 func units(text []rune) int {
 	n := len(text)
 	for _, r := range text {
@@ -70,7 +70,7 @@ func (w *writer) put(texts ...string) {
 
 func (w *writer) runes(text []rune) { w.put(string(text)) }
 
-// next begins the next line, where the text goes on.
+// next begins the line on which the text continues.
 func (w *writer) next() {
 	w.b = append(w.b, '\n')
 	w.b = append(w.b, strings.Repeat(" ", w.indent)...)
@@ -96,8 +96,8 @@ func (w *writer) scalar(text []rune, key bool) {
 	}
 }
 
-// plain writes a text without quotes. It goes on in the next line in place of a blank
-// that stands alone.
+// plain writes a text without quotes. In place of a single blank it may continue on the
+// next line.
 func (w *writer) plain(text []rune, split bool) {
 	for i := 0; i < len(text); {
 		end := i + 1

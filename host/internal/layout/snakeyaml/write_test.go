@@ -25,7 +25,7 @@ func TestTextsAreWrittenAsInJava(t *testing.T) {
 			continue
 		}
 		if strings.ContainsAny(v.Text, "\r\u0085\u2028\u2029\ufeff") {
-			continue // parsers differ in what such breaks mean
+			continue // parsers read such breaks differently
 		}
 		d, err := Read(got)
 		if err != nil || d.Entries[0].Value.Text != v.Text {
@@ -49,7 +49,7 @@ func TestWhatIsNotWritten(t *testing.T) {
 	}
 }
 
-// Keys need quotes as values do, and what goes on in the next line is further in.
+// Keys need quotes as values do, and a continued text is indented more.
 func TestKeysAndDepth(t *testing.T) {
 	t.Parallel()
 	got, err := AppendText(nil, 1, "yes: #1", strings.Repeat("lorem ipsum ", 8)+"dolor")

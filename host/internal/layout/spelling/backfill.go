@@ -8,19 +8,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// backfillJSON is the instants of an item that wait for its owner.
+// backfillJSON is an item's instants that wait for its owner.
 type backfillJSON struct {
 	V        int     `json:"v"`
 	By       string  `json:"by,omitempty"`
 	Instants []int64 `json:"instants"`
 }
 
-// EncodeBackfill is the value of such a node.
+// EncodeBackfill returns the value of such a node.
 func EncodeBackfill(f *protocol.Backfill) []byte {
 	return jsonvalue.Encode(backfillJSON{V: Version, By: f.By, Instants: f.Instants})
 }
 
-// DecodeBackfill reads one.
+// DecodeBackfill reads the value of such a node.
 func DecodeBackfill(f *protocol.Backfill, data []byte) error {
 	var v backfillJSON
 	if err := jsonvalue.Decode(data, &v); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// What is not an ascending list of moments, or is longer than this release writes, is
-// refused as a whole.
+// A value that is not an ascending list of moments, or is longer than this release writes,
+// is refused as a whole.
 func TestBackfillsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	long := protocol.Backfill{Instants: make([]int64, protocol.MaxBackfill+1)}

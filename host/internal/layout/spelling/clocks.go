@@ -1,7 +1,7 @@
 package spelling
 
-// MaxSkew is maxTimeDiffSeconds in ms, 0 if there is no bound. A bound of 0 s is a difference
-// that is less than one second: no server can tell that two clocks are the same.
+// MaxSkew converts maxTimeDiffSeconds to ms; 0 is no bound. A bound of 0 s means a
+// difference of less than a second, since no server can know that two clocks are equal.
 func MaxSkew(seconds int32) int64 {
 	switch {
 	case seconds < 0:

@@ -10,7 +10,7 @@ import (
 // text is a part of a job's definition: the value of its node.
 type text []byte
 
-// Text is a part of a definition by its text.
+// Text returns a part of a definition with that text.
 func Text(data []byte) protocol.Spelled { return text(data) }
 
 // Same implements protocol.Spelled.
@@ -18,7 +18,7 @@ func (t text) Same(as protocol.Spelled) bool { return bytes.Equal(t, Bytes(as)) 
 
 func (t text) String() string { return string(t) }
 
-// Spelled is a part of a definition as a node holds it; nil if the node is missing.
+// Spelled returns the part of a definition in a node; nil if the node is missing.
 func Spelled(data []byte) protocol.Spelled {
 	if data == nil {
 		return nil
@@ -26,18 +26,18 @@ func Spelled(data []byte) protocol.Spelled {
 	return text(data)
 }
 
-// Bytes is the text of a part.
+// Bytes returns the text of a part.
 func Bytes(part protocol.Spelled) []byte {
 	t, _ := part.(text)
 	return t
 }
 
-// ModuleOf is the job's module in a view.
+// ModuleOf returns the job's module in a view.
 func ModuleOf(v *protocol.View) (definition.Module, error) {
 	return definition.DecodeModule(Bytes(v.Definition.Module))
 }
 
-// SpellModule is the module's part of a definition as the registry will hold it.
+// SpellModule returns the module's part of a definition as the registry will hold it.
 func SpellModule(m definition.Module) (protocol.Spelled, error) {
 	data, err := definition.EncodeModule(m)
 	if err != nil {

@@ -21,7 +21,7 @@ type tellingJSON struct {
 	By      job.InstanceID `json:"by,omitempty"`
 }
 
-// EncodeFires is the value of wasm/fires.
+// EncodeFires returns the value of wasm/fires.
 func EncodeFires(f *protocol.Fires) []byte {
 	return jsonvalue.Encode(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed), Followed: f.Followed})
 }

@@ -6,7 +6,7 @@ type idleJSON struct {
 	Idle    [][2]int64 `json:"idle,omitempty"` // between two instants
 	Resumed byItem     `json:"resumed,omitzero"`
 
-	Unattended int64 `json:"unattended,omitempty"` // up to then the job had no member
+	Unattended int64 `json:"unattended,omitempty"` // the job had no member up to then
 }
 
 func idleOf(d *protocol.Idle) idleJSON {

@@ -19,7 +19,7 @@ const (
 	LatchName   = "latch-"
 )
 
-// Contender is the token of a session in the queues of latches.
+// Contender returns the token of a session in the queues of latches.
 func Contender(session int64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(session))
@@ -36,7 +36,7 @@ func Queue(names []string) []protocol.Contender {
 	q := make([]protocol.Contender, 0, len(names))
 	for _, name := range names {
 		if !strings.Contains(name, LatchName) {
-			continue // ElasticJob's sort behind all places
+			continue // ElasticJob sorts such names behind all places
 		}
 		c := protocol.Contender{Name: name}
 		if rest, ok := strings.CutPrefix(name, LatchPrefix); ok {
@@ -48,7 +48,7 @@ func Queue(names []string) []protocol.Contender {
 	return q
 }
 
-// rank is the text by which the places are sorted.
+// rank returns the text by which the places are sorted.
 func rank(name string) string {
 	if k := strings.LastIndex(name, LatchName); k >= 0 {
 		return name[k+len(LatchName):]
@@ -56,8 +56,8 @@ func rank(name string) string {
 	return name
 }
 
-// Whose returns the members that hold the places, as far as the tokens of our members
-// show them.
+// Whose adds to the places the members that hold them, as far as tokens of our members show
+// that.
 func Whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
 	if len(q) == 0 {
 		return nil

@@ -7,13 +7,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Migration is the value of wasm/migration: from which layout to which the job was moved,
-// and what the nodes were, by their paths below the job's own, that are spelled anew. Added
-// are the nodes below wasm that were not there, if servers of ours had run the job.
+// Migration is the value of wasm/migration: the layouts from and to which the job was
+// moved, and the former values of the nodes that were rewritten, by their paths below the
+// job's own. If servers of ours had run the job, Added lists the nodes below wasm that the
+// migration created.
 type Migration struct {
 	From, To string
 	Nodes    map[string]string
-	Ours     bool // servers of ours had run it, in layout 1 or 2.0
+	Ours     bool // servers of ours had run the job, in layout 1 or 2.0
 	Added    []string
 }
 
@@ -26,10 +27,11 @@ type migrationJSON struct {
 	Added []string          `json:"added,omitempty"`
 }
 
-// maxMigration bounds the value that is read, in bytes; no node of ZooKeeper holds more.
+// maxMigration is the largest value that is read, in bytes, as a node of ZooKeeper holds no
+// more.
 const maxMigration = 1 << 20
 
-// EncodeMigration is the value of wasm/migration.
+// EncodeMigration returns the value of wasm/migration.
 func EncodeMigration(m Migration) []byte {
 	return jsonvalue.Encode(migrationJSON{Version, m.From, m.To, m.Nodes, m.Ours, m.Added})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// During an upgrade, servers of the previous release read the values of newer ones: a
-// value of the same version may have keys that they do not know.
+// During an upgrade, servers of the previous release read values of newer ones. A value of
+// the same version may have keys that they do not know.
 func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// paramVersion is the version of a value with a run that waits or is open and has a
-// parameter of its own. A release that does not know it would begin the run with the
-// parameter of the job; such a release refuses the value.
+// paramVersion is the version of a value with a waiting or open run that has its own
+// parameter. A release that does not know this version refuses the value; otherwise it
+// would begin the run with the job's parameter.
 const paramVersion = 2
 
 func versionOf(e *protocol.Entry) int {
@@ -18,7 +18,7 @@ func versionOf(e *protocol.Entry) int {
 	return Version
 }
 
-// versionOfRuns is the version of a record. Runs that have ended leave it as it is.
+// versionOfRuns returns the version of a record. Ended runs do not change it.
 func versionOfRuns(d *protocol.RunsData) int {
 	if slices.ContainsFunc(d.Open, func(e protocol.Entry) bool { return e.Param != "" }) ||
 		slices.ContainsFunc(d.Retries, func(r protocol.Retry) bool { return r.Param != "" }) {

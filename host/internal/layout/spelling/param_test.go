@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// A release that would begin a run with the parameter of the job refuses the value with the
-// run. Rows of runs that have ended are no reason to refuse the rest of the record.
+// A release that would begin a run with the job's parameter refuses the value with the run.
+// Rows of ended runs do not make it refuse the record.
 func TestRunsWithAParameterHaveAVersionOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	e := protocol.Entry{Item: 1, Instant: 5000, Trigger: "t-1", Cause: protocol.Triggered, Attempt: 1, First: 4000}

@@ -2,18 +2,18 @@ package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// pastJSON is what an assignment and a record remember: runs that have ended, and
-// schedules that were in force.
+// pastJSON is what an assignment and a record keep of the past: ended runs, and former
+// schedules.
 type pastJSON struct {
 	Begun moments `json:"begun,omitzero"`
 	Ended moments `json:"ended,omitzero"`
-	Flow  []int64 `json:"flow,omitempty"` // elements that succeeded, that failed
-	Fire  []int64 `json:"fire,omitempty"` // instant, and how many of its runs succeeded, failed, had nothing to do
+	Flow  []int64 `json:"flow,omitempty"` // elements: succeeded, failed
+	Fire  []int64 `json:"fire,omitempty"` // instant, and how many of its runs succeeded, failed, or had nothing to do
 
-	Crons []cronJSON `json:"crons,omitempty"` // by which the job went, the newest last
+	Crons []cronJSON `json:"crons,omitempty"` // schedules that the job followed, the newest last
 
-	Latest  *latestJSON `json:"latest,omitempty"`  // of its runs that ended
-	Streaks [][3]int64  `json:"streaks,omitempty"` // item, failures in a row, when the newest of its runs ended
+	Latest  *latestJSON `json:"latest,omitempty"`  // its run that ended last
+	Streaks [][3]int64  `json:"streaks,omitempty"` // item, failures in a row, when its newest run ended
 	Tallies [][3]int64  `json:"tallies,omitempty"` // instant, how many items ended well, of how many
 }
 
@@ -67,14 +67,14 @@ func (j *pastJSON) past() protocol.Past {
 	}
 	last := int64(-1)
 	for _, s := range j.Streaks[:min(len(j.Streaks), protocol.MaxStreaks)] {
-		if s[0] > last && s[0] < MaxItems && s[1] >= 0 && s[1] < 1e6 { // else it has no meaning
+		if s[0] > last && s[0] < MaxItems && s[1] >= 0 && s[1] < 1e6 { // otherwise it is meaningless
 			p.Streaks = append(p.Streaks, protocol.Streak{Item: int(s[0]), Failures: int(s[1]), At: s[2]})
 			last = s[0]
 		}
 	}
 	last = 0
 	for _, t := range j.Tallies[:min(len(j.Tallies), protocol.MaxTallies)] {
-		if t[0] > last && t[1] >= 0 && t[2] > 0 && t[2] <= MaxItems { // else it has no meaning
+		if t[0] > last && t[1] >= 0 && t[2] > 0 && t[2] <= MaxItems { // otherwise it is meaningless
 			p.Tallies = append(p.Tallies, protocol.Tally{Instant: t[0], Well: int(min(t[1], MaxItems)), Of: int(t[2])})
 			last = t[0]
 		}

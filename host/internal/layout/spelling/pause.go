@@ -13,7 +13,7 @@ type pauseJSON struct {
 	Until int64  `json:"until,omitempty"`
 }
 
-// EncodePause is the value of wasm/paused; a pause of which nothing is said has none.
+// EncodePause returns the value of wasm/paused; it is empty for a pause without details.
 func EncodePause(p protocol.Pause) []byte {
 	if p == (protocol.Pause{}) {
 		return nil
@@ -21,11 +21,11 @@ func EncodePause(p protocol.Pause) []byte {
 	return jsonvalue.Encode(pauseJSON{Version, p.By, p.Why, p.Since, p.Until})
 }
 
-// maxPause bounds the value that is read, in bytes.
+// maxPause is the largest value that is read, in bytes.
 const maxPause = 4096
 
-// DecodePause reads what EncodePause wrote. That the node is there pauses the job,
-// whatever it says, so what cannot be read is a pause without an end.
+// DecodePause reads what EncodePause wrote. The node pauses the job whatever its value, so
+// an unreadable value is a pause without an end.
 func DecodePause(data []byte) protocol.Pause {
 	var v pauseJSON
 	if len(data) > maxPause || jsonvalue.Decode(data, &v) != nil || v.V != Version || v.Since < 0 || v.Until < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// What cannot be read is a pause without an end, and no error: a server that does not know
-// what a later release writes keeps the job paused.
+// A value that cannot be read is a pause without an end, not an error: a server that does
+// not know a later release's value keeps the job paused.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	for _, p := range []protocol.Pause{{}, {By: "ann"}, {By: "ann", Why: `"why"`, Since: 1, Until: 2}} {

@@ -6,17 +6,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// plain reads JSON that is spelled as this release writes it: without blanks, with
-// keys in one order and texts in ASCII. A record is read by every server whenever it
-// changes, and encoding/json takes several times as long. A value that is spelled in any
-// other way is odd, and encoding/json reads it.
+// plain reads JSON in the form that this release writes: without blanks, with keys in one
+// order and texts in ASCII. Every server reads a record whenever it changes, and
+// encoding/json takes several times as long. A value in any other form is odd, and
+// encoding/json reads it.
 type plain struct {
 	data []byte
 	at   int
 	odd  bool
 }
 
-// decodePlain is jsonvalue.Decode, quicker where data is plain.
+// decodePlain is jsonvalue.Decode, faster where data is plain.
 func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
 	if plainly(data, read) {
 		return nil
@@ -25,15 +25,15 @@ func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
 	return jsonvalue.Decode(data, v)
 }
 
-// plainly reports whether read takes all of data. If not, the result of read has no
-// meaning.
+// plainly reports whether read consumes all of data. If not, the result of read is
+// meaningless.
 func plainly(data []byte, read func(*plain)) bool {
 	p := plain{data: data}
 	read(&p)
 	return !p.odd && p.at == len(data)
 }
 
-// take moves past a text if it comes next.
+// take skips a text if it comes next.
 func (p *plain) take(text string) bool {
 	if rest := p.data[p.at:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
 		return false
@@ -48,8 +48,8 @@ func (p *plain) want(text string) {
 	}
 }
 
-// key moves past a key of an object if it comes next. The argument includes the quotes
-// and the colon.
+// key skips a key of an object if it comes next. The argument includes the quotes and the
+// colon.
 func (p *plain) key(spelled string) bool {
 	before := p.at
 	if before > 0 && p.data[before-1] != '{' && !p.take(",") {
@@ -74,7 +74,7 @@ func (p *plain) list(element func()) {
 	}
 }
 
-// maxDigits never overflow an int64.
+// maxDigits digits never overflow an int64.
 const maxDigits = 18
 
 func (p *plain) number() int64 {
@@ -92,7 +92,7 @@ func (p *plain) number() int64 {
 	return n
 }
 
-// numbers reads a list of as many numbers as there is room for.
+// numbers reads a list of exactly as many numbers as into has.
 func (p *plain) numbers(into []int64) {
 	k := 0
 	p.list(func() {
@@ -114,11 +114,11 @@ func (p *plain) text() string {
 			p.odd = true
 		case c == '\\':
 			escaped = true
-			p.at++ // what is escaped may be a quote
+			p.at++ // the escaped character may be a quote
 		}
 	}
 	if p.odd || p.at >= len(p.data) {
-		p.odd, p.at = true, min(p.at, len(p.data)) // the last sign may escape one that is not there
+		p.odd, p.at = true, min(p.at, len(p.data)) // the last character may be a backslash with nothing behind it
 		return ""
 	}
 	p.at++
@@ -132,7 +132,7 @@ func (p *plain) text() string {
 	return s
 }
 
-// byItem reads a number for each item, unless they are packed.
+// byItem reads a number for each item, unless the numbers are packed.
 func (p *plain) byItem() byItem {
 	var room [4][3]int64
 	r := room[:0]

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// plainKinds are the values that plain reads. Each function decodes a value both ways.
+// plainKinds are the values that plain reads. Each function decodes a value in both ways.
 func plainKinds() map[string]func(data []byte) (asPlain, asJSON any, isPlain bool, err error) {
 	return map[string]func(data []byte) (any, any, bool, error){
 		"record": func(data []byte) (any, any, bool, error) {
@@ -39,8 +39,8 @@ func samePlain() cmp.Options {
 	return cmp.Options{same, cmp.AllowUnexported(rowJSON{}, entryJSON{}, assignmentJSON{}, runsJSON{}, retryJSON{}), cmpopts.IgnoreFields(rowJSON{}, "count")}
 }
 
-// TestAllFieldsArePlain: plain reads every value that this release writes, with any of
-// its fields.
+// TestAllFieldsArePlain checks that plain reads every value that this release writes, with
+// any of its fields.
 func TestAllFieldsArePlain(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
@@ -56,7 +56,7 @@ func TestAllFieldsArePlain(t *testing.T) {
 	}
 }
 
-// TestValuesThatAreCutAreRefused: a value may end anywhere, even after a backslash.
+// A cut value is refused wherever it ends, even after a backslash.
 func TestValuesThatAreCutAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
@@ -73,7 +73,7 @@ func TestValuesThatAreCutAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrittenIsWhatJSONWrites: to the byte.
+// TestWrittenIsWhatJSONWrites compares to the byte.
 func TestWrittenIsWhatJSONWrites(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -110,7 +110,7 @@ func TestWrittenIsWhatJSONWrites(t *testing.T) {
 	}
 }
 
-// anyByItem are more ranges than are written.
+// anyByItem has more ranges than are written.
 func anyByItem(rng *rand.Rand) byItem {
 	s := make(byItem, 4*maxRanges)
 	for i := range s {
@@ -152,8 +152,7 @@ func fillFields(v reflect.Value) {
 	}
 }
 
-// TestPlainIsWhatJSONMakesOfIt: even of damaged values plain takes only JSON, and reads
-// it as encoding/json does.
+// Of damaged values, plain accepts only valid JSON, and reads it as encoding/json does.
 func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -193,7 +192,7 @@ func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
 	}
 }
 
-// damaged is a text with one byte more, less or changed.
+// damaged returns the text with one byte added, removed or changed.
 func damaged(rng *rand.Rand, data []byte) []byte {
 	k := rng.IntN(len(data))
 	const bytes = `{}[],:"\ 0123456789-.ent` + "\x00\xff"

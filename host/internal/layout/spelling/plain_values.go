@@ -5,8 +5,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The keys that plain reads stand in the order in which encoding/json writes the
-// fields.
+// plain reads keys in the order in which encoding/json writes the fields.
 
 func (v *runsJSON) plain(p *plain) {
 	p.want("{")
@@ -223,7 +222,7 @@ func (j *pastJSON) plain(p *plain) {
 	}
 }
 
-// plainCron reads a schedule that was in force, as cronJSON is written.
+// plainCron reads a schedule of the past in the form of cronJSON.
 func plainCron(p *plain) (c cronJSON) {
 	p.want("{")
 	if p.key(`"r":`) {

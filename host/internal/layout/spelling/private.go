@@ -1,7 +1,7 @@
 package spelling
 
-// Private reports whether a key of the module's node, under the keys above it, has a
-// value that must be masked.
+// Private reports whether the value at a key of the module's node must be masked; keys are
+// those above it and the key itself.
 func Private(keys []string) bool {
 	if len(keys) > 0 && keys[0] == "base" {
 		keys = keys[1:]

@@ -10,17 +10,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// byItem is a number for each item, 0 for none. As JSON it is ranges, [from, to,
-// number], or, where those would be too many, the numbers that occur and for
-// each item which of them it has: base64 of one varint after the other, from 1.
+// byItem is a number for each item, 0 for none. Its JSON is ranges, [from, to, number]. If
+// there are too many ranges, it is the different numbers, and the index into them, from 1,
+// for each item: base64 of one varint after another.
 type byItem []int64
 
-// No more than maxRanges are written. A strategy may scatter items: as ranges,
-// 50,000 of them outgrow a node.
+// At most maxRanges are written. A strategy may scatter items, and 50,000 ranges outgrow a
+// node.
 
-// moments are times in ms, for people: where they differ so much that even packed
-// they are large, they are rounded down, until no more than maxMoments differ: an
-// item's takes one byte.
+// moments are times in ms for operators. If so many differ that even the packed form is
+// large, they are rounded down until at most maxMoments differ, so each item takes one
+// byte.
 type moments []int64
 
 // IsZero is what omitzero asks.
@@ -37,7 +37,7 @@ func (s moments) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *moments) UnmarshalJSON(data []byte) error { return (*byItem)(s).UnmarshalJSON(data) }
 
-// rounded lets no more than maxMoments differ.
+// rounded rounds until at most maxMoments differ.
 func (s moments) rounded() moments {
 	for unit := int64(1000); ; unit *= 4 {
 		r, known := make(moments, len(s)), map[int64]bool{}
@@ -121,7 +121,7 @@ func (s *byItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ranges folds equal neighbours; zeros are left out.
+// ranges joins equal neighbours, and leaves zeros out.
 func ranges(s []int64) [][3]int64 {
 	var r [][3]int64
 	for i, x := range s {

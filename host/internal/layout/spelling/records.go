@@ -2,13 +2,13 @@ package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// Records are values of ours by their bytes: members' records and assignments.
-// Decoders that share them decode each once, so a process that has many decoders of
-// one tree needs a fraction of the time. Entries are never removed: Records are for
-// processes that end soon. Many views may share a value, so callers do not change it.
+// Records are decoded values of ours by their bytes: members' records and assignments.
+// Decoders that share them decode each value once, which saves a process with many decoders
+// of one tree most of the time. Entries are never removed, so Records are for processes
+// that end soon. Many views may share a value, so callers must not change it.
 type Records map[string]*decoded
 
-// decoded is what some bytes mean. They are of one kind, the other is nil.
+// decoded is a decoded value; one of the two is nil.
 type decoded struct {
 	runs       *protocol.RunsData
 	assignment *protocol.Assignment

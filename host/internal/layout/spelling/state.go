@@ -10,22 +10,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The state of an item is a node of its own below wasm/items/{i}: it may be
-// large, and the member that runs the item writes it, apart from the mutations of the
-// protocol.
+// The state of an item is in a node of its own below wasm/items/{i}: it may be large, and
+// the member that runs the item writes it outside of the protocol's mutations.
 
 type stateJSON struct {
 	V      int               `json:"v"`
 	Values map[string][]byte `json:"values"`
 }
 
-// KeyOffset is the key of an item's state that has what a dataflow of layout 1 keeps as its
-// offset.
+// KeyOffset is the key of an item's state for the offset of a dataflow, which layout 1
+// keeps in a node.
 const KeyOffset = "offset"
 
-// PutOffset adds to the values of an item, which state has, the one that a node of layout 1
-// has. A member of ElasticJob makes the node empty, and then sets it. A value in a state that
-// was written later counts: an earlier release of ours leaves the node as it is.
+// PutOffset adds the value of layout 1's offset node to the values of an item, which come
+// from state. A member of ElasticJob creates the node empty, and then sets it. If the state
+// was written later than the node, its value counts: an earlier release of ours does not
+// write the node.
 func PutOffset(values map[string][]byte, state, offset registry.Node) {
 	_, has := values[KeyOffset]
 	if len(offset.Data) > 0 && (!has || offset.Stat.Modified >= state.Stat.Modified) {
@@ -33,10 +33,10 @@ func PutOffset(values map[string][]byte, state, offset registry.Node) {
 	}
 }
 
-// maxState bounds the text that is read as a state: job.MaxState with room for escapes.
+// maxState is the largest text of a state that is read: job.MaxState with room for escapes.
 const maxState = 1 << 20
 
-// EncodeState writes the values of an item. It refuses more than job.MaxState.
+// EncodeState returns the text of an item's values. It refuses more than job.MaxState.
 func EncodeState(values map[string][]byte) ([]byte, error) {
 	size := 0
 	for key, value := range values {
@@ -46,7 +46,7 @@ func EncodeState(values map[string][]byte) ([]byte, error) {
 		return nil, fmt.Errorf("the state has %d bytes, more than %d", size, job.MaxState)
 	}
 	data, err := json.Marshal(stateJSON{V: Version, Values: values})
-	if err != nil { // never for texts and bytes
+	if err != nil { // texts and bytes can always be encoded
 		return nil, fmt.Errorf("write the state: %w", err)
 	}
 	return data, nil

@@ -12,10 +12,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The values of our own nodes are JSON with items as ranges: [from, to, …],
-// both ends included. Where so many ranges would be needed that the value
-// outgrows a node, the numbers of all items follow one another, packed (see
-// byItem). A record of another version is refused, not guessed at.
+// The values of our own nodes are JSON, with items as ranges: [from, to, …], both ends
+// included. If a value would outgrow a node with its many ranges, it has the packed numbers
+// of all items (see byItem). A record of another version is refused.
 
 // Version is the version of the values that this release writes.
 const Version = 1
@@ -25,7 +24,7 @@ type assignmentJSON struct {
 	Total   int              `json:"total"`
 	Members []job.InstanceID `json:"members"`
 	Owners  [][3]int64       `json:"owners"`          // from, to, index into members
-	Packed  byItem           `json:"packed,omitzero"` // instead: by item, the index, from 1
+	Packed  byItem           `json:"packed,omitzero"` // in place of Owners: by item, the index from 1
 	Last    byItem           `json:"last"`            // instant
 
 	Requested byItem `json:"requested,omitzero"` // revision
@@ -34,7 +33,7 @@ type assignmentJSON struct {
 	pastJSON
 }
 
-// EncodeAssignment is the value of wasm/assignment.
+// EncodeAssignment returns the value of wasm/assignment.
 func EncodeAssignment(a *protocol.Assignment) []byte {
 	v := assignmentJSON{V: Version, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
@@ -97,9 +96,9 @@ type memberJSON struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Address is where the member's server offers modules to others.
 	Address string `json:"address,omitempty"`
-	// Defines: the server's own file has the job, and makes it again when it is gone.
+	// Defines: the server's own file has the job, and creates it again when it is gone.
 	Defines bool `json:"defines,omitempty"`
-	// Params: the member's release gives a run the parameter that was asked for.
+	// Params: the member's release passes a requested parameter to the run.
 	Params bool `json:"params,omitempty"`
 	// Next is how far the member is with loading the next module.
 	Next *readyJSON `json:"next,omitempty"`
@@ -110,7 +109,7 @@ type readyJSON struct {
 	Fault  string `json:"fault,omitempty"`
 }
 
-// EncodeMember is the value of a member's node.
+// EncodeMember returns the value of a member's node.
 func EncodeMember(m protocol.Join, r protocol.Ready) string {
 	v := memberJSON{V: Version, Labels: m.Labels, Address: m.Address, Defines: m.Defines, Params: true}
 	if r.Digest != "" {
@@ -126,7 +125,7 @@ func (m *memberJSON) ready() protocol.Ready {
 	return protocol.Ready{Digest: m.Next.Digest, Fault: m.Next.Fault}
 }
 
-// maxMember bounds what is read of a member's node, in bytes.
+// maxMember is the largest value of a member's node that is read, in bytes.
 const maxMember = 64 << 10
 
 // DecodeMember reads the value of a member's node. The node alone shows that the member
@@ -169,8 +168,8 @@ type entryJSON struct {
 }
 
 const (
-	// maxAsked bounds the items of all triggers of a record, and maxRows its rows:
-	// few bytes can claim many.
+	// maxAsked bounds the items of all triggers of a record, and maxRows its rows, since a
+	// few bytes can stand for many.
 	maxAsked = 2 * MaxItems
 	maxRows  = 2 * MaxItems
 )
@@ -187,14 +186,14 @@ type triggerJSON struct {
 }
 
 type rowJSON struct {
-	Seq   int64 `json:"s"` // of the first item; the others follow
+	Seq   int64 `json:"s"` // number of the first item's row; the others follow
 	count int64
 	entryJSON
 	Gap   *[2]int64         `json:"gap,omitempty"` // after, until
 	Cron  string            `json:"cron,omitempty"`
 	State protocol.RowState `json:"state"`
-	Why   string            `json:"why,omitempty"`  // the words, for releases that know no codes
-	Code  string            `json:"code,omitempty"` // with the values of its parameters
+	Why   string            `json:"why,omitempty"`  // the words, for releases that do not know the code
+	Code  string            `json:"code,omitempty"` // the code with the values of its parameters
 	Ended int64             `json:"e,omitempty"`
 	By    job.InstanceID    `json:"by,omitempty"`
 }
@@ -212,7 +211,7 @@ func (e *entryJSON) joins(next protocol.Entry) bool {
 	return e.Items[len(e.Items)-1] < next.Item && e.entry(next.Item) == next
 }
 
-// add takes a later item in.
+// add includes a later item.
 func (e *entryJSON) add(i int) { e.Items = addItem(e.Items, i) }
 
 func addItem(pairs []int, i int) []int {
@@ -223,7 +222,7 @@ func addItem(pairs []int, i int) []int {
 	return append(pairs, i, i)
 }
 
-// itemsOf lists the items of pairs, which ascend.
+// itemsOf lists the items of ascending ranges.
 func itemsOf(pairs []int) ([]int, error) {
 	if len(pairs) == 0 || len(pairs)%2 != 0 {
 		return nil, errors.New("a list of items has no pairs")
@@ -244,7 +243,7 @@ func itemsOf(pairs []int) ([]int, error) {
 	return items, nil
 }
 
-// EncodeRuns is the value of a member's record.
+// EncodeRuns returns the value of a member's record.
 func EncodeRuns(d *protocol.RunsData) []byte {
 	v := runsJSON{V: versionOfRuns(d), Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
@@ -355,7 +354,7 @@ func (r retryJSON) spread(d *protocol.RunsData) error {
 	return nil
 }
 
-// spread adds the items to those that were asked for so far, of all triggers.
+// spread adds the trigger with its items to d, and their number to asked.
 func (t triggerJSON) spread(d *protocol.RunsData, asked *int) error {
 	tr := protocol.Trigger{ID: t.ID, At: t.At}
 	for _, r := range t.Items {
@@ -395,16 +394,16 @@ type pendingJSON struct {
 	V    int            `json:"v"`
 	Dead job.InstanceID `json:"dead"`
 	entryJSON
-	After int64 `json:"after,omitempty"` // of one that waits to be tried again
+	After int64 `json:"after,omitempty"` // of a retry
 }
 
-// EncodePending is the value of a pending mark.
+// EncodePending returns the value of a pending run's node.
 func EncodePending(p *protocol.Pending) []byte {
 	return jsonvalue.Encode(pendingJSON{V: versionOf(&p.Entry), Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
-// DecodePending reads a pending mark. ElasticJob's own mark is empty and does not
-// describe the run.
+// DecodePending reads the value of a pending run's node. ElasticJob's own node is empty and
+// has no run.
 func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	if len(data) == 0 {
 		return protocol.Pending{Item: i, Foreign: true}, nil

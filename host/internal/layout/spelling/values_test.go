@@ -45,7 +45,7 @@ func TestValuesComeBack(t *testing.T) {
 	}
 }
 
-// Items with the same values share a range: a fire of a thousand items is one entry of
+// Items with the same values share a range, so a fire of a thousand items is one entry of
 // the record.
 func TestValuesAreRanges(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 	return d
 }
 
-// anyStreaks are as long as they get.
+// anyStreaks returns n streaks of the greatest size.
 func anyStreaks(n int) []protocol.Streak {
 	var all []protocol.Streak
 	for k := range n {

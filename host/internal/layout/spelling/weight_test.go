@@ -39,7 +39,7 @@ func TestWeightIsNeverBelow(t *testing.T) {
 	}
 }
 
-// wideRuns is a record of many items, which differ to some degree.
+// wideRuns returns a record of many items that differ to some degree.
 func wideRuns(rng *rand.Rand) protocol.RunsData {
 	var d protocol.RunsData
 	total, kinds := 1+rng.IntN(9000), 1+rng.Int64N(1+[]int64{1, 3, 200, 100_000}[rng.IntN(4)])
@@ -65,7 +65,7 @@ func wideRuns(rng *rand.Rand) protocol.RunsData {
 
 var whys = []string{"", "no", "no", "no", "it said \"<no>\" & more\n\u2028 \xff", strings.Repeat("schlöß ", 30)}
 
-// anyReason has a code, or a text that may be of any length.
+// anyReason returns a code, or a text of any length.
 func anyReason(rng *rand.Rand) reason.Reason {
 	switch rng.IntN(3) {
 	case 0:
@@ -76,7 +76,7 @@ func anyReason(rng *rand.Rand) reason.Reason {
 	return reason.Text(whys[rng.IntN(len(whys))])
 }
 
-// filler steps a member of a job with many items and compares each record that it would
+// filler steps a member of a job with many items, and compares each record that it would
 // write with the bound.
 type filler struct {
 	t    *testing.T
@@ -115,7 +115,7 @@ func (f *filler) observe() protocol.Plan {
 	return f.step(protocol.Observed{View: &v})
 }
 
-// apply sets the record to the one of the commit and compares it with the bound.
+// apply replaces the record by that of the commit, and compares it with the bound.
 func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 	f.t.Helper()
 	if n := len(EncodeRuns(&own)); n > f.most {
@@ -132,8 +132,8 @@ func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 	return f.observe()
 }
 
-// Items with different gaps have different rows. They begin and end in parts, as rows
-// leave the record; none is lost.
+// Items with different gaps have different rows. They begin and end in parts, as rows leave
+// the record, and none is lost.
 func TestDifferingInstantsFit(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -150,7 +150,7 @@ func TestDifferingInstantsFit(t *testing.T) {
 			case protocol.Begin:
 				begins, begun = begins+1, begun+len(m.Begun)
 				p = f.apply(p, m.Own)
-				f.now += int64(len(m.Begun)) // those that follow begin at another moment
+				f.now += int64(len(m.Begun)) // the next ones begin at another moment
 			case protocol.Complete:
 				ended += len(m.Items)
 				p = f.apply(p, m.Own)

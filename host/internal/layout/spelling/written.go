@@ -10,7 +10,7 @@ import (
 // and end of a run writes a record.
 type written struct{ b []byte }
 
-// key begins a member of an object. It is spelled with its quotes and the colon.
+// key begins a member of an object. The argument includes the quotes and the colon.
 func (w *written) key(spelled string) {
 	if n := len(w.b); w.b[n-1] != '{' {
 		w.b = append(w.b, ',')
@@ -24,7 +24,7 @@ func (w *written) object(members func()) {
 	w.b = append(w.b, '}')
 }
 
-// list writes n elements, none of which is an object's member.
+// list writes n elements of an array.
 func (w *written) list(n int, element func(k int)) {
 	w.b = append(w.b, '[')
 	for k := range n {
@@ -43,7 +43,7 @@ func (w *written) number(key string, n int64) {
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-// numberUnlessZero leaves out what is 0.
+// numberUnlessZero leaves out zero.
 func (w *written) numberUnlessZero(key string, n int64) {
 	if n != 0 {
 		w.number(key, n)
@@ -84,7 +84,7 @@ func (w *written) quoted(s string) {
 	w.b = append(append(append(w.b, '"'), s...), '"')
 }
 
-// ranges writes what ranges made.
+// ranges writes the result of ranges.
 func (w *written) ranges(r [][3]int64) {
 	if r == nil {
 		w.null()

@@ -1,7 +1,7 @@
 package spelling
 
-// What is written here, encoding/json would write to the byte: fields in their order,
-// and without those that say nothing.
+// The code below writes to the byte what encoding/json would: fields in their order,
+// without those that are omitted when empty.
 
 func (v *runsJSON) written() []byte {
 	w := &written{make([]byte, 0, 256)}
@@ -32,7 +32,7 @@ func (v *runsJSON) written() []byte {
 	return w.b
 }
 
-// write writes the members of an entry, which others have, too.
+// write writes the members of an entry, which other values have as well.
 func (e *entryJSON) write(w *written) {
 	w.key(`"i":`)
 	w.ints(e.Items)

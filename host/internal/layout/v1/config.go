@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// MaxConfig bounds the texts of all keys, in bytes. One transaction writes them, and
-	// ZooKeeper takes 1 MiB of it, with paths and what else it writes.
+	// MaxConfig bounds the texts of all keys, in bytes. One transaction writes them, of
+	// which ZooKeeper takes 1 MiB, including paths and other writes.
 	MaxConfig = 1<<20 - 1<<16
 
 	scriptClass = "com.dangdang.ddframe.job.plugin.job.type.integrated.ScriptElasticJob"
 )
 
-// JobType is what kind of class a member would call.
+// JobType is the kind of class that a member calls.
 type JobType string
 
-// The kinds of jobs in layout 1. Releases before 1.1 have no node for it: the class alone
-// tells, and every job has the settings of a dataflow.
+// The kinds of jobs in layout 1. Releases before 1.1 have no node for the kind: only the
+// class shows it, and every job has the settings of a dataflow.
 const (
 	Untyped  JobType = ""
 	Simple   JobType = "SIMPLE"
@@ -44,7 +44,7 @@ type Config struct {
 	Description              string
 	MonitorPort              int32 // negative: none
 
-	// Of a dataflow, and of a job whose type is missing, which has no StreamingProcess.
+	// Only in a dataflow, and in a job without a type, which has no StreamingProcess.
 	ProcessCountIntervalSeconds      int32
 	ConcurrentDataProcessThreadCount int32
 	FetchDataCount                   int32
@@ -56,8 +56,8 @@ type Config struct {
 // Entry is the node of a key with its text.
 type Entry struct{ Key, Text string }
 
-// Default has what ElasticJob's builder gives to settings that nobody names; type, class,
-// cron and total are still missing.
+// Default returns the defaults of ElasticJob's builder; type, class, cron and total are
+// still missing.
 func Default() Config {
 	return Config{
 		MonitorExecution: true, MaxTimeDiffSeconds: -1, Misfire: true, MonitorPort: -1,
@@ -71,7 +71,8 @@ type key struct {
 	value any
 }
 
-// keys are those that a job of its type has, in the order in which a member writes them.
+// keys returns the keys that a job of its type has, in the order in which a member writes
+// them.
 func (c *Config) keys() []key {
 	first := []key{
 		{"jobClass", &c.JobClass},
@@ -107,7 +108,7 @@ func (c *Config) keys() []key {
 	return slices.Concat(kind, first, last)
 }
 
-// allKeys are those of jobs of each type, in the order in which members write them.
+// allKeys returns the keys of all types of jobs, in the order in which members write them.
 func allKeys() []string {
 	c := Config{JobType: Dataflow}
 	var names []string
@@ -117,7 +118,7 @@ func allKeys() []string {
 	return append(names, "scriptCommandLine")
 }
 
-// check refuses what no member runs.
+// check refuses a configuration that no member runs.
 func (c *Config) check() error {
 	switch {
 	case c.Cron == "":
@@ -139,8 +140,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Encode is what a member writes for a new job, to the byte and in its order. It refuses
-// what Decode refuses.
+// Encode returns the nodes that a member writes for a new job, to the byte and in its
+// order. It refuses what Decode refuses.
 func Encode(c Config) ([]Entry, error) {
 	if c.JobType == Script {
 		c.JobClass = scriptClass
@@ -156,11 +157,11 @@ func Encode(c Config) ([]Entry, error) {
 }
 
 // Decode reads the nodes of the keys. read returns the text of a key, and whether its node
-// is there. A missing key that has no default, and a text that ElasticJob does not write
-// for its key, are refused.
+// exists. Decode refuses a missing key that has no default, and a text that ElasticJob does
+// not write for its key.
 func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	c := Default()
-	c.Misfire, c.MonitorExecution = false, false // which is what a member reads of a missing node
+	c.Misfire, c.MonitorExecution = false, false // a member reads false from a missing node
 	kind, there := read("jobType")
 	if c.JobType = JobType(kind); there && kind == "" {
 		return nil, errors.New("config/jobType is empty")
@@ -183,9 +184,9 @@ func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	return &c, nil
 }
 
-// Update is what has to be written so that the keys, which are old, become c: those that
-// differ, in their order. What means the same stays, also a missing key: a member may be about
-// to write it, and leaves those that are there.
+// Update returns the keys to write to change the present configuration to c: those that
+// differ, in their order. A text with the same meaning stays, and so does a missing key,
+// since a member may be about to write it and leaves keys that exist.
 func Update(read func(key string) (text string, ok bool), c Config) ([]Entry, error) {
 	want, err := Encode(c)
 	if err != nil {
@@ -222,8 +223,8 @@ func text(value any) string {
 	return ""
 }
 
-// set reads a value as strictly as a member does, and booleans more so: a member takes
-// each text that is not true for false.
+// set reads a value as strictly as a member does. For booleans it is stricter: a member
+// takes any text other than true for false.
 func set(value any, data string) error {
 	switch v := value.(type) {
 	case *string:

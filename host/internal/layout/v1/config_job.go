@@ -9,8 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The classes of ElasticJob's strategies have the same names here as later, in another
-// package.
+// ElasticJob's strategies have the same class names here as later, in another package.
 const (
 	strategies = "com.dangdang.ddframe.job.plugin.sharding.strategy."
 	later      = "com.dangdang.ddframe.job.lite.api.strategy.impl."
@@ -18,7 +17,8 @@ const (
 
 var ofElasticJob = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
 
-// moved is a class of ElasticJob's in another package; each other class stays.
+// moved returns the class in the package to if ElasticJob has it in from; other classes
+// stay.
 func moved(class, from, to string) string {
 	if name, ok := strings.CutPrefix(class, from); ok && slices.Contains(ofElasticJob, name) {
 		return to + name
@@ -26,14 +26,14 @@ func moved(class, from, to string) string {
 	return class
 }
 
-// sameStrategy reports whether two classes assign alike: none is the average one.
+// sameStrategy reports whether two classes assign alike; no class is the average strategy.
 func sameStrategy(a, b string) bool {
 	average := strategies + ofElasticJob[0]
 	return cmp.Or(a, average) == cmp.Or(b, average)
 }
 
-// Later is the configuration of that job in layout 2.1, without the keys that only this
-// layout has. Without a type the job is a simple one.
+// Later returns the job's configuration in layout 2.1, without the keys that only this
+// layout has. A job without a type is a simple one.
 func (c Config) Later(name string) v21.Config {
 	l := v21.Default()
 	l.JobName, l.JobClass, l.JobType = name, c.JobClass, v21.Simple
@@ -55,7 +55,7 @@ func (c Config) Later(name string) v21.Config {
 	return l
 }
 
-// FromJob is the configuration of a job of ours.
+// FromJob returns the configuration of a job of ours.
 func FromJob(j job.Config) Config {
 	l, c := v21.FromJob(j), Default()
 	c.JobType, c.JobClass = Simple, l.JobClass
@@ -88,7 +88,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	return of.Apply(j)
 }
 
-// count is a count of the registry, within what ours can be. 1 means the same as none.
+// count returns a count of the registry, within our bounds. 1 means the same as none.
 func count(there int32, here, most int) int {
 	n := min(max(int(there), 1), most)
 	if n == 1 && here == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The registry's values have precedence; what runs on the servers has not.
+// The registry's values have precedence, except for what runs on the servers.
 func TestConfigAppliesToAnotherFile(t *testing.T) {
 	t.Parallel()
 	c := Config{
@@ -33,7 +33,7 @@ func TestConfigAppliesToAnotherFile(t *testing.T) {
 	}
 }
 
-// A job of ours is written with the words of this layout, and read back as it was.
+// A job of ours is written in the terms of this layout, and read back as it was.
 func TestConfigOfAJob(t *testing.T) {
 	t.Parallel()
 	j := job.Config{

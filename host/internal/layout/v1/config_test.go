@@ -13,9 +13,9 @@ func reader(nodes map[string]string) func(key string) (string, bool) {
 	return func(key string) (string, bool) { text, ok := nodes[key]; return text, ok }
 }
 
-// TestRecordedConfigs follows the nodes of configurations through the recordings: what a
-// member has written for a new job is written here alike, in its order, and a change, by
-// a member that overwrites or by a console, is what Update says.
+// TestRecordedConfigs follows the nodes of configurations through the recordings. A new
+// job's nodes are written as the member wrote them, in its order. Changes, by a member that
+// overwrites or by a console, are those that Update returns.
 func TestRecordedConfigs(t *testing.T) {
 	t.Parallel()
 	jobs, changes := 0, 0
@@ -76,7 +76,7 @@ func TestRecordedConfigs(t *testing.T) {
 	}
 }
 
-// A console has an order of its own.
+// A console writes keys in an order of its own.
 func sorted(all []Entry) []Entry {
 	return slices.SortedFunc(slices.Values(all), func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 }
@@ -113,8 +113,8 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestUpdateLeavesWhatMeansTheSame: a text in another form, a key of another type, and one that is
-// missing, which a member may be about to write. A missing flag is false, whatever its default.
+// Update leaves a text in another form, a key of another type, and a missing key, which a
+// member may be about to write. A missing flag is false, whatever its default.
 func TestUpdateLeavesWhatMeansTheSame(t *testing.T) {
 	t.Parallel()
 	nodes := plain()

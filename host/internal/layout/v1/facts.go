@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// defined is the configuration as the definition of a job has it. Disabled and Overwrite are
-// what a file says: the layout has no place for them.
+// defined is the configuration in a job's definition. Disabled and Overwrite come from a
+// file, since the layout cannot keep them.
 type defined struct {
 	Config
 
@@ -26,8 +26,8 @@ func (c defined) Facts() definition.Facts {
 	return f
 }
 
-// Adopt implements definition.Config. Releases before 1.1 have no type, and a file has no
-// word for some keys of a dataflow.
+// Adopt implements definition.Config. Releases before 1.1 have no type, and a file cannot
+// give some keys of a dataflow.
 func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(defined)
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// NewJob is the spelling of a job in a namespace, which may contain slashes.
+// NewJob returns the spelling of a job in a namespace, which may contain slashes.
 func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
 
-// dialect is what layout 1 spells in its own way.
+// dialect is how layout 1 differs from others.
 type dialect struct {
 	jobtree.KeyNodes
 	jobtree.ByAddress
@@ -70,7 +70,7 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	return rules
 }
 
-// Mask: config itself has nothing but blanks, and if it has, nobody knows what.
+// Mask hides any value of config itself, which normally has only blanks.
 func (dialect) Mask(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return string(text)

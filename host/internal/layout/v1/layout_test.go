@@ -44,7 +44,7 @@ func file() job.Config {
 	return job.Config{Name: "j", Kind: job.Simple, Cron: "0 0 * * * ?", Shards: 3, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Layout: job.Layout1, Unsaid: []string{"strategy"}}
 }
 
-// definedIn is a tree that has the job of a file.
+// definedIn returns a tree with the job that a file defines.
 func definedIn(t *testing.T, j jobtree.Job) *tree.Tree {
 	t.Helper()
 	on := tree.New()
@@ -88,8 +88,8 @@ func TestANewJobIsWrittenAsInElasticJob(t *testing.T) {
 	}
 }
 
-// A change writes the keys that differ and no other, and is refused if any key has changed
-// since, has come or has gone. Keys that nobody knows stay.
+// A change writes only the keys that differ, and is refused if any key has changed,
+// appeared or disappeared since. Unknown keys stay.
 func TestAChangeSeesEachKey(t *testing.T) {
 	t.Parallel()
 	j := NewJob("n", "j")
@@ -138,8 +138,8 @@ func TestAChangeSeesEachKey(t *testing.T) {
 	}
 }
 
-// A key that was deleted and made anew has the version of the one before, and the configuration
-// has another. The total counts by its own key how often it was set.
+// A key that was deleted and created again has the version of the one before, but the
+// configuration has another. The total's own key counts how often it was written.
 func TestAKeyMadeAnew(t *testing.T) {
 	t.Parallel()
 	j := NewJob("n", "j")
@@ -147,7 +147,7 @@ func TestAKeyMadeAnew(t *testing.T) {
 	was := view(on, j)
 	failover := "/n/j/config/failover"
 	for _, ops := range [][]registry.Op{
-		{{Kind: registry.Set, Path: "/n/j/config", Data: []byte(" \n"), Version: registry.AnyVersion}}, // blanks are no text
+		{{Kind: registry.Set, Path: "/n/j/config", Data: []byte(" \n"), Version: registry.AnyVersion}}, // blanks are not a text
 		{{Kind: registry.Set, Path: "/n/j/config/shardingTotalCount", Data: []byte("4"), Version: registry.AnyVersion}},
 		{{Kind: registry.Delete, Path: failover, Version: registry.AnyVersion}},
 		{{Kind: registry.Create, Path: failover, Data: []byte("true")}},
@@ -175,7 +175,8 @@ func TestAKeyMadeAnew(t *testing.T) {
 	}
 }
 
-// Values that are none of ElasticJob's are told with the node, and what was expected there.
+// A value that ElasticJob does not write is reported with its node, and with what was
+// expected there.
 func TestKeysThatAreRefused(t *testing.T) {
 	t.Parallel()
 	j := NewJob("n", "j")
@@ -202,7 +203,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// What the layout has no place for is refused before anything is written.
+// A setting that the layout cannot keep is refused before anything is written.
 func TestAFileThatTheLayoutCannotKeep(t *testing.T) {
 	t.Parallel()
 	c := file()
@@ -229,8 +230,9 @@ func TestCommandsAreMasked(t *testing.T) {
 	}
 }
 
-// FuzzTexts reads texts of nodes: what can be read can be written, and is the same then. Without a
-// change all stays as it is, and a change leaves the other keys.
+// FuzzTexts reads texts of nodes. A text that can be read can be written, and is the same
+// then. A write without a change leaves everything as it is, and a change leaves the other
+// keys.
 func FuzzTexts(f *testing.F) {
 	f.Add("shardingTotalCount", "3", "cron", "0 * * * * ?")
 	f.Add("jobType", "DATA_FLOW", "streamingProcess", "TRUE")
@@ -273,8 +275,8 @@ func FuzzTexts(f *testing.F) {
 	})
 }
 
-// A console's word about the counts of a dataflow holds, until a file says another one; a file
-// that says none leaves what is there.
+// Counts of a dataflow that a console has set hold until a file sets others. A file that
+// sets none leaves them.
 func TestCountsOfADataflow(t *testing.T) {
 	t.Parallel()
 	j := NewJob("n", "j")

@@ -10,7 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// answer is what the library of 2.0.5 made of a text: what it would write, or an error.
+// answer is what the library of 2.0.5 made from a text: the text that it would write, or an
+// error.
 type answer struct{ S, JSON, Error string }
 
 func answers(t testing.TB) []answer {
@@ -50,8 +51,8 @@ func TestConfigIsReadAndWrittenAsInJava(t *testing.T) {
 	}
 }
 
-// TestRecordedConfigs: what members have written is read, and written again to the byte.
-// A console of 2.0 writes other keys in another order.
+// TestRecordedConfigs reads what members have written, and writes it again to the byte. A
+// console of 2.0 writes other keys in another order.
 func TestRecordedConfigs(t *testing.T) {
 	t.Parallel()
 	members, consoles := 0, 0

@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// defined is the configuration as the definition of a job has it.
+// defined is the configuration in a job's definition.
 type defined struct{ v21.Config }
 
 // Facts implements definition.Config.
@@ -22,7 +22,7 @@ func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	if !ok {
 		return c
 	}
-	return defined{c.Config.Adopt(there.Config, class).(v21.Config)} //nolint:forcetypeassert // what it adopts for
+	return defined{c.Config.Adopt(there.Config, class).(v21.Config)} //nolint:forcetypeassert // Adopt returns its receiver's type
 }
 
 // Object implements definition.Config.
@@ -34,5 +34,5 @@ func (c defined) FromObject(text []byte) (definition.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return defined{*read}, nil // an object is there
+	return defined{*read}, nil // the text is an object
 }

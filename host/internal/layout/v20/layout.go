@@ -13,10 +13,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// NewJob is the spelling of a job in a namespace, which may contain slashes.
+// NewJob returns the spelling of a job in a namespace, which may contain slashes.
 func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
 
-// dialect is what layout 2.0 spells in its own way.
+// dialect is how layout 2.0 differs from others.
 type dialect struct {
 	jobtree.OneNode
 	jobtree.ByAddress

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// An item's lastCompleteTime is that of the run that ends, also while the row of the run
-// before is not stored.
+// An item's lastCompleteTime is that of the run that ends, even if the row of the run
+// before is not stored yet.
 func TestTheEndOfARunIsItsOwn(t *testing.T) {
 	t.Parallel()
 	const me = "10.0.0.1@-@1"
@@ -28,8 +28,8 @@ func TestTheEndOfARunIsItsOwn(t *testing.T) {
 	}
 }
 
-// A member at an address is ended, and not its successor there.
-func TestWhoIsEndedIsThere(t *testing.T) {
+// EndInstance ends the member at an address, and not its successor there.
+func TestEndInstanceChecksTheMember(t *testing.T) {
 	t.Parallel()
 	const me = "10.0.0.1@-@1"
 	j := NewJob("n", "j")

@@ -9,11 +9,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/gson"
 )
 
-// MaxConfig is the largest text of a configuration, in bytes; no node of
-// ZooKeeper holds more.
+// MaxConfig is the largest text of a configuration, in bytes, as a node of ZooKeeper holds
+// no more.
 const MaxConfig = 1 << 20
 
-// JobType is what kind of class a Java member would call.
+// JobType is the kind of class that a Java member calls.
 type JobType string
 
 // The kinds of jobs in layout 2.1.
@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	// ScriptClass is the class of each script.
+	// ScriptClass is the class of every script job.
 	ScriptClass = "com.dangdang.ddframe.job.api.script.ScriptJob"
 
 	handlers = "com.dangdang.ddframe.job.executor.handler.impl."
@@ -69,7 +69,7 @@ func Default() Config {
 	return c
 }
 
-// absent has the values that reading gives to missing keys. They differ from the
+// absent returns the values that Java reads for missing keys. They differ from the
 // builder's: misfire is off.
 func absent() Config {
 	return Config{
@@ -114,13 +114,13 @@ func (t *JobType) SetWord(text string) error {
 	return nil
 }
 
-// Form is how a release keeps the configuration: with the keys of 2.1, without one of them.
+// Form is how a release keeps the configuration: with the keys of 2.1, except one.
 type Form struct{ without string }
 
-// Form20 is that of ElasticJob-Lite 2.0.
+// Form20 is the form of ElasticJob-Lite 2.0.
 var Form20 = Form{without: "reconcileIntervalMinutes"}
 
-// object returns the keys of c that a job of its type has.
+// object returns the keys that a job of c's type has.
 func (f Form) object(c *Config) *gson.Object {
 	o := f.every(c)
 	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool {
@@ -130,8 +130,8 @@ func (f Form) object(c *Config) *gson.Object {
 	return o
 }
 
-// every returns all keys; reading checks even the values that a job of this type does
-// not use.
+// every returns all keys, since reading also checks values that a job of this type does not
+// use.
 func (f Form) every(c *Config) *gson.Object {
 	o := c.every()
 	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool { return m.Key == f.without })
@@ -209,7 +209,7 @@ func (f Form) Decode(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// read reads all keys, even those that a job of this type does not use, and their places
+// read reads all keys, also those that a job of this type does not use, and where they are
 // in the text.
 func (f Form) read(data []byte) (*Config, *gson.Object, error) {
 	if len(data) > MaxConfig {

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// javaTexts are configurations that ElasticJob 2.1.5 was recorded to have
-// written, and such as its console and people write them.
+// javaTexts are configurations that ElasticJob 2.1.5 was recorded writing, and others as
+// its console and people write them.
 func javaTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -55,8 +55,7 @@ func javaTexts(t *testing.T) map[string]string {
 	return texts
 }
 
-// A server that joins a job of Java leaves its text alone, whatever its own file
-// says.
+// A server that joins a job of Java leaves its text unchanged, whatever its own file has.
 func TestWhatJavaWroteStays(t *testing.T) {
 	t.Parallel()
 	file := plainJob()
@@ -77,7 +76,7 @@ func TestWhatJavaWroteStays(t *testing.T) {
 			if err != nil || got.Config.String() != text {
 				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got.Config)
 			}
-			// A second start finds what the first has made.
+			// A second start finds what the first has written.
 			again, err := definition.Merge(NewJob("", "j").Define(file), *config, &merged.Module)
 			if err != nil || again.Config != merged.Config || len(again.Changed) > 0 {
 				t.Errorf("%s, %s: a second start changes %v, %v", name, file.Kind, again.Changed, err)
@@ -86,7 +85,7 @@ func TestWhatJavaWroteStays(t *testing.T) {
 	}
 }
 
-// A change of one value is that of its bytes alone.
+// A change of one value changes only its bytes.
 func TestUpdateOfWhatJavaWrote(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*Config){
@@ -126,7 +125,7 @@ func TestUpdateOfWhatJavaWrote(t *testing.T) {
 	}
 }
 
-// differences is where two texts differ.
+// differences returns the parts in which two texts differ.
 func differences(a, b []byte) (inA, inB []byte) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -137,7 +136,7 @@ func differences(a, b []byte) (inA, inB []byte) {
 	return a, b
 }
 
-// plainJob is a job with nothing special to it.
+// plainJob is a job with only ordinary settings.
 func plainJob() job.Config {
 	return job.Config{
 		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", Shards: 3, Module: "m", ModuleDigest: strings.Repeat("a", 64), Layout: job.Layout21,

@@ -12,16 +12,16 @@ import (
 const (
 	// WasmClass stands for the class of a job that has none in Java.
 	WasmClass = "wasmjobd.WasmJob"
-	// ManualCron is the schedule of a job that is only triggered: Java
-	// wants one, and this one has been over since 1970.
+	// ManualCron is the schedule of a job that only triggers run. Java needs a schedule,
+	// and this one ended in 1970.
 	ManualCron = "0 0 0 1 1 ? 1970"
 
 	strategies  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
 	strategies3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
 )
 
-// classes has the classes that Java knows for the other names of the
-// strategies: ours and those of version 3.
+// classes returns Java's class of a strategy by its other names: ours and those of version
+// 3.
 func classes(name string) string {
 	switch name {
 	case "average", "AVG_ALLOCATION", strategies3 + "AverageAllocationJobShardingStrategy":
@@ -34,7 +34,7 @@ func classes(name string) string {
 	return name
 }
 
-// sameStrategy reports whether two classes assign alike: none is the average one.
+// sameStrategy reports whether two classes assign alike; no class is the average strategy.
 func sameStrategy(a, b string) bool {
 	const none, average = "", strategies + "AverageAllocationJobShardingStrategy"
 	return a == b || a == none && b == average || a == average && b == none
@@ -70,7 +70,7 @@ func FromJob(j job.Config) Config {
 	if j.MaxClockSkew >= 0 {
 		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
 	}
-	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it empty, too, where none is named
+	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it empty as well if none is named
 		c.JobShardingStrategyClass = classes(j.Strategy)
 	}
 	c.ReconcileIntervalMinutes = clamp32(int64(j.ReconcileEvery / time.Minute))
@@ -81,10 +81,10 @@ func FromJob(j job.Config) Config {
 
 func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
 
-// Apply returns the job with the registry's configuration, which has precedence over
-// the server's own file. What the registry does not hold stays: kind, class, module,
-// grants and the like. The command stays too: the right to write to the registry is no
-// right to run programs on every server.
+// Apply returns the job with the registry's configuration, which has precedence over the
+// server's own file. The rest stays: kind, class, module, grants and the like. The command
+// stays as well, since the right to write to the registry is no right to run programs on
+// every server.
 func (c Config) Apply(j job.Config) job.Config {
 	if c.JobType == Dataflow && j.Kind == job.Dataflow {
 		j.Streaming = c.StreamingProcess

@@ -39,7 +39,7 @@ type settings21 struct {
 	Overwrite                *bool    `json:"overwrite"`
 }
 
-// put sets the fields of c that are there, and returns how many those are.
+// put sets the fields of c that are not nil, and returns how many there are.
 func (s settings21) put(c *Config) int {
 	n := 0
 	from, to := reflect.ValueOf(s), reflect.ValueOf(c).Elem()
@@ -156,7 +156,7 @@ func decodeVector21(t *testing.T, v vector21) {
 	}
 }
 
-// sameFault21 looks for the key that Java complains of in our complaint.
+// sameFault21 checks that our error names the key that Java's does.
 func sameFault21(t *testing.T, v vector21, err error) {
 	t.Helper()
 	known := map[string]bool{"IllegalArgumentException": true, "JsonSyntaxException": true, "NumberFormatException": true}
@@ -176,7 +176,7 @@ func sameFault21(t *testing.T, v vector21, err error) {
 
 const base21 = `"jobName":"j","jobClass":"a.B","jobType":"SIMPLE","cron":"c","shardingTotalCount":2`
 
-// Answers of the library of Java members, version 2.6.1, beyond the vectors.
+// Answers of the library of Java members, version 2.6.1, in addition to the vectors.
 func TestReadConfig(t *testing.T) {
 	t.Parallel()
 	port := func(n int32) func(*Config) { return func(c *Config) { c.MonitorPort = n } }
@@ -453,12 +453,12 @@ func BenchmarkDecodeConfig(b *testing.B) {
 	}
 }
 
-// A job whose file names no strategy has none in config, as one that Java has built.
-// It is assigned as by the average one, so neither word makes it another job.
+// A job whose file names no strategy has none in config, like one that Java has built. Both
+// assign as the average strategy does, so naming it or not does not change the job.
 func TestNoStrategyIsEmpty(t *testing.T) {
 	t.Parallel()
 	file := plainJob()
-	file.Strategy = "average" // what a file stands for that says nothing
+	file.Strategy = "average" // a file that names none means this
 	said := FromJob(file)
 	file.Unsaid = []string{"strategy"}
 	unsaid := FromJob(file)

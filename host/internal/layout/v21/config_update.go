@@ -9,7 +9,7 @@ import "fmt"
 // DecodeConfig or EncodeConfig refuse.
 func UpdateConfig(raw []byte, c *Config) ([]byte, error) { return Form{}.Update(raw, c) }
 
-// Update is UpdateConfig in that form.
+// Update is UpdateConfig in the form f.
 func (f Form) Update(raw []byte, c *Config) ([]byte, error) {
 	old, there, err := f.read(raw)
 	if err != nil {
@@ -25,7 +25,7 @@ func (f Form) Update(raw []byte, c *Config) ([]byte, error) {
 	if want.JobType == Script {
 		want.JobClass = ScriptClass
 		if old.JobType == Script {
-			old.JobClass = ScriptClass // whatever is written there
+			old.JobClass = ScriptClass // whatever the text has
 		}
 	}
 	return want.bounded(there.Update(raw, f.object(&want)))

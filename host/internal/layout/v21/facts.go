@@ -53,5 +53,5 @@ func (c Config) FromObject(text []byte) (definition.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return *read, nil // an object is there
+	return *read, nil // the text is an object
 }

@@ -43,8 +43,8 @@ func TestConfigOfKinds(t *testing.T) {
 	}
 }
 
-// Whoever may write to the registry says how a job streams, but not what runs
-// on the servers.
+// The registry sets how a job streams, but not what runs on the servers, since anyone with
+// access to the registry may write there.
 func TestConfigAppliesToKinds(t *testing.T) {
 	t.Parallel()
 	c := Default()
@@ -65,7 +65,7 @@ func TestConfigAppliesToKinds(t *testing.T) {
 	}
 }
 
-// A file may call a strategy by its name in any version; Java knows its class of 2.1 alone.
+// A file may name a strategy as any version does; Java knows only its class of 2.1.
 func TestClassesOfStrategies(t *testing.T) {
 	t.Parallel()
 	for class, names := range map[string][]string{

@@ -19,10 +19,10 @@ const (
 	valueTrigger  = "TRIGGER"
 )
 
-// NewJob is the spelling of a job in a namespace, which may contain slashes.
+// NewJob returns the spelling of a job in a namespace, which may contain slashes.
 func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
 
-// dialect is what layout 2.1 spells in its own way.
+// dialect is how layout 2.1 differs from others.
 type dialect struct{ jobtree.OneNode }
 
 func (dialect) Name() string { return job.Layout21 }
@@ -58,7 +58,7 @@ func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
 
 func (dialect) Rules(read definition.Config) protocol.Config { return read.(Config).Rules() }
 
-// Rules is what the protocol reads of the configuration.
+// Rules returns what the protocol uses of the configuration.
 func (c Config) Rules() protocol.Config {
 	cron := c.Cron
 	if cron == ManualCron {
@@ -79,7 +79,7 @@ func Mask(text []byte) string {
 	masked, _ := jsonvalue.Mask(text, func(keys []string) bool {
 		return len(keys) > 0 && keys[0] == "scriptCommandLine" || spelling.Private(keys)
 	})
-	return string(masked) // what ElasticJob cannot read is what is to be shown
+	return string(masked) // a text that ElasticJob cannot read is shown as it is
 }
 
 func (dialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {

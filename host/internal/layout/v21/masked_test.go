@@ -19,7 +19,7 @@ func TestMasked(t *testing.T) {
 	_, state := j.StateOf(0)
 	for _, c := range []struct{ path, value, want string }{
 		{config, `{"jobName":"j","scriptCommandLine":"/opt/report.sh -p x","jobParameter":"p"}`, `{"jobName":"j","scriptCommandLine":"***","jobParameter":"p"}`},
-		{config, `{"jobName":`, `{"jobName":`}, // what ElasticJob cannot read is what is to be shown
+		{config, `{"jobName":`, `{"jobName":`}, // a text that ElasticJob cannot read is shown as it is
 		{module, `{"v":1, "module" : {"name":"m","reference" : "file:/srv/m.wasm"},"past":[{"reference":"file:/srv/l.wasm","digest":"d"}]}`, `{"v":1, "module" : {"name":"m","reference" : "***"},"past":[{"reference":"***","digest":"d"}]}`},
 		{module, `{"kind":"simple","config":{"password":"a\"b", "n":"7"},"args":["-p","x"],"limits":{"memory":1}}`, `{"kind":"simple","config":{"password":"***", "n":"***"},"args":["***","***"],"limits":{"memory":1}}`},
 		{module, `{"allow":{"dirs":[{"host":"/srv/in","guest":"/in","write":true}],"env":{"TOKEN":"x"},"secrets":["key"],"http":["GET https://a.example/v1"]}}`, `{"allow":{"dirs":[{"host":"***","guest":"/in","write":true}],"env":{"TOKEN":"***"},"secrets":["key"],"http":["GET https://a.example/v1"]}}`},
@@ -38,7 +38,7 @@ func TestMasked(t *testing.T) {
 	}
 }
 
-// What people write into a job shows nowhere in its masked nodes.
+// Secrets that people write into a job do not show in its masked nodes.
 func TestMaskedDefinition(t *testing.T) {
 	t.Parallel()
 	j := NewJob("jobs", "j")

@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the page of nodes anew")
 
-// nodeRow is a node of a job, with its writers and what ends it. Mutations are values,
-// so that they follow their names.
+// nodeRow is a node of a job, with what writes and what deletes it. Mutations are values,
+// so that they follow a rename.
 type nodeRow struct {
 	path, kind, value string
 	by, until         []any // mutations, or words
@@ -40,9 +40,9 @@ const (
 
 var theirNodes = []nodeRow{
 	{jobtree.NodeConfig, persistent, "configuration as one line of JSON, in ElasticJob's order and escaping", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
-	{jobtree.NodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
+	{jobtree.NodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server is long gone then, and not disabled")},
 	{jobtree.NodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
-	{jobtree.NodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
+	{jobtree.NodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("Reshard or Owners, when the total has shrunk")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, DeleteOwners and Leave")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
@@ -51,19 +51,19 @@ var theirNodes = []nodeRow{
 	{jobtree.NodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
 	{jobtree.NodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
 	{jobtree.NodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
-	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token, no fencing token, names the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
-	{jobtree.NodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.DeleteOwners{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
+	{jobtree.NodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty. The token, which is no fencing token, identifies the session. The failover latch has such nodes as well", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
+	{jobtree.NodeNecessary, persistent, "empty: a reshard is requested", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.DeleteOwners{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{jobtree.NodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.ClearProcessing{})},
 	{jobtree.NodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
 	{jobtree.NodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 	{jobtree.NodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 }
 
-// nodes3 are ElasticJob's that layout 3 spells otherwise, or has alone.
+// nodes3 are ElasticJob's nodes that differ in layout 3, or that only it has.
 var nodes3 = []nodeRow{
 	{"", persistent, "the class that members of ElasticJob run, or `SCRIPT`", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
 	{jobtree.NodeConfig, persistent, "configuration as YAML, in ElasticJob's order and quotes", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
-	{jobtree.NodeServers + "/{ip}", persistent, "`ENABLED`; `DISABLED`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
+	{jobtree.NodeServers + "/{ip}", persistent, "`ENABLED`; `DISABLED`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server is long gone then, and not disabled")},
 	{jobtree.NodeInstances + "/{id}", ephemeral, "`jobInstanceId` and `serverIp` as YAML", mutations(protocol.Join{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
 	{jobtree.NodeTrigger + "/{id}", persistent, "empty: the member is to begin its items", mutations(protocol.RequestTrigger{}), mutations(protocol.Begin{}, protocol.Leave{}, "RequestTrigger, if the member is gone")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, "P with failover, else E", "`id` of the member that runs it; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
@@ -71,36 +71,36 @@ var nodes3 = []nodeRow{
 }
 
 var ourNodes = []nodeRow{
-	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
-	{jobtree.NodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
-	{jobtree.NodeAssignment + "/{i}", persistent, "instants that an operator lets the owner of the item begin late; [keys](#keys)", mutations(protocol.PutBackfill{}, "Begin, which takes the oldest"), mutations("the Begin of the last one", protocol.DropBackfill{}, "the item goes")},
-	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Reclaim{})},
-	{jobtree.NodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
-	{jobtree.NodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
-	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job; a smaller total leaves it for a larger one")},
+	{jobtree.NodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; no member watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
+	{jobtree.NodeAssignment, persistent, "the owner of each item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Reclaim{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{jobtree.NodeAssignment + "/{i}", persistent, "past instants that an operator requested, and that the item's owner is to begin; [keys](#keys)", mutations(protocol.PutBackfill{}, "Begin, which takes the oldest"), mutations("the Begin of the last one", protocol.DropBackfill{}, "the item goes")},
+	{jobtree.NodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then only the member", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Reclaim{})},
+	{jobtree.NodeModule, persistent, "the job's modules, and its settings for which ElasticJob has no key; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
+	{jobtree.NodeMembers + "/{id}", ephemeral, "facts about the member for others, such as labels and address; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
+	{jobtree.NodeItems + "/{i}/" + jobtree.MarkState, persistent, "values that the item's guests store, in base64; [keys](#keys)", mutations("runs of the item, outside of mutations"), mutations("removal of the job; it stays when the total shrinks")},
 	{jobtree.NodeFires, persistent, "how far the listeners of fires have been called, and whether jobs run after this one; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}, protocol.Follow{}), mutations("removal of the job")},
-	{jobtree.NodePaused, persistent, "who paused the job, why and until when; [keys](#keys). Whatever it says, the job is paused until then, or until it is gone", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
-	{jobtree.NodeRemoval, persistent, "empty: the job's removal has deleted its definition, and is to delete the rest. Members read it where there is no `config`", mutations("a removal in parts, which deletes the definition with it"), mutations("the last transaction of the removal, of another `job remove` or `job create`, or of a server that is to define the job")},
-	{jobtree.NodeMigration, persistent, "from which layout the job was moved, and what its nodes were; [keys](#keys). No member reads it", mutations("`job migrate`, with the configuration in the new layout"), mutations("`job migrate --back`, or another `job migrate` once a member has joined")},
-	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of who owns item 0")},
+	{jobtree.NodePaused, persistent, "operator, reason and end of a pause; [keys](#keys). The job is paused until that end, or until the node is deleted, even if the value cannot be read", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
+	{jobtree.NodeRemoval, persistent, "empty: the job's removal has deleted the definition, and has yet to delete the rest. Members read it if there is no `config`", mutations("a removal in parts, which deletes the definition with it"), mutations("the last transaction of the removal, of another `job remove` or `job create`, or of a server that is to define the job")},
+	{jobtree.NodeMigration, persistent, "the job's former layout, and the former values of its nodes; [keys](#keys). No member reads it", mutations("`job migrate`, with the configuration in the new layout"), mutations("`job migrate --back`, or another `job migrate` once a member has joined")},
+	{jobtree.NodeSharding + "/0/" + jobtree.MarkSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since the last adoption", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or DeleteOwners of the owner of item 0")},
 }
 
-// clusterNodes stand in the root of a cluster, beside the namespace.
+// clusterNodes are in the root of a cluster, beside the namespace.
 var clusterNodes = []nodeRow{
 	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), mutations("an operator deletes the root")},
 	{clustertree.NodeSessions, persistent, "sessions of browsers, the oldest first; [keys](#keys)", mutations("a browser signs in or out"), mutations("an operator deletes the root")},
-	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node says when", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
-	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256, of another verb than a trigger with its name before them, begins so, the oldest first; [keys](#keys)", mutations("a trigger or a backfill with a key"), mutations("an operator deletes the root")},
+	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node has the time of the change", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
+	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins with these digits, the oldest first; unless the verb is a trigger, its name goes before the key; [keys](#keys)", mutations("a trigger or a backfill with a key"), mutations("an operator deletes the root")},
 	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
-	{clustertree.NodeAlerts, persistent, "what is wrong with jobs, and of which jobs nobody is told, by job; [keys](#keys)", mutations("a server that sees it, or delivers it", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
-	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others, by its public key of Ed25519 in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
-	{clustertree.NodeDrains, persistent, "the servers that are to start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
-	{clustertree.NodeVersions, persistent, "modules that have names, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), mutations("an operator deletes the root")},
-	{clustertree.NodeMaintenance, persistent, "the maintenance that goes on, or the last one; [keys](#keys)", mutations("`maintenance start`, `maintenance end`"), mutations("an operator deletes the root")},
+	{clustertree.NodeAlerts, persistent, "troubles of jobs, and silences, by job; [keys](#keys)", mutations("a server that finds a trouble, or delivers an alert", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
+	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others; it is named by its public key of Ed25519, in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
+	{clustertree.NodeDrains, persistent, "drained servers, which start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
+	{clustertree.NodeVersions, persistent, "named modules, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), mutations("an operator deletes the root")},
+	{clustertree.NodeMaintenance, persistent, "the present maintenance, or the last one; [keys](#keys)", mutations("`maintenance start`, `maintenance end`"), mutations("an operator deletes the root")},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
-// parents stand above these nodes, persistent and empty.
+// parents are above these nodes, persistent and empty.
 var parents = []string{jobtree.NodeServers, jobtree.NodeInstances, jobtree.NodeLeader, jobtree.NodeElection, jobtree.NodeLeaderSharding, jobtree.NodeSharding, jobtree.NodeFailover, jobtree.NodeFailoverItems, jobtree.NodeGuarantee, jobtree.NodeMembers, jobtree.NodeRuns, jobtree.NodeItems}
 
 // valueKeys are the keys of our values, in the order of the page.
@@ -113,16 +113,16 @@ var valueKeys = []struct {
 	}},
 	{"`" + jobtree.NodeAssignment + "`", [][2]string{
 		{"total", "number of items"},
-		{"members", "who took part in the assignment, descending"},
+		{"members", "members of the assignment, descending"},
 		{"owners", "ranges `[from,to,index into members]`"},
-		{"packed", "instead of `owners` where those are too many ranges: by item, the index into members, from 1"},
+		{"packed", "in place of `owners` if it would have too many ranges: by item, the index into members, from 1"},
 		{"departing", "items that their owners may not begin again"},
 	}},
 	{"`" + jobtree.NodeRuns + "/{id}`", [][2]string{
 		{"seq", "number of the newest row"},
 		{"open", "open runs"},
 		{"retries", "runs to be tried again: a run, and `after`"},
-		{"after", "not before this moment; a pending run may have it, too. In a row of the audit: what is there now"},
+		{"after", "a retry begins no earlier, even as a pending run. In a row of the audit: the new state"},
 		{"triggers", "accepted triggers whose items have not begun: `id`, `at`, `items`"},
 		{"id", "of a trigger: the revision that wrote it"},
 		{"at", "of a trigger: when it was accepted, or its key was used first"},
@@ -134,14 +134,14 @@ var valueKeys = []struct {
 		{"requested", "by item, the newest trigger that was accepted"},
 		{"idle", "the newest four spans `[from,to]` of more than two minutes in which no item of the job began an instant"},
 		{"resumed", "by item, the newest instant that began in such a span after a clock had been set back"},
-		{"unattended", "the moment at which a member of a job with `catch_up` decided to join and no other attended"},
+		{"unattended", "when a member of a job with `catch_up` decided to join, while no other member was there"},
 		{"begun", "ranges `[from,to,ms]`: when the newest run of each item began"},
-		{"ended", "the same: when a run ended last"},
+		{"ended", "ranges `[from,to,ms]`: when a run of each item last ended"},
 		{"flow", "`[succeeded,failed]`: elements that a dataflow has handled"},
 		{"fire", "`[instant,succeeded,failed,skipped]`: how the runs of the newest instant ended, for the listener"},
 		{"crons", "the newest four schedules, each `r`, `t`, `cron`"},
-		{"r", "of a schedule: the revision that brought it"},
-		{"t", "of a schedule, or of `latest`: from when on. Of a run: its instant"},
+		{"r", "of a schedule: a revision of the registry at which it was in force"},
+		{"t", "of a schedule: since when it was in force. Of `latest`: when the run ended. Of a run: its instant"},
 		{"cron", "of a schedule, or of a row: its text"},
 		{"latest", "the run that ended last: `t` and `state`"},
 		{"streaks", "up to 64 `[item,failures,ms]`: how many runs of an item failed in a row, by the end of the newest"},
@@ -151,30 +151,30 @@ var valueKeys = []struct {
 	}},
 	{"a run", [][2]string{
 		{"i", "items `[from,to,…]`; runs that agree in all else are one entry"},
-		{"trigger", "the trigger that it is of: its id, or `j` and the moment at which a foreign member was seen to begin it"},
+		{"trigger", "id of its trigger, or `j` and the moment at which a foreign member was seen to begin it"},
 		{"cause", "why it began"},
 		{"n", "attempt. In `" + jobtree.NodeFires + "`: of the call"},
 		{"uncounted", "how many attempts before this one do not count"},
-		{"param", "what the guest gets in place of the job parameter"},
-		{"first", "the instant of the first attempt, if that is another"},
+		{"param", "the guest's parameter, in place of the job's"},
+		{"first", "instant of the first attempt, if it differs"},
 		{"b", "when it began"},
 		{"dead", "of a pending run: the member that had it"},
 	}},
 	{"a row", [][2]string{
 		{"s", "its number"},
-		{"state", "what became of the run"},
+		{"state", "how the run ended"},
 		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
 		{"why", "the words of the reason, for releases that know no codes"},
 		{"e", "when it ended"},
-		{"by", "who ran it. In `" + jobtree.NodeAssignment + "/{i}`: who asked. In `" + jobtree.NodeFires + "`: who calls, as long as the call goes on. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
+		{"by", "the member that ran it. In `" + jobtree.NodeAssignment + "/{i}`: the operator who asked. In `" + jobtree.NodeFires + "`: the member that is calling. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
 		{"gap", "`[after,until]`: the instants strictly between"},
 	}},
 	{"`" + jobtree.NodeModule + "`", [][2]string{
-		{"module", "what runs: `name`, `digest`, `reference`"},
+		{"module", "the present module: `name`, `digest`, `reference`"},
 		{"name", "of a module"},
 		{"digest", "of a module: SHA-256, in hex. The bytes are never in the registry"},
 		{"reference", "of a module: where it came from"},
-		{"next", "the module that is to take its place. In `" + jobtree.NodeMembers + "`: how far the member is with it, `digest` and `fault`"},
+		{"next", "the next module. In `" + jobtree.NodeMembers + "`: the member's report about it, `digest` and `fault`"},
 		{"fault", "why the member cannot have it"},
 		{"past", "the newest eight that ran before, the newest last"},
 		{"strategy_module", "the module that assigns items"},
@@ -187,19 +187,19 @@ var valueKeys = []struct {
 		{"write", "of a granted directory: the guest may write"},
 	}},
 	{"`" + jobtree.NodeMembers + "/{id}`", [][2]string{
-		{"labels", "what strategies are told of the server"},
-		{"address", "where the server gives modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
-		{"defines", "its own file has the job, and makes it again"},
-		{"params", "its release knows parameters of runs"},
+		{"labels", "labels of the server, for strategies"},
+		{"address", "where the server offers modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
+		{"defines", "the server's own file has the job, and creates it again when it is gone"},
+		{"params", "its release passes requested parameters to runs"},
 	}},
 	{"`" + jobtree.NodePaused + "`", [][2]string{
-		{"since", "when the operator said so. `by` is who, `why` the operator's words"},
+		{"since", "when the pause began. `by` is the operator, `why` the reason given"},
 	}},
 	{"`" + clustertree.NodeTokens + "`", [][2]string{
 		{"tokens", "ascending by `name`"},
-		{"role", "what the token may do. In a row of the audit: of the token"},
+		{"role", "what the token may do. In a row of the audit: the role of the caller's token"},
 		{"hash", "SHA-256 of the token, in hex"},
-		{"created", "when"},
+		{"created", "when it was created"},
 		{"until", "when it expires; left out: never. In `" + jobtree.NodePaused + "`: when the pause ends by itself"},
 	}},
 	{"`" + clustertree.NodeSessions + "`", [][2]string{
@@ -207,16 +207,16 @@ var valueKeys = []struct {
 		{"token", "SHA-256 of the token that the browser signed in with: the session is valid while that is"},
 	}},
 	{"`" + clustertree.NodeAudit + "/{digits}`", [][2]string{
-		{"who", "name of the token, or user"},
-		{"way", "how they came in: `token`, `session` of a browser, `socket` or `registry`"},
+		{"who", "the caller: name of the token, or user"},
+		{"way", "how the caller came in: `token`, `session` of a browser, `socket` or `registry`"},
 		{"verb", "what was done, in the words of the command"},
-		{"job", "to which job. In `" + clustertree.NodeKeys + "`: which was triggered"},
+		{"job", "the job. In `" + clustertree.NodeKeys + "`: the job for which the key was used"},
 		{"detail", "parameters, as `name=value`"},
-		{"before", "what was there, in short"},
+		{"before", "the former state, in short"},
 		{"request", "id of the request, as in the log"},
 	}},
 	{"`" + clustertree.NodeKeys + "/{two digits}`", [][2]string{
-		{"keys", "of the last day"},
+		{"keys", "keys used within the last day"},
 		{"key", "the first half of the SHA-256 of the key, in hex"},
 	}},
 	{"`" + clustertree.NodeCancels + "`", [][2]string{
@@ -229,21 +229,21 @@ var valueKeys = []struct {
 	{"`" + clustertree.NodeAlerts + "`", [][2]string{
 		{"alerts", "ascending by `job` and `kind`"},
 		{"kind", "`failed`, `missed`, `late` or `too_long`"},
-		{"items", "which of the job's items; some of them if they are many"},
+		{"items", "items concerned; some of them if they are many"},
 		{"count", "how often it was seen since `first`"},
 		{"first", "when it was seen first, as `last` is when it was last"},
-		{"text", "what was wrong last"},
+		{"text", "text of the newest trouble"},
 		{"notify", "notifiers of the job"},
-		{"left", "those that are still to be told of the newest"},
-		{"after", "not before then"},
-		{"tries", "how many failed"},
-		{"sent", "when all had got the newest"},
-		{"over", "when the job was all right again"},
+		{"left", "notifiers that have yet to receive the newest state"},
+		{"after", "they receive it no earlier"},
+		{"tries", "number of failed deliveries"},
+		{"sent", "when all had received the newest state"},
+		{"over", "when the trouble was over"},
 		{"silences", "ascending by `job`; one without a job is for all"},
-		{"why", "the operator's words"},
+		{"why", "the operator's reason"},
 	}},
 	{"`" + clustertree.NodeServers + "/{key}`", [][2]string{
-		{"ip", "which instances there have"},
+		{"ip", "address in the ids of the server's instances"},
 	}},
 	{"`" + clustertree.NodeDrains + "`", [][2]string{
 		{"drains", "at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
@@ -261,18 +261,18 @@ var valueKeys = []struct {
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
-		{"completed", "the same for the end of a fire"},
+		{"completed", "of `" + jobtree.NodeFires + "`: the newest fire whose end has been reported, `t`, `n`, `by`"},
 		{"followed", "of `" + jobtree.NodeFires + "`: jobs run after this one"},
 		{"values", "of an item's state: by key"},
 		{"from", "of `" + jobtree.NodeMigration + "`: the layout that the job had"},
-		{"to", "of `" + jobtree.NodeMigration + "`: the one that it has"},
-		{"nodes", "of `" + jobtree.NodeMigration + "`: by path, what the nodes were that are spelled anew"},
+		{"to", "of `" + jobtree.NodeMigration + "`: the layout that it has now"},
+		{"nodes", "of `" + jobtree.NodeMigration + "`: former values of rewritten nodes, by path"},
 		{"ours", "of `" + jobtree.NodeMigration + "`: servers of ours had run the job, in layout 1 or 2.0"},
-		{"added", "of `" + jobtree.NodeMigration + "`: the nodes below `" + jobtree.NodeWasm + "` that it has added then"},
+		{"added", "of `" + jobtree.NodeMigration + "`: nodes below `" + jobtree.NodeWasm + "` that the migration then added"},
 	}},
 }
 
-// TestNodesPage: docs/NODES.md is the table of nodes, for people.
+// TestNodesPage writes and checks docs/NODES.md, the table of nodes.
 func TestNodesPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../../../docs/NODES.md"
@@ -290,7 +290,7 @@ func TestNodesPage(t *testing.T) {
 func nodesPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Nodes of a job\n\nGenerated from `host/internal/layout/v21/nodes_test.go` by `make generate`; do not edit.\n\n" +
-		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it goes with the session of its owner as well.\n" +
+		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it is also deleted when the session of its owner ends.\n" +
 		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(spelling.MaxItems-1) + ".\n")
 	for _, part := range []struct {
 		heading string
@@ -307,7 +307,7 @@ func nodesPage() []byte {
 	for _, r := range clusterNodes {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
 	}
-	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. What is zero is left out. A value *by item* is ranges `[from,to,number]`\n" +
+	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. Zero values are left out. A value *by item* is ranges `[from,to,number]`\n" +
 		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
 	for _, v := range valueKeys {
 		of := v.of
@@ -316,12 +316,12 @@ func nodesPage() []byte {
 			of = ""
 		}
 	}
-	b.WriteString("\n`" + jobtree.NodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: what the file said when it was applied last,\n" +
-		"the first 8 digits of the SHA-256 of each value. A key there that is not known makes the value unreadable, since it may be a bound.\n")
+	b.WriteString("\n`" + jobtree.NodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: for each value of the file that was applied last,\n" +
+		"the first 8 digits of its SHA-256. An unknown key makes the node unreadable, since it may be a bound.\n")
 	return b.Bytes()
 }
 
-// TestNodesPageHasAll: a node or a key of a value that is added has its line.
+// TestNodesPageHasAll checks that each node, and each key of a value, has its line.
 func TestNodesPageHasAll(t *testing.T) {
 	t.Parallel()
 	page := string(nodesPage())
@@ -350,7 +350,7 @@ func TestNodesPageHasAll(t *testing.T) {
 
 var jsonTag = regexp.MustCompile(`json:"([^",]+)`)
 
-// nodesAndKeys are the constants that name nodes, and the keys of our values.
+// nodesAndKeys returns the constants that name nodes, and the keys of our values.
 func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
 	t.Helper()
 	nodes, tags = map[string]string{}, map[string]string{}

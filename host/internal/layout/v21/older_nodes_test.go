@@ -20,7 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// older is a dialect of layout 1 or 2.0 without what reads a configuration.
+// older is a dialect of layout 1 or 2.0 that cannot read a configuration.
 type older struct {
 	jobtree.Configurer
 	jobtree.ConfigNodes
@@ -40,7 +40,7 @@ var olderDialects = []older{
 
 const olderMember = job.InstanceID("10.0.0.1@-@1")
 
-// olderMutations have something of all that a mutation may write.
+// olderMutations are mutations that together write everything that any of them may write.
 func olderMutations() []protocol.Mutation {
 	const me = olderMember
 	run := protocol.Entry{Item: 0, Instant: 1, Begun: 1}
@@ -66,13 +66,14 @@ func olderMutations() []protocol.Mutation {
 	}
 }
 
-// sharedMutations are of jobs that members of ElasticJob share, which these are not.
+// sharedMutations are only for jobs shared with members of ElasticJob, and jobs of these
+// layouts are not shared.
 var sharedMutations = []protocol.Mutation{
 	protocol.Adopt{}, protocol.ReclaimForeign{}, protocol.RecordTaken{}, protocol.JoinRound{}, protocol.Release{}, protocol.DeleteOwners{},
 }
 
-// olderViews are a job of which no node is there, one that has items and a server with nothing below them,
-// and one of which each node is there.
+// olderViews are a job without any node, one with items and a server but nothing below
+// them, and one with every node.
 func olderViews() []*protocol.View {
 	const all = ^protocol.NodeSet(3) // without those of layout 3
 	me := []protocol.ID{olderMember, olderMember}
@@ -95,7 +96,8 @@ func olderViews() []*protocol.View {
 	return []*protocol.View{&none, bare, &full}
 }
 
-// writers are, by the name of a node in servertree, what makes or sets it, and what deletes it.
+// writers lists, by the name of a node in servertree, the mutations that create or set it,
+// and those that delete it.
 type writers struct{ writes, ends map[string][]string }
 
 func (w *writers) add(root, name string, ops []registry.Op) {
@@ -114,7 +116,7 @@ func (w *writers) add(root, name string, ops []registry.Op) {
 	}
 }
 
-// olderWriters are the mutations of ours by what they write of the nodes of layouts 2.0 and 1.
+// olderWriters finds out which nodes of layouts 2.0 and 1 our mutations write.
 func olderWriters() writers {
 	w := writers{map[string][]string{}, map[string][]string{}}
 	var j jobtree.Job
@@ -132,14 +134,14 @@ func olderWriters() writers {
 	return w
 }
 
-// olderNodes is the part of the page on layouts 2.0 and 1.
+// olderNodes writes the part of the page about layouts 2.0 and 1.
 func olderNodes(b *bytes.Buffer) {
 	values := map[servertree.Value]string{
 		servertree.Empty: "empty", servertree.Text: "text", servertree.State: "`" + servertree.Ready + "` or `" + servertree.RunsNow + "`",
 		servertree.Items: "items, as in `0,1,2`", servertree.Number: "number", servertree.Millis: "ms since 1970", servertree.Addr: "address",
 	}
-	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is its address there. The last two columns have what servers of ours write, by mutation, and what deletes it. " +
-		"The removal of a job and `job migrate` delete each node, and `job migrate --back` makes them again.\n\n" +
+	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nMembers are identified by their addresses there. The last two columns have the mutations of ours that write the node, and what deletes it. " +
+		"The removal of a job and `job migrate` delete each node, and `job migrate --back` creates them again.\n\n" +
 		"| path | layout | kind | value | written by ElasticJob | until | written by ours | until |\n|---|---|---|---|---|---|---|---|\n")
 	ours := olderWriters()
 	disabled, _, _ := servertree.NodeOf("execution/0/disabled")
@@ -153,7 +155,8 @@ func olderNodes(b *bytes.Buffer) {
 	}
 }
 
-// TestOlderMutationsAreAll: a mutation that is added is asked what it writes in layouts 2.0 and 1, too.
+// TestOlderMutationsAreAll checks that each mutation is listed, so that the page has what
+// it writes in layouts 2.0 and 1.
 func TestOlderMutationsAreAll(t *testing.T) {
 	t.Parallel()
 	asked := map[string]bool{}

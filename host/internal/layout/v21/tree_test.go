@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// stage is a tree and what a member that sees all of it makes of it.
+// stage is a tree, with the view of a member that sees all of it.
 type stage struct {
 	t    *testing.T
 	j    jobtree.Job
@@ -62,7 +62,8 @@ func memberNode(j jobtree.Job, id job.InstanceID) string {
 	return j.At(jobtree.NodeMembers + "/" + string(id))
 }
 
-// TestInstancesAreOrderedAsByElasticJob: strategies of both get them in the same order.
+// TestInstancesAreOrderedAsByElasticJob checks that strategies of both get the instances in
+// the same order.
 func TestInstancesAreOrderedAsByElasticJob(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -72,7 +73,7 @@ func TestInstancesAreOrderedAsByElasticJob(t *testing.T) {
 		Want        struct{ Sorted []string }
 	}](t, "strategy/order.jsonl") {
 		if v.Cat != "order-instances" {
-			continue // of names that no instance has
+			continue // no instance has such a name
 		}
 		seen++
 		s := newStage(t, "ns")

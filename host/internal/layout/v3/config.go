@@ -10,33 +10,33 @@ import (
 // MaxConfig is the largest text of a configuration, in bytes.
 const MaxConfig = snakeyaml.MaxBytes
 
-// Types that stand in a job's own node in place of a class.
+// Types that a job's own node may have in place of a class.
 const (
 	typeScript = "SCRIPT"
 	typeHTTP   = "HTTP"
 )
 
-// Config is the configuration of a job as ElasticJob-Lite 3 keeps it. Texts that are
-// missing there are empty. Object writes it as JSON, in which keys that have a setting of
-// ours have the names that the setting knows.
+// Config is the configuration of a job as ElasticJob-Lite 3 keeps it. Missing texts are
+// empty. Object writes it as JSON, where keys with a setting of ours have the names that
+// the setting knows.
 type Config struct {
-	// Class is what the job's own node holds: a class of Java, or SCRIPT. Dataflow, which
-	// ElasticJob tells by the class, is told by the key streaming.process of props, if
-	// the job has that.
+	// Class is the value of the job's own node: a Java class, or SCRIPT. ElasticJob
+	// recognises a dataflow by its class; here the key streaming.process of props marks
+	// one, if the job has it.
 	Class             string `json:"jobClass"`
 	Dataflow          bool   `json:"dataflow"`
 	StreamingProcess  bool   `json:"streamingProcess"`
 	ScriptCommandLine string `json:"scriptCommandLine"`
 
-	Cron                          string `json:"cron"` // empty: the job is only triggered
+	Cron                          string `json:"cron"` // empty: only triggers run the job
 	Description                   string `json:"description"`
 	Disabled                      bool   `json:"disabled"`
 	Failover                      bool   `json:"failover"`
 	JobErrorHandlerType           string `json:"jobErrorHandlerType"`
 	JobExecutorServiceHandlerType string `json:"jobExecutorServiceHandlerType"`
-	// JobExecutorThreadPoolSizeProviderType is what 3.0.5 calls the one before.
+	// JobExecutorThreadPoolSizeProviderType is the name of the key above in 3.0.5.
 	JobExecutorThreadPoolSizeProviderType string `json:"jobExecutorThreadPoolSizeProviderType"`
-	JobExtraConfigurations                string `json:"jobExtraConfigurations"` // its lines, as they are
+	JobExtraConfigurations                string `json:"jobExtraConfigurations"` // its lines, unchanged
 	JobListenerTypes                      string `json:"jobListenerTypes"`       // one a line
 	JobName                               string `json:"jobName"`
 	JobParameter                          string `json:"jobParameter"`
@@ -53,11 +53,11 @@ type Config struct {
 	StaticSharding                        bool   `json:"staticSharding"`
 	TimeZone                              string `json:"timeZone"`
 
-	monitorPort int // which the layout has no key for
+	monitorPort int // the layout has no key for it
 }
 
-// Default returns a configuration with the defaults of ElasticJob's builder; class, name
-// and total are still missing.
+// Default returns the defaults of ElasticJob's builder; class, name and total are still
+// missing.
 func Default() Config {
 	return Config{Misfire: true, MonitorExecution: true, MaxTimeDiffSeconds: -1, ReconcileIntervalMinutes: 10}
 }
@@ -82,7 +82,7 @@ type entry struct {
 	lines []byte
 }
 
-// entries are all keys, in their order. A key whose value is missing is left out.
+// entries returns all keys in order. A key without a value is left out.
 func (c *Config) entries() ([]entry, error) {
 	w := entryWriter{}
 	w.text("cron", c.Cron, false)

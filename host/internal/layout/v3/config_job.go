@@ -17,8 +17,8 @@ const WasmClass = "wasmjobd.WasmJob"
 
 const average = "AVG_ALLOCATION"
 
-// types has the types that ElasticJob 3 knows for the other names of the strategies: ours
-// and the classes of versions 2.1 and 3.
+// types returns ElasticJob 3's type of a strategy by its other names: ours and the classes
+// of versions 2.1 and 3.
 func types(name string) string {
 	const (
 		classes  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
@@ -35,11 +35,11 @@ func types(name string) string {
 	return name
 }
 
-// sameStrategy reports whether two types assign alike: none is the average one.
+// sameStrategy reports whether two types assign alike; no type is the average strategy.
 func sameStrategy(a, b string) bool { return cmp.Or(a, average) == cmp.Or(b, average) }
 
-// sameZone reports whether two time zones of ElasticJob 3 are one offset, as GMT+8 and
-// GMT+08:00 are.
+// sameZone reports whether two of ElasticJob 3's time zones have the same offset, like
+// GMT+8 and GMT+08:00.
 func sameZone(a, b string) bool {
 	zoneA, okA, _ := schedule.GMTZone(a)
 	zoneB, okB, _ := schedule.GMTZone(b)
@@ -51,7 +51,7 @@ func sameZone(a, b string) bool {
 	return offsetA == offsetB
 }
 
-// handlers are the types of ElasticJob for what becomes of an error, by our word.
+// handlers are ElasticJob's types of error handlers, by our names.
 var handlers = map[job.ErrorHandler]string{job.ThrowErrors: "THROW", job.IgnoreErrors: "IGNORE"}
 
 // FromJob returns the configuration that Java members read of a job of ours: its class,
@@ -69,7 +69,7 @@ func FromJob(j job.Config) Config {
 	}
 	c.Cron = j.Cron
 	if strings.HasPrefix(j.TimeZone, "GMT") {
-		c.TimeZone = j.TimeZone // ElasticJob knows no others
+		c.TimeZone = j.TimeZone // ElasticJob cannot read others
 	}
 	c.ShardingTotalCount = clamp32(int64(j.Shards))
 	c.ShardingItemParameters = j.ItemParams
@@ -82,7 +82,7 @@ func FromJob(j job.Config) Config {
 	if j.MaxClockSkew >= 0 {
 		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
 	}
-	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it out, too, where none is named
+	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it out as well if none is named
 		c.JobShardingStrategyType = types(j.Strategy)
 	}
 	c.JobErrorHandlerType = handlers[j.ErrorHandler]
@@ -95,8 +95,8 @@ func FromJob(j job.Config) Config {
 func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
 
 // Apply returns the job with the registry's configuration, which has precedence over the
-// server's own file. What the registry does not hold stays, and so does the command: the
-// right to write to the registry is no right to run programs on every server.
+// server's own file. The rest stays, including the command, since the right to write to the
+// registry is no right to run programs on every server.
 func (c Config) Apply(j job.Config) job.Config {
 	if j.Kind == job.Dataflow {
 		j.Streaming = c.StreamingProcess
@@ -132,7 +132,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	return j
 }
 
-// timeZone reports why the time zone is none of ElasticJob 3.
+// timeZone returns an error if ElasticJob 3 cannot read the time zone.
 func (c *Config) timeZone() error {
 	if c.TimeZone != "" && !strings.HasPrefix(c.TimeZone, "GMT") {
 		return fmt.Errorf("timeZone %.100q: expected GMT, or an offset such as GMT+08:00", c.TimeZone)

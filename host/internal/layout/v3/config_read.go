@@ -10,7 +10,7 @@ import (
 const keyExtra = "jobExtraConfigurations"
 
 // DecodeConfig reads a configuration that a Java member, its console or a person wrote;
-// class is what the job's own node holds. An empty text is no configuration: nil without
+// class is the value of the job's own node. An empty text is no configuration: nil without
 // error.
 func DecodeConfig(class string, text []byte) (*Config, error) {
 	c, _, err := read(class, text)
@@ -25,7 +25,7 @@ func read(class string, text []byte) (*Config, *snakeyaml.Document, error) {
 	if d == nil {
 		return nil, nil, nil
 	}
-	c := &Config{Class: class, MaxTimeDiffSeconds: -1} // a flag that is missing is off, unlike the builder's
+	c := &Config{Class: class, MaxTimeDiffSeconds: -1} // a missing flag is off, unlike in the builder
 	if err = c.take(d); err == nil {
 		err = c.check()
 	}
@@ -35,8 +35,8 @@ func read(class string, text []byte) (*Config, *snakeyaml.Document, error) {
 	return c, d, nil
 }
 
-// take takes all keys. As for Java the last of several counts, and one that is not known
-// is an error.
+// take reads all keys. As in Java, the last of a repeated key counts, and an unknown key is
+// an error.
 func (c *Config) take(d *snakeyaml.Document) error {
 	fields := c.fields()
 	for i := range d.Entries {

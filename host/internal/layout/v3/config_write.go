@@ -11,11 +11,11 @@ import (
 // entryWriter collects the entries of a configuration.
 type entryWriter struct {
 	all []entry
-	err error // the first
+	err error // the first error
 }
 
-// text adds a text. ElasticJob leaves one out that is missing, and writes others even if
-// they are empty.
+// text adds a text. ElasticJob leaves some texts out when they are missing, and always
+// writes others.
 func (w *entryWriter) text(key, value string, always bool) {
 	var lines []byte
 	if value != "" || always {
@@ -41,7 +41,7 @@ func (w *entryWriter) list(key, values string) {
 	if values != "" {
 		lines = append(append(lines, key...), ":\n"...)
 		for value := range strings.SplitSeq(values, "\n") {
-			one := w.line(nil, 0, "k", value) // as behind a key, which is then taken off
+			one := w.line(nil, 0, "k", value) // as after a key, which is then cut off
 			lines = append(append(lines, '-'), bytes.TrimPrefix(one, []byte("k:"))...)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package v3 spells what ElasticJob-Lite 3.0.4 keeps in its own way: the configuration,
-// which is YAML beside a class in the job's own node, and the nodes by which a member
-// registers itself, is asked for a run, marks what it runs and takes over. All else of a
-// job's nodes is jobtree's. It decides nothing, and knows no other layout but by what it
-// refuses.
+// Package v3 spells what only ElasticJob-Lite 3.0.4 does in its way: the configuration,
+// which is YAML with a class in the job's own node, and the nodes with which a member
+// registers, is asked for a run, marks its runs and takes over. Package jobtree has the
+// rest of a job's nodes. v3 decides nothing, and knows other layouts only as far as it
+// refuses them.
 package v3

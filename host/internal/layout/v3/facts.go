@@ -42,10 +42,10 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	c.JobListenerTypes, c.JobExtraConfigurations = there.JobListenerTypes, there.JobExtraConfigurations
 	c.Label, c.Props, c.StaticSharding = there.Label, there.Props, there.StaticSharding
 	if !there.Dataflow && !there.Facts().OnlyOurs && !c.StreamingProcess {
-		c.Dataflow = false // the class says so, and what is not said is not streaming
+		c.Dataflow = false // the class says that it is a dataflow; without the key it is not streaming
 	}
 	switch there.JobErrorHandlerType {
-	case "", "THROW", "IGNORE": // which a file can say
+	case "", "THROW", "IGNORE": // a file can name these
 	default:
 		if c.JobErrorHandlerType == "" {
 			c.JobErrorHandlerType = there.JobErrorHandlerType
@@ -76,8 +76,8 @@ func (c Config) FromObject(text []byte) (definition.Config, error) {
 	var read struct {
 		Config
 
-		// Setting is one of ours. Without it a reader of JSON, which does not see the
-		// difference in case, takes it for timeZone.
+		// Setting is a setting of ours. Without it, a reader of JSON, which ignores case,
+		// would take it for timeZone.
 		Setting string `json:"timezone"`
 	}
 	if err := json.Unmarshal(text, &read); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// simple is a job of ours with nothing but defaults.
+// simple returns a job of ours with only defaults.
 func simple() job.Config {
 	return job.Config{Name: "j", Layout: job.Layout3, Kind: job.Simple, Cron: "0 * * * * ?", Shards: 2, MonitorExecution: true, MaxClockSkew: -1, ReconcileEvery: 10 * time.Minute}
 }
@@ -73,7 +73,7 @@ func TestConfigOfJob(t *testing.T) {
 	}
 }
 
-// What a file has no word for stays; the rest of its words stay different.
+// Settings that a file cannot give stay; others differ as they did.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	there, err := DecodeConfig("a.B", []byte(minimal+extra+"jobErrorHandlerType: EMAIL\njobExecutorServiceHandlerType: SINGLE_THREAD\njobListenerTypes:\n- l\nlabel: x\nstaticSharding: true\njobShardingStrategyType: AVG_ALLOCATION\nprops:\n  email.host: h\n  k: v\n"))
@@ -103,13 +103,13 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// A job whose class makes it one of dataflow need not say so.
+// A job whose class makes it a dataflow need not say so.
 func TestAdoptDataflow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, class, registry string
-		streaming             bool // in the file
-		dataflow, runs        bool // what the file then says, and whether the job is streaming by the registry
+		streaming             bool // as the file sets it
+		dataflow, runs        bool // the file's dataflow after that, and whether the registry makes the job streaming
 	}{
 		{"neither says anything", "a.B", "", false, false, false},
 		{"the file says streaming", "a.B", "", true, true, false},

@@ -23,10 +23,10 @@ const (
 	maxClass = 1024 // bytes
 )
 
-// NewJob is the spelling of a job in a namespace, which may contain slashes.
+// NewJob returns the spelling of a job in a namespace, which may contain slashes.
 func NewJob(namespace, name string) jobtree.Job { return jobtree.New(dialect{}, namespace, name) }
 
-// dialect is what layout 3 spells in its own way.
+// dialect is how layout 3 differs from others.
 type dialect struct{}
 
 var added = jobtree.Adding(jobtree.Added{Root: true, Trigger: true, Failovering: true})
@@ -35,8 +35,8 @@ func (dialect) Name() string { return job.Layout3 }
 
 func (dialect) Added() *jobtree.Added { return added }
 
-// Root refuses what cannot be a class. A blank node is one that members of ElasticJob
-// take, too.
+// Root refuses a value that cannot be a class. It accepts a blank one, as members of
+// ElasticJob do.
 func (dialect) Root(n registry.Node) error {
 	class := string(n.Data)
 	if len(class) > maxClass || !utf8.ValidString(class) || strings.ContainsFunc(class, unicode.IsControl) {
@@ -100,7 +100,7 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 	}
 }
 
-// Mask hides the values of props and what extra configurations have: both may have
+// Mask hides the values of props and of extra configurations, since both may contain
 // passwords.
 func (dialect) Mask(text []byte) string {
 	c, _, err := read("", text)
@@ -128,7 +128,7 @@ func (dialect) Text(in jobtree.Kept) []byte {
 	return join(string(in.Root.Data), in.Config.Data)
 }
 
-// Version is that of both nodes.
+// Version covers both nodes.
 func (dialect) Version(in jobtree.Kept) protocol.Version {
 	return jobtree.VersionOf(in.Config) + "/" + jobtree.VersionOf(in.Root)
 }

@@ -43,7 +43,7 @@ func (dialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: lines}}
 }
 
-// Unregister takes back what was asked of the instance, too.
+// Unregister also takes back a request to the instance.
 func (d dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
 	if in.Request != 0 {
@@ -61,14 +61,14 @@ func (dialect) Server(disabled bool) string {
 
 func (dialect) Disabled(server registry.Node) bool { return string(server.Data) == valueDisabled }
 
-// Requested: a request is no value of an instance's node.
+// Requested is false: a request is not a value of an instance's node.
 func (dialect) Requested(registry.Node) bool { return false }
 
 func request(j jobtree.Job, id job.InstanceID) string {
 	return j.At(jobtree.NodeTrigger) + "/" + string(id)
 }
 
-// Request: a foreign member is asked again, though it was asked already.
+// Request asks a foreign member again even if it was asked already.
 func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
 	switch {
 	case asked && in.Request != 0:
@@ -82,8 +82,8 @@ func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []regi
 	return []registry.Op{{Kind: registry.Delete, Path: request(j, in.ID), Version: registry.AnyVersion}}
 }
 
-// Unasked checks the request that was seen, or that there is none. The node of a request
-// outlives its instance, so that is checked, too.
+// Unasked checks the request that was seen, or that there is none. A request's node
+// outlives its instance, so the instance is checked as well.
 func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
 	if in.Request != 0 {
@@ -92,8 +92,8 @@ func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return append(ops, registry.Op{Kind: registry.Absent, Path: request(j, in.ID)})
 }
 
-// Running marks with the id of the member. With failover the mark outlives the session,
-// by which members of ElasticJob see what a member that died has run.
+// Running marks the item with the id of the member. With failover the mark outlives the
+// session, so that members of ElasticJob see what a dead member has run.
 func (dialect) Running(j jobtree.Job, self job.InstanceID, item int, failover bool) registry.Op {
 	kind := registry.CreateEphemeral
 	if failover {

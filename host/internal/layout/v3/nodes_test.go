@@ -14,8 +14,8 @@ import (
 
 const me = "10.0.0.1@-@1"
 
-// Transactions have what layout 3 spells in its own way. A request that waits is not made
-// twice: its node is there.
+// Transactions have the nodes of layout 3. A request that waits is not written again, since
+// its node exists.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
 	asked, idle := protocol.Instance{ID: me, Owner: 1, Version: 7, Request: 9}, protocol.Instance{ID: me, Owner: 1, Version: 7}
@@ -58,7 +58,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// What is no job of layout 3 is a fault that says so.
+// A job that is not of layout 3 has a fault that says so.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ class, config, want string }{

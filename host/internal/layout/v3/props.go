@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
-// Props are those that have no field of Config: an object of JSON, or empty. Two that
-// have the same values are equal.
+// Props are the properties without a field of Config: a JSON object, or empty. Two Props
+// with the same values are equal.
 type Props string
 
 const (
@@ -30,12 +30,12 @@ func propsOf(values map[string]string) Props {
 func (p Props) values() map[string]string {
 	values := map[string]string{}
 	if p != "" {
-		_ = json.Unmarshal([]byte(p), &values) // propsOf made it, or what it gives is none
+		_ = json.Unmarshal([]byte(p), &values) // propsOf made the text, or it has no values
 	}
 	return values
 }
 
-// props are all of a job.
+// props returns all properties of a job.
 func (c *Config) props() map[string]string {
 	values := c.Props.values()
 	if c.Dataflow {
@@ -47,7 +47,7 @@ func (c *Config) props() map[string]string {
 	return values
 }
 
-// setProps takes them apart.
+// setProps sets the fields that properties hold, and Props to the rest.
 func (c *Config) setProps(values map[string]string) {
 	if streaming, ok := values[propStreaming]; ok {
 		c.Dataflow, c.StreamingProcess = true, strings.EqualFold(streaming, "true")
@@ -60,8 +60,8 @@ func (c *Config) setProps(values map[string]string) {
 	c.Props = propsOf(values)
 }
 
-// javaOrder is the order in which Java lists the names of properties: by their place in
-// a table that is doubled whenever three quarters of it are full.
+// javaOrder returns the names of properties in the order in which Java lists them: by their
+// place in a table that doubles whenever it is three quarters full.
 func javaOrder(props map[string]string) []string {
 	size := int32(16)
 	for int32(len(props)) >= size/4*3 {
