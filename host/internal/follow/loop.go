@@ -34,7 +34,7 @@ type Loop struct {
 	doubt    protocol.Doubt
 	marks    marks
 	answered bool // a transaction has ended since the view was shown
-	syncing  bool // a sync is awaited; until then no view is shown
+	syncing  bool // a sync is outstanding; until it ends no view is shown
 	reread   bool // after the sync everything is read again
 }
 
@@ -50,7 +50,7 @@ func (l *Loop) State() *protocol.State { return l.state }
 // between Look and the Step that shows it the newest.
 func (l *Loop) View() *protocol.View { return l.view }
 
-// Current reports whether the core was shown a view that has all events received so far.
+// Current reports whether the core was shown a view with all events received so far.
 func (l *Loop) Current() bool {
 	return !l.syncing && l.view != nil && l.view == l.state.View() && l.mirror.Settled()
 }
@@ -70,9 +70,9 @@ func (l *Loop) Event(e registry.Event) {
 // Reread makes every node be read again.
 func (l *Loop) Reread() { l.mirror.Reread() }
 
-// Look decodes what has changed. It reports whether the core is to be shown the
-// view: only if the view is known to be one moment of the tree, and something is
-// new, a change or the end of a transaction.
+// Look decodes what has changed. It reports whether to show the core the view: only if the
+// view is known to be one moment of the tree, and something is new, a change or the end of
+// a transaction.
 func (l *Loop) Look() bool {
 	if l.syncing || !l.mirror.Settled() {
 		return false

@@ -65,7 +65,7 @@ func (w *world) receive(changes []tree.Change) {
 	}
 }
 
-// wanted returns the reads that the loop wants at once.
+// wanted returns the reads that the loop needs at once.
 func (w *world) wanted() []mirror.Read {
 	reads, _ := w.Reads()
 	return reads
@@ -251,8 +251,8 @@ func TestReadsThatFailComeAgain(t *testing.T) {
 	}
 }
 
-// Reads of running marks beside members of ElasticJob are delayed, unless other
-// nodes are to be read, or the next view is awaited.
+// Reads of running marks beside members of ElasticJob are delayed, unless other nodes must
+// be read, or the next view is awaited.
 func TestMarksWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +282,7 @@ func TestMarksWait(t *testing.T) {
 }
 
 // If a foreign member and its mark are both gone in a view, the core is shown that view
-// only after a read that tells which went first.
+// only after a read that shows which went first.
 func TestEndAndLeaveInOneView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,8 +29,8 @@ const (
 	pauseOver                // the pause has passed
 )
 
-// marksMayWait reports whether only running marks are to be read, and nothing waits for
-// the next view. A pending reshard waits for it, since it must know which items run.
+// marksMayWait reports whether only running marks must be read, and nothing waits for the
+// next view. A pending reshard waits for it, since it must know which items run.
 func (l *Loop) marksMayWait() bool {
 	return l.view != nil && l.view.Shared() && !l.view.Necessary && !l.view.Processing && !l.answered && !l.syncing && !l.mirror.Urgent(l.job.RunningMark)
 }
@@ -77,7 +77,7 @@ func (l *Loop) Failed(r mirror.Read) (pause time.Duration) {
 	return backoff.After(firstPause, longestPause, int(l.failures))
 }
 
-// Repeat makes the mirror want the failed reads again.
+// Repeat makes the mirror repeat the failed reads.
 func (l *Loop) Repeat() {
 	failed := l.failed
 	l.failed = nil

@@ -28,10 +28,10 @@ func NewWatch(job layout.Layout, names []string) *Watch {
 	return &Watch{mirror: mirror.New(job.Root(), names, job.Below), decoder: job.NewDecoder(nil)}
 }
 
-// Turn reads the nodes that have to be read, if any, and returns again = true: call
-// it again. A failed read is repeated by the next call. If nothing has to be read,
-// Turn returns the view if there is a newer one that is known to be one moment of
-// the tree. Then call it again after the next event.
+// Turn reads the nodes that must be read, if any, and returns again = true: call it again.
+// A failed read is repeated by the next call. If nothing must be read, Turn returns the
+// view if there is a newer one that is known to be one moment of the tree. Then call it
+// again after the next event.
 func (w *Watch) Turn() (view *protocol.View, again bool, err error) {
 	w.receive()
 	if wanted := w.mirror.Wanted(); len(wanted) > 0 {
@@ -82,7 +82,7 @@ func (w *Watch) receive() {
 	}
 }
 
-// read reads what the mirror wants. The mirror receives the events that came
+// read makes the reads that the mirror needs. The mirror receives the events that came
 // meanwhile before the answers, since an event may make an answer stale.
 func (w *Watch) read(wanted []mirror.Read) error {
 	paths := make([]string, len(wanted))

@@ -16,7 +16,7 @@ type watched struct {
 	fault   error
 	events  []registry.Event
 	lost    bool
-	reading func() // comes between the reads and their answers
+	reading func() // called between the reads and their answers
 }
 
 func newWatched(t *testing.T) *watched {
@@ -41,7 +41,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// turn calls Turn until nothing is to be read.
+// turn calls Turn until nothing must be read.
 func (w *watched) turn() *protocol.View {
 	w.Helper()
 	for range 100 {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Plan is what is to be done after a step of the core.
+// Plan is what the caller must do after a step of the core.
 type Plan struct {
 	ID     int64
 	Commit protocol.Mutation // nil: no transaction
@@ -49,7 +49,7 @@ type Outcome uint8
 // never will be.
 const (
 	Applied  Outcome = iota
-	Conflict         // the usual refusal: another member was quicker
+	Conflict         // the usual refusal: another member was faster
 	TooLarge
 	Denied
 	ReadOnly
@@ -91,7 +91,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	} else {
 		l.mirror.Answered(nil, 0)
 	}
-	switch o { //nolint:exhaustive // the other refusals are all the same to the core
+	switch o { //nolint:exhaustive // to the core, all other refusals are alike
 	case Applied:
 		in.Outcome = protocol.Applied
 	case Conflict:
@@ -119,7 +119,7 @@ func (l *Loop) sync() (due bool, pause time.Duration) {
 	return true, backoff.After(firstPause, longestPause, int(l.refusals)-freeRefusals)
 }
 
-// Syncing reports whether a sync is awaited.
+// Syncing reports whether a sync is outstanding.
 func (l *Loop) Syncing() bool { return l.syncing }
 
 // Synced must be called when the session has caught up with the service. After a

@@ -3,9 +3,9 @@ package mirror
 import "github.com/wasmjob/wasmjob/host/registry"
 
 // A deleted node need not be read, since the event says that it is gone. But events of
-// other nodes that the same transaction changed may still be on their way. They come
-// before the answer to any request that is sent after the first event. So at most one of
-// the nodes that were deleted together is read.
+// other nodes that the same transaction changed may still be on their way. They come before
+// the answer to any request that is sent after the first event. So of the nodes that were
+// deleted together, at most one is read.
 
 // markGone records that a node was deleted. Its token says which requests were sent
 // before.
@@ -42,7 +42,7 @@ func (m *Mirror) confirmGone(reads []Read) []Read {
 	return append(reads, Read{m.path(name), name, n.token})
 }
 
-// confirmedGone makes deleted nodes clean whose events came before the given request was
+// confirmedGone makes deleted nodes clean if their events came before the given request was
 // sent. The request is answered, so all events of those transactions have come.
 func (m *Mirror) confirmedGone(request uint32) {
 	waiting := m.gone

@@ -29,7 +29,7 @@ import (
 // none. All names are paths below the mirror's root.
 type Follow func(name string, n registry.Node) []string
 
-// Read is a read that the mirror wants.
+// Read is a read that the mirror needs.
 type Read struct {
 	Path  string
 	name  string
@@ -219,7 +219,7 @@ func (m *Mirror) changed(e registry.Event) {
 	}
 }
 
-// Reread makes every node dirty, so that all are read again.
+// Reread makes every node dirty, so all are read again.
 func (m *Mirror) Reread() {
 	m.fresh = nil
 	for i, name := range m.names {
@@ -256,10 +256,10 @@ func (m *Mirror) makeDirty(name string, n *entry) {
 	}
 }
 
-// Wants reports whether anything is to be read.
+// Wants reports whether any node must be read.
 func (m *Mirror) Wants() bool { return !m.disconnected && len(m.queue)+len(m.gone) > 0 }
 
-// Urgent reports whether a node is to be read for which mayWait is false.
+// Urgent reports whether a node must be read for which mayWait is false.
 func (m *Mirror) Urgent(mayWait func(name string) bool) bool {
 	urgent := func(name string) bool { return !mayWait(name) }
 	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)
@@ -289,7 +289,7 @@ func (m *Mirror) Reply(r Read, node registry.Node) {
 	m.confirmedGone(r.token)
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token {
-		return // removed meanwhile
+		return // the node was removed from the mirror meanwhile
 	}
 	if n.phase == stale {
 		// The answer may be older than the event, so the node is read again.
@@ -330,7 +330,7 @@ func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 	m.refollow(name, node)
 }
 
-// Failed records that a read got no answer. The read is wanted again.
+// Failed records that a read got no answer. It must be repeated.
 func (m *Mirror) Failed(r Read) {
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {

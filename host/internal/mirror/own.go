@@ -10,11 +10,11 @@ import (
 type write struct {
 	op          int  // index of the operation in the transaction
 	predictable bool // the answer to the transaction will say everything about the node
-	events      int  // events of the node since the transaction was submitted
+	events      int  // number of events of the node since the transaction was submitted
 }
 
-// count counts an event of the node. Our operation on the node causes no event for its
-// list of children, so after one of those the node is read.
+// count counts an event of the node. Our operation on the node causes no event of its list
+// of children, so after such an event the node is read.
 func (w *write) count(e registry.Event) {
 	if w == nil {
 		return
@@ -65,9 +65,9 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
-// predictable reports whether the node is known completely once op is known to be
-// applied. A node with children is not, since the mirror does not keep their list; nor is
-// a node of another session, since the mirror does not keep its id.
+// predictable reports whether the node is known completely once op is known to be applied.
+// A node with children is not, since the mirror does not keep their names; nor is a node of
+// another session, since the mirror does not keep its id.
 func (n *entry) predictable(op *registry.Op) bool {
 	if n == nil { // not mirrored, or not yet
 		return op.Kind == registry.Create || op.Kind == registry.CreateEphemeral

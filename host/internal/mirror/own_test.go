@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// service is a tree with one session. Events are delivered in order, and each answer at
-// any time after the events before it.
+// service is a tree with one session. It delivers events in order, and each answer at any
+// time after the events before it.
 type service struct {
 	r         *rand.Rand
 	tree      *tree.Tree
@@ -31,7 +31,7 @@ type event struct {
 }
 
 type answer struct {
-	after int // so many events come before it
+	after int // number of events that come before it
 	give  func()
 }
 
@@ -51,7 +51,7 @@ func below(name string, n registry.Node) []string {
 	for _, c := range n.Children {
 		kids = append(kids, name+"/"+c)
 	}
-	return append(kids, name+"/b") // followed whether it is there or not
+	return append(kids, name+"/b") // followed even if it does not exist
 }
 
 func (s *service) commit(owner registry.SessionID, ops []registry.Op) (registry.Receipt, error) {
@@ -91,7 +91,7 @@ func (s *service) random() []registry.Op {
 	return append(ops, registry.Op{Kind: registry.Set, Path: "/", Version: registry.AnyVersion})
 }
 
-// moment is the tree after the last transaction whose events were all delivered.
+// moment is the tree after the last transaction of which all events were delivered.
 func (s *service) moment() map[string]registry.Node {
 	revision := s.tree.Revision()
 	if s.delivered < len(s.events) {
@@ -100,8 +100,8 @@ func (s *service) moment() map[string]registry.Node {
 	return s.moments[revision]
 }
 
-// A settled mirror is one moment of the tree, whatever is written, and in every order of
-// events and answers that the service allows.
+// A settled mirror is one moment of the tree, for all writes, and in every order of events
+// and answers that the service allows.
 func TestMirrorOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	known := 0
