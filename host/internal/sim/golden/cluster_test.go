@@ -260,7 +260,7 @@ func (m *member) step(in protocol.Input) {
 	receipt, err := c.write(m, c.job.Encode(p.Commit, m.state.View())...)
 	answer := protocol.Committed{Plan: p.ID, Outcome: protocol.Applied, Revision: receipt.Revision}
 	if err != nil {
-		// With one order and no lag no member decides on a stale view.
+		// With one order and no lag, no member decides on a stale view.
 		c.faults = append(c.faults, m.name+": "+p.Commit.Name()+": "+err.Error())
 		answer.Outcome = protocol.Refused
 	}

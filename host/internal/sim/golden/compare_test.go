@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// difference is a difference between there and here of one or several nodes of a kind: in
-// a flow the states from beginning to end, at a moment the state.
+// difference is how one or several nodes of a kind differ there and here: in a flow by
+// their states from beginning to end, at a moment by their state.
 type difference struct {
 	flow         string // file: name of the flow or moment
 	node         string // kind, and the numbers, addresses or ids as ranges

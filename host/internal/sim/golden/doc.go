@@ -13,5 +13,5 @@
 // virtual time, without lag or faults (script_test.go, cluster_test.go), and
 // with hosts on a real ZooKeeper, by its transaction log
 // (served_script_test.go, served_test.go). Both must differ from ElasticJob in
-// the same.
+// the same way.
 package golden

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// leftOut lists what was recorded and is not replayed. docs/DIFFERENCES.md has the same
-// list; docs/STATUS.md refers to it.
+// leftOut lists recordings that are not replayed. docs/DIFFERENCES.md has the same list;
+// docs/STATUS.md refers to it.
 var leftOut = []struct{ key, prefix string }{
 	{"a moment within a sequence", "basic: while sharding (processing exists)"},
 	{"a moment within a sequence", "misfire: first misfire mark"},
@@ -28,7 +28,7 @@ func TestFlows(t *testing.T) {
 			t.Parallel()
 			p := perform(t, s)
 			p.check(t)
-			t.Logf("%d flows, %d moments, %d writes of operators", len(p.scenes), len(p.glances), p.wishes)
+			t.Logf("%d flows, %d moments, %d writes of operators", len(p.scenes), len(p.glances), p.operatorWrites)
 		})
 	}
 }

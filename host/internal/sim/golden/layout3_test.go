@@ -49,9 +49,9 @@ func start3(t *testing.T, server *zktest.Server, namespace, param string, failov
 	return c, members
 }
 
-// Servers of ours leave the nodes of layout 3 that members of ElasticJob 3.0.4 left at the
-// same moment: three members run six items. Beside ours there are the request's parent,
-// the queue of the latch and, of course, our own.
+// Servers of ours leave the same nodes of layout 3 as members of ElasticJob 3.0.4 did at
+// the same moment, when three members ran six items. In addition there are the parent of
+// requests, the queue of the latch, and our own nodes.
 func TestServedLayout3(t *testing.T) {
 	t.Parallel()
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -72,7 +72,7 @@ func TestServedLayout3(t *testing.T) {
 				}
 			})
 			theirs := moment3(t, is.file, is.moment)
-			for _, nodes := range []map[string]string{ours, theirs} { // in ElasticJob's, the server deletes an empty queue
+			for _, nodes := range []map[string]string{ours, theirs} { // in ElasticJob's tree the server deletes an empty queue
 				maps.DeleteFunc(nodes, func(path, _ string) bool { return strings.HasSuffix(path, "/latch") })
 			}
 			if d := cmp.Diff(theirs, ours); d != "" {
@@ -87,12 +87,12 @@ var (
 	theCron = regexp.MustCompile(`cron: .*`)
 )
 
-// said3 is what a node says: ids without the process, and the cron of our job.
+// said3 returns a node's value with ids without the process, and with the cron of our job.
 func said3(data string, ephemeral bool) string {
 	return fmt.Sprintf("%v %s", ephemeral, theCron.ReplaceAllString(process.ReplaceAllString(data, "@-@1"), "cron: "+cron3))
 }
 
-// moment3 are the nodes of a recording at a moment, by their paths below the job.
+// moment3 returns the nodes of a recording at a moment, by their paths below the job.
 func moment3(t *testing.T, file, name string) map[string]string {
 	t.Helper()
 	var all struct {
@@ -123,8 +123,8 @@ func moment3(t *testing.T, file, name string) map[string]string {
 	return nodes
 }
 
-// What a member that dies was running is taken over once, the taker says so in both
-// nodes, and no mark of the dead or of the taker stays.
+// The runs of a dead member are taken once, the taker writes both nodes, and no mark of the
+// dead member or of the taker stays.
 func TestTakeOverInLayout3(t *testing.T) {
 	t.Parallel()
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{})

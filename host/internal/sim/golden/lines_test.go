@@ -70,7 +70,8 @@ var lines = []line{
 		why: "others would see a death", seen: seenReconnect},
 }
 
-// seenFewerWrites: fewer writes in total, and more in a flow only where ours do more.
+// seenFewerWrites checks that ours write less in total, and more only in flows where they
+// do more.
 func seenFewerWrites(t *testing.T, plays map[string]*play) bool {
 	t.Helper()
 	count := func(log []entry) (n int) {

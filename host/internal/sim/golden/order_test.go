@@ -11,10 +11,10 @@ import (
 // that it must refuse.
 type rule struct {
 	key    string
-	note   string // what the key does not say
+	note   string // details that the key leaves out
 	check  func(o *occasion)
 	broken func() (world, []entry)
-	// ours: ElasticJob itself does not keep it
+	// ours: only our members keep the order
 	ours bool
 }
 

@@ -210,8 +210,8 @@ func (r *recording) around(f *flow) (before, after world) {
 		}
 	}
 	later := r.latest(to, next) // after the flow, before the next one begins
-	// A node that the flow did not touch did not change in it. Its state afterwards was
-	// its state before, whatever happened unseen since the last moment.
+	// A node that the flow did not touch did not change in it. So its state afterwards was
+	// also its state before, whatever happened unseen since the last moment.
 	for n := range r.nodes() {
 		if _, touched := first[n]; !touched && later != nil {
 			before[n] = later[n]

@@ -19,8 +19,8 @@ type play struct {
 	glances []glance
 	// logs are the complete logs, one for each new job.
 	logs [][]entry
-	// wishes counts operators' writes that were compared with ours.
-	wishes int
+	// operatorWrites counts operators' writes that were compared with ours.
+	operatorWrites int
 }
 
 // simulated replays a recording on one tree in virtual time. Times are those of the
@@ -30,7 +30,7 @@ type simulated struct {
 	*cluster
 	t     testing.TB
 	guest int64        // for clusters created from here on
-	last  *registry.Op // what an operator created last
+	last  *registry.Op // the newest node that an operator created
 }
 
 // scene is one flow as replayed.
@@ -194,8 +194,8 @@ func (p *simulated) tool(w write) {
 	}
 }
 
-// spelled checks that a request with the same meaning, carried out by a member of ours,
-// is the same write. What it checks besides is not compared.
+// spelled checks that a request with the same meaning, carried out by a member of ours, is
+// the same write. Checks in its transaction are not compared.
 func (p *simulated) spelled(w write, op registry.Op) {
 	p.t.Helper()
 	n, _ := nodeOf(p.top, w.Path)
@@ -220,7 +220,7 @@ func (p *simulated) spelled(w write, op registry.Op) {
 	if len(ops) != 1 || ops[0].Kind != op.Kind || ops[0].Path != op.Path || string(ops[0].Data) != string(op.Data) {
 		p.t.Errorf("operator at %d: %s is spelled %v, by ElasticJob's console %v", p.now, m.Name(), ops, op)
 	}
-	p.wishes++
+	p.operatorWrites++
 }
 
 // takeBack removes the last node that the operator created. The recording shows that it

@@ -395,8 +395,9 @@ func (a *act) whole(t *testing.T, log []entry) {
 }
 
 // contexts checks that guests received what the members of the recording printed for the
-// same items: the id of the task and the context of the item. It returns how many. A
-// take-over is left out, since there it is one item at a time.
+// same items: the id of the task and the context of the item. It returns the number of
+// checked runs. A take-over is left out, since the recorded members take one item at a
+// time.
 func (a *act) contexts(t *testing.T, r *recording) (n int) {
 	t.Helper()
 	key := func(member, task string, item int, param *string, total int, jobParam string) string {
