@@ -349,32 +349,6 @@ func (l *ledger) inRecords(key rowKey) bool {
 // stored records that the history has the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
-// due records an instant that came due on a member's clock, unless some member still
-// follows a replaced cron.
-func (l *ledger) due(m *member, at int64) {
-	if l.v.Config == nil || l.w.clocks.shown && at > l.w.registryTime()+tolerated {
-		return
-	}
-	for _, o := range l.w.members {
-		if o.up && o.st != nil && o.period != 0 && o.period != period(l.v.Config.Cron) {
-			return
-		}
-	}
-	if k, ok := slices.BinarySearch(l.dues, at); !ok {
-		l.dues = slices.Insert(l.dues, k, at)
-	}
-	for k := range l.v.Runs {
-		for _, e := range l.v.Runs[k].Open {
-			if e.Trigger != "" {
-				l.occupied[runKey{item: e.Item, instant: at}] = true
-			}
-		}
-	}
-	if l.w.orderly {
-		l.expect(m, at)
-	}
-}
-
 func recordOf(v *protocol.View, id protocol.ID) *protocol.Runs {
 	for k := range v.Runs {
 		if v.Runs[k].ID == id {

@@ -148,6 +148,32 @@ func (l *ledger) leftovers() {
 	}
 }
 
+// due records an instant that came due on a member's clock, unless some member still
+// follows a replaced cron.
+func (l *ledger) due(m *member, at int64) {
+	if l.v.Config == nil || l.w.clocks.shown && at > l.w.registryTime()+tolerated {
+		return
+	}
+	for _, o := range l.w.members {
+		if o.up && o.st != nil && o.period != 0 && o.period != period(l.v.Config.Cron) {
+			return
+		}
+	}
+	if k, ok := slices.BinarySearch(l.dues, at); !ok {
+		l.dues = slices.Insert(l.dues, k, at)
+	}
+	for k := range l.v.Runs {
+		for _, e := range l.v.Runs[k].Open {
+			if e.Trigger != "" {
+				l.occupied[runKey{item: e.Item, instant: at}] = true
+			}
+		}
+	}
+	if l.w.orderly {
+		l.expect(m, at)
+	}
+}
+
 // ambiguous reports whether t is near a change of the cron, when members whose clocks
 // differ see different instants come due.
 func (l *ledger) ambiguous(t int64) bool {
