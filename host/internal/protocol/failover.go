@@ -151,6 +151,11 @@ func take(s *facts) Mutation {
 		return nil
 	}
 	if !s.company.shared {
+		// A foreign member that comes meanwhile makes a run pending again if the member that
+		// has taken it dies. The node is then as it was, but that member's record is not.
+		if !s.config().OnlyOurs {
+			m.Check = s.others()
+		}
 		return *m
 	}
 	place, first := s.place(FailoverLatch)

@@ -117,6 +117,7 @@ func configure(c *cluster, a *arguments) error {
 	}
 	j.ReconcileEvery = time.Duration(minutes) * time.Minute
 	j.Strategy, j.Kind = a.key("strategy", j.Strategy), job.Kind(a.key("kind", string(j.Kind)))
+	j.Class = a.key("class", j.Class)
 	if layouts := a.key("layout", ""); layouts != "" {
 		c.job = layout.New(layouts, "ns", "job")
 		c.watcher = c.newEye()

@@ -92,6 +92,7 @@ type Config struct {
 	ReconcileEvery   int64 // ms; 0: off
 	CountEvery       int64 // ms between reports of how many elements of a dataflow a member has handled; 0: off
 	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: no limit
+	OnlyOurs         bool  // no foreign member can run the job
 }
 
 // Instance is a member's registration for sharding; the member is ours or foreign.

@@ -159,6 +159,9 @@ func (w *World) settle(p profile) {
 	w.config = v21.Default()
 	c := &w.config
 	c.JobName, c.JobClass, c.JobType = jobName, v21.WasmClass, v21.Simple
+	if p.java[1] > 0 {
+		c.JobClass = "demo.Job"
+	}
 	c.ShardingTotalCount = int32(w.between(p.items[0], p.items[1]))
 	c.Cron = cronOf(w.between(p.period[0], p.period[1]))
 	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.9), w.chance(0.6), w.chance(p.monitor)
@@ -208,6 +211,9 @@ func (w *World) encoded() []byte {
 		return data
 	}
 	c := w.config.Apply(job.Config{Name: jobName, Layout: w.profile.layout, Kind: job.Simple})
+	if w.profile.java[1] > 0 {
+		c.Class = w.config.JobClass
+	}
 	spelled, err := w.job.Spell(protocol.Definition{}, w.job.Define(c))
 	if err != nil {
 		panic(err) // as above

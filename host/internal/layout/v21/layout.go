@@ -68,7 +68,7 @@ func (c Config) Rules() protocol.Config {
 		MaxSkew: spelling.MaxSkew(c.MaxTimeDiffSeconds),
 		Total:   int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
-		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
+		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000, OnlyOurs: c.Facts().OnlyOurs,
 	}
 }
 

@@ -96,7 +96,7 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 		MaxSkew: spelling.MaxSkew(c.MaxTimeDiffSeconds),
 		Total:   int(c.ShardingTotalCount), Cron: c.Cron, Strategy: c.JobShardingStrategyType,
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
-		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
+		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000, OnlyOurs: c.Facts().OnlyOurs,
 	}
 }
 
