@@ -17,10 +17,8 @@ import (
 // libraries.
 func buildJava(t *testing.T, release string) string {
 	t.Helper()
-	for _, tool := range []string{"java", "javac", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Fatalf("no %s in PATH: apt-get install default-jdk-headless maven", tool)
-		}
+	if missing := absent(); len(missing) > 0 {
+		t.Fatalf("no %s in PATH: apt-get install default-jdk-headless maven", strings.Join(missing, ", "))
 	}
 	dir := t.TempDir()
 	lib, classes := filepath.Join(dir, "lib"), filepath.Join(dir, "classes")
@@ -35,6 +33,24 @@ func buildJava(t *testing.T, release string) string {
 	}
 	run(t, "javac", append([]string{"-nowarn", "-proc:none", "-cp", lib + "/*", "-d", classes}, sources...)...)
 	return classes + ":" + lib + "/*"
+}
+
+// absent are programs that a recording needs and that are not here.
+func absent() (names []string) {
+	for _, name := range []string{"java", "javac", "mvn"} {
+		if _, err := exec.LookPath(name); err != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestAbsent: without Java and Maven it is told that they are not there.
+func TestAbsent(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if got := strings.Join(absent(), " "); got != "java javac mvn" {
+		t.Errorf("absent are %q", got)
+	}
 }
 
 func run(t *testing.T, name string, args ...string) {

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/job/recorded"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
 var (
@@ -36,12 +38,20 @@ func TestRecord(t *testing.T) {
 	if !*want {
 		return // it needs Java, and minutes: make record
 	}
+	var played atomic.Int32
+	t.Cleanup(func() {
+		if played.Load() == 0 && !t.Failed() {
+			t.Error("RECORD chooses no scenario; it is a release and a scenario: ej20/pause")
+		}
+	})
+	zooKeeper(t)
 	for _, r := range releases {
 		t.Run(r.folder, func(t *testing.T) {
 			classpath := buildJava(t, r.name)
 			for _, sc := range r.plays {
 				t.Run(sc.name, func(t *testing.T) {
 					t.Parallel()
+					played.Add(1)
 					s := newStage(t, classpath, r.name)
 					sc.play(s)
 					text := s.file()
@@ -60,6 +70,17 @@ func TestRecord(t *testing.T) {
 			}
 		})
 	}
+}
+
+// zooKeeper fails where zktest would leave a test out.
+func zooKeeper(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Skipped() {
+			t.Error("nothing was played")
+		}
+	})
+	zktest.Debian(t)
 }
 
 // TestKept checks that each recording belongs to a scenario.
