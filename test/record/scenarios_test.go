@@ -9,11 +9,36 @@ import (
 type scenario struct {
 	name string
 	play func(*stage)
+	how  chance
 }
 
+// chance is what no two plays of a scenario have in common.
+type chance uint8
+
+const (
+	fixed chance = iota
+	// Sessions race for the same nodes, or threads of one: they find done, or undone, what
+	// they would write, so that orders are never the same twice.
+	races
+	// What a session finds decides what is written at all.
+	forks
+)
+
 var scenarios = []scenario{
-	{"basic", basic}, {"unmonitored", unmonitored}, {"failover", failover}, {"misfire", misfire}, {"pause", pause}, {"disable", disable},
-	{"trigger", trigger}, {"shutdown", shutdown}, {"totals", totals}, {"once", once}, {"reconnect", reconnect}, {"one_ip", oneIP}, {"config", config}, {"verbs", verbs},
+	{name: "basic", play: basic},
+	{name: "unmonitored", play: unmonitored, how: races},
+	{name: "failover", play: failover},
+	{name: "misfire", play: misfire},
+	{name: "pause", play: pause},
+	{name: "disable", play: disable},
+	{name: "trigger", play: trigger},
+	{name: "shutdown", play: shutdown},
+	{name: "totals", play: totals},
+	{name: "once", play: once},
+	{name: "reconnect", play: reconnect, how: forks},
+	{name: "one_ip", play: oneIP, how: races},
+	{name: "config", play: config},
+	{name: "verbs", play: verbs},
 }
 
 func basic(s *stage) {
