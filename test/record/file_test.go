@@ -150,6 +150,9 @@ func (s *stage) output(p *process, before output) output {
 		}
 	}
 	for _, l := range p.lines {
+		if l["ev"] == "ready" {
+			continue
+		}
 		l["t"] = int64(l["t"].(float64)) - s.began.UnixMilli()
 		o.Events = append(o.Events, l)
 	}
@@ -164,7 +167,7 @@ var words = map[zktest.ChangeKind]string{
 func (s *stage) write(x zktest.Transaction) write {
 	w := write{T: x.Time.Sub(s.began).Milliseconds(), Z: x.Zxid, By: s.sessions[x.Session]}
 	if w.By == "" {
-		w.By = s.byAddress(x.Session)
+		w.By = s.byAddress(s.log(), x.Session)
 	}
 	first := x.Changes[0]
 	w.Op = words[first.Kind]
@@ -200,8 +203,8 @@ func data(c zktest.Change) *string {
 
 // byAddress attributes a session that began later to the member whose status it has
 // written.
-func (s *stage) byAddress(session int64) string {
-	for _, x := range s.log() {
+func (s *stage) byAddress(log []zktest.Transaction, session int64) string {
+	for _, x := range log {
 		for _, c := range x.Changes {
 			if x.Session != session || !c.Ephemeral || !strings.HasSuffix(c.Path, "/status") {
 				continue

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // buildJava returns the class path of the Java program for a release. Maven fetches the
@@ -65,6 +67,9 @@ type process struct {
 	name string
 	cmd  *exec.Cmd
 	argv []string
+	ask  io.Writer // its input
+
+	launched, signalled time.Time
 
 	mu    sync.Mutex // guards lines
 	lines []map[string]any
@@ -92,14 +97,13 @@ func (s *stage) launch(name, class string, settings ...string) *process {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if class == "recorder.Operator" {
-		if s.ask, err = p.cmd.StdinPipe(); err != nil {
-			s.t.Fatal(err)
-		}
+	if p.ask, err = p.cmd.StdinPipe(); err != nil {
+		s.t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	p.launched = time.Now()
 	go func() {
 		defer close(p.ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -143,7 +147,23 @@ func (p *process) count(words ...string) (n int) {
 
 func (p *process) signal(t *testing.T, sig os.Signal) {
 	t.Helper()
+	if p.signalled.IsZero() {
+		p.signalled = time.Now()
+	}
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// feed gives it a line to read.
+func (p *process) feed(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(p.ask, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alone tells whether a process was there at a time, and had got no signal.
+func (p *process) alone(at time.Time) bool {
+	return at.After(p.launched) && (p.signalled.IsZero() || at.Before(p.signalled))
 }

@@ -57,8 +57,7 @@ func basic(s *stage) {
 		s.operate("servers")
 		s.operate("items")
 	})
-	s.early()
-	s.first("m3", "10.0.0.3")
+	s.early(with("m3", "10.0.0.3"))
 	s.flow("tick with 3 servers", s.tick)
 }
 
@@ -78,8 +77,9 @@ func unmonitored(s *stage) {
 
 func failover(s *stage) {
 	s.period = 20 * time.Second
-	m1, m2 := s.two("failover=true", "sleep=3000")
-	m3 := s.first("m3", "10.0.0.3", "failover=true", "sleep=3000")
+	slow := []string{"failover=true", "sleep=3000"}
+	all := s.early(with("m1", "10.0.0.1", slow...), with("m2", "10.0.0.2", slow...), with("m3", "10.0.0.3", slow...))
+	m1, m2, m3 := all[0], all[1], all[2]
 	s.flow("first tick", func() { s.begun(); s.quiet(4 * time.Second) })
 	s.flow("SIGKILL of m2 in execution", func() {
 		s.begun()
@@ -97,9 +97,8 @@ func failover(s *stage) {
 		s.quiet(calm)
 	})
 	s.flow("next tick, of m3 alone", func() { s.begun(); s.quiet(4 * time.Second) })
-	s.early()
-	m2 = s.first("m2", "10.0.0.2", "failover=true", "sleep=3000")
-	m1 = s.first("m1", "10.0.0.1", "failover=true", "sleep=3000")
+	all = s.early(with("m2", "10.0.0.2", slow...), with("m1", "10.0.0.1", slow...))
+	m2, m1 = all[0], all[1]
 	s.flow("SIGKILL of m3 in execution, then of the first that takes over", func() {
 		s.begun()
 		s.running(4)
@@ -125,8 +124,7 @@ func failover(s *stage) {
 
 func misfire(s *stage) {
 	s.period = 4 * time.Second
-	s.early()
-	s.first("m1", "10.0.0.1", "sleep=6000", "total=2")
+	s.early(with("m1", "10.0.0.1", "sleep=6000", "total=2"))
 	s.flow("30 s of runs longer than their period", func() { s.pass(30 * time.Second) })
 	s.flow("misfire is switched off", func() { s.operate("set", "misfire=false"); s.pass(20 * time.Second) })
 }
@@ -150,8 +148,7 @@ func pause(s *stage) {
 		s.stop(m1)
 		s.quiet(4 * time.Second)
 	})
-	s.early()
-	s.first("m1", "10.0.0.1")
+	s.early(with("m1", "10.0.0.1"))
 	s.flow("tick with m1 alone unpaused", s.tick)
 }
 
@@ -164,8 +161,7 @@ func disable(s *stage) {
 	s.flow("tick after the enable", s.tick)
 	s.flow("disable of the leader 10.0.0.1", func() { s.operate("disable", "10.0.0.1"); s.quiet(calm) })
 	s.flow("tick with the former leader disabled", s.tick)
-	s.early()
-	s.first("m3", "10.0.0.3", "disabled=true")
+	s.early(with("m3", "10.0.0.3", "disabled=true"))
 	s.flow("tick with a member that began disabled", s.tick)
 	s.flow("enable of all", func() { s.operate("enable"); s.quiet(calm) })
 	s.flow("tick after that", s.tick)
@@ -192,8 +188,7 @@ func shutdown(s *stage) {
 	s.flow("tick without it", s.tick)
 	s.flow("statistics of a server that was shut down", func() { s.operate("jobs"); s.operate("servers") })
 	s.flow("SIGTERM of m2 after that", func() { s.stop(m2); s.quiet(4 * time.Second) })
-	s.early()
-	m2 = s.first("m2", "10.0.0.2", "sleep=1000")
+	m2 = s.early(with("m2", "10.0.0.2", "sleep=1000"))[0]
 	s.flow("tick with m2 again", s.tick)
 	s.flow("SIGTERM of m2, idle", func() { s.stop(m2); s.quiet(4 * time.Second) })
 	s.flow("tick of m1 alone", s.tick)
@@ -206,8 +201,7 @@ func shutdown(s *stage) {
 	})
 	s.moment("without members")
 	s.flow("statistics without members", func() { s.operate("jobs"); s.operate("servers"); s.operate("items") })
-	s.early()
-	m1 = s.first("m1", "10.0.0.1", "sleep=1000")
+	m1 = s.early(with("m1", "10.0.0.1", "sleep=1000"))[0]
 	s.flow("tick after the restart", s.tick)
 	s.flow("SIGTERM of m1 and remove of all", func() {
 		s.stop(m1)
@@ -271,9 +265,7 @@ func reconnect(s *stage) {
 }
 
 func oneIP(s *stage) {
-	s.early()
-	s.first("m1", "10.0.0.1")
-	m2 := s.first("m2", "10.0.0.1")
+	m2 := s.early(with("m1", "10.0.0.1"), with("m2", "10.0.0.1"))[1]
 	s.flow("first tick", s.tick)
 	s.flow("second tick", s.tick)
 	s.flow("SIGTERM of m2", func() { s.stop(m2); s.quiet(4 * time.Second) })
@@ -300,8 +292,7 @@ func verbs(s *stage) {
 		s.there("servers/10.0.0.2/status", false)
 		s.quiet(calm)
 	})
-	s.early()
-	m2 = s.first("m2", "10.0.0.2", "misfire=false", "failover=true")
+	m2 = s.early(with("m2", "10.0.0.2", "misfire=false", "failover=true"))[0]
 	s.flow("shutdown of the leader 10.0.0.1", func() { s.operate("shutdown", "10.0.0.1"); s.quiet(3 * time.Second) })
 	s.flow("instant after that", s.instant)
 	s.flow("trigger of all with one shut down", func() { s.operate("trigger"); s.quiet(calm) })
@@ -323,8 +314,7 @@ func config(s *stage) {
 	s.first("script", "10.0.0.1", "job=script", never, "kind=script", "script=/bin/echo a=b")
 	s.first("kept", "10.0.0.2", "job=least", "cron=0 0 0 1 1 ? 2097", "params=0=other", "total=2")
 	s.first("over", "10.0.0.3", "job=least", "cron=0 0 0 1 1 ? 2096", "params=0=other", "total=2", "overwrite=true")
-	s.early()
-	s.first("time", "10.0.0.1", "skew=60")
+	s.early(with("time", "10.0.0.1", "skew=60"))
 	s.flow("tick that looks at the clocks", s.tick)
 }
 
@@ -355,8 +345,7 @@ func stopped(s *stage) {
 		s.kill(m2)
 		s.there("servers/10.0.0.2/status", false)
 	})
-	s.early()
-	s.first("m2", "10.0.0.2")
+	s.early(with("m2", "10.0.0.2"))
 	s.flow("instant after the restart", s.instant)
 	s.flow("shutdown of 10.0.0.2", func() { s.operate("make", "10.0.0.2/shutdown"); s.quiet(calm) })
 	s.flow("instant after the shutdown", s.instant)
@@ -378,8 +367,7 @@ func counted(s *stage, kind string) {
 		s.kill(s.processes[1])
 		s.there("servers/10.0.0.1/status", false)
 	})
-	s.early()
-	s.first("m1", "10.0.0.1", kind, "streaming=false", "batches=2", "counts=4", "overwrite=true")
+	s.early(with("m1", "10.0.0.1", kind, "streaming=false", "batches=2", "counts=4", "overwrite=true"))
 	s.flow("tick without streaming", s.tick)
 }
 
@@ -387,7 +375,6 @@ func dataflow(s *stage) {
 	s.two("kind=dataflow", "streaming=true", "batches=2")
 	s.flow("first tick", s.tick)
 	s.flow("second tick", s.tick)
-	s.early()
-	s.first("m3", "10.0.0.3", "kind=dataflow", "streaming=false", "batches=2", "overwrite=true")
+	s.early(with("m3", "10.0.0.3", "kind=dataflow", "streaming=false", "batches=2", "overwrite=true"))
 	s.flow("tick without streaming", s.tick)
 }

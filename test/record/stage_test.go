@@ -2,7 +2,7 @@ package record
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,8 +30,7 @@ type stage struct {
 	began     time.Time
 	period    time.Duration // from one instant to the next
 
-	ask       io.Writer // the operator's input
-	processes []*process
+	processes []*process       // the operator's first
 	sessions  map[int64]string // the owners of sessions
 	flows     []span
 	moments   []glance
@@ -102,11 +101,32 @@ func (s *stage) quiet(d time.Duration) {
 	})
 }
 
-// early waits until an instant has just passed and its runs are over.
-func (s *stage) early() {
+// member is one that is to start.
+type member struct {
+	name, ip string
+	settings []string
+}
+
+func with(name, ip string, settings ...string) member { return member{name, ip, settings} }
+
+// early waits until an instant has just passed and what it began is over, and has members
+// join then, one after the other. If the next instant comes before they have, that is
+// another scenario.
+func (s *stage) early(members ...member) (all []*process) {
 	s.t.Helper()
-	s.pass(time.Until(time.Now().Truncate(s.period).Add(s.period)))
-	s.quiet(calm)
+	for _, m := range members {
+		all = append(all, s.prepare(m))
+	}
+	now := time.Now().Truncate(s.period).Add(s.period)
+	s.pass(time.Until(now))
+	s.quiet(calm) // also if nobody runs: Quartz begins a job in the second of an instant at once
+	for _, p := range all {
+		s.join(p)
+		if len(s.processes) > 2 && time.Now().After(now.Add(s.period)) {
+			s.t.Skipf("an instant came before %s had joined", p.name)
+		}
+	}
+	return all
 }
 
 // tick waits for an instant and the end of its runs.
@@ -165,41 +185,86 @@ func (s *stage) moment(name string) {
 	s.moments = append(s.moments, glance{name, s.zxid(), time.Now()})
 }
 
-// start starts a member, and waits until it has joined. Sessions that begin meanwhile
-// belong to it.
-func (s *stage) start(name, ip string, settings ...string) *process {
+// prepare starts a process that joins when it is asked to.
+func (s *stage) prepare(m member) *process {
 	s.t.Helper()
-	before := s.zxid()
 	usual := []string{
-		"zk=" + s.server.Address(), "namespace=" + s.namespace, "ip=" + ip, "job=" + job, "total=4", "params=0=a,1=b,2=c,3=d", "parameter=p", "sleep=500",
+		"zk=" + s.server.Address(), "namespace=" + s.namespace, "ip=" + m.ip, "job=" + job, "total=4", "params=0=a,1=b,2=c,3=d", "parameter=p", "sleep=500",
 		fmt.Sprintf("cron=0/%d * * * * ?", int(s.period.Seconds())),
 	}
-	p := s.launch(name, "recorder.Member", append(usual, settings...)...)
+	p := s.launch(m.name, "recorder.Member", append(usual, m.settings...)...)
 	s.processes = append(s.processes, p)
-	s.until(name+" to join", func() bool { return p.count("joined") > 0 })
-	for _, x := range s.log() {
-		if x.Zxid > before && x.Changes[0].Kind == zktest.SessionBegun {
-			s.sessions[x.Session] = name
-		}
-	}
+	s.until(m.name+" to be ready", func() bool { return p.count("ready") > 0 })
 	return p
 }
 
-// first starts a member in a flow of its own.
-func (s *stage) first(name, ip string, settings ...string) (p *process) {
+// join has a member join, in a flow of its own. The session that begins meanwhile is its
+// own.
+func (s *stage) join(p *process) {
 	s.t.Helper()
-	s.flow("start of "+name, func() {
-		p = s.start(name, ip, settings...)
+	s.flow("start of "+p.name, func() {
+		before := s.zxid()
+		p.feed(s.t, "")
+		s.until(p.name+" to join", func() bool { return p.count("joined") > 0 })
+		n := 0
+		for _, x := range s.log() {
+			if x.Zxid > before && x.Changes[0].Kind == zktest.SessionBegun {
+				s.sessions[x.Session] = p.name
+				n++
+			}
+		}
+		if n != 1 {
+			s.t.Skipf("%d sessions began while %s joined", n, p.name)
+		}
 		s.quiet(calm / 2)
 	})
-	return p
+}
+
+// first is a member that joins at any time.
+func (s *stage) first(name, ip string, settings ...string) {
+	s.t.Helper()
+	s.join(s.prepare(with(name, ip, settings...)))
+}
+
+// undisturbed: no member has lost its session, or its connection, but by what it was sent.
+func (s *stage) undisturbed() {
+	s.t.Helper()
+	if name := s.lost(s.log()); name != "" {
+		s.t.Skipf("%s lost its session or its connection", name)
+	}
+}
+
+// lost is a member with another session than that with which it joined, or that makes its
+// status anew, as one does that has its connection again.
+func (s *stage) lost(log []zktest.Transaction) string {
+	made := map[string]bool{}
+	for _, x := range log {
+		first := x.Changes[0]
+		name, known := s.sessions[x.Session]
+		switch {
+		case first.Kind == zktest.SessionBegun && !known:
+			name = s.byAddress(log, x.Session)
+		case first.Kind == zktest.Created && first.Ephemeral && strings.HasSuffix(first.Path, "/status"):
+			status := fmt.Sprintf("%s by %x", first.Path, x.Session)
+			if !made[status] {
+				made[status] = true
+				continue
+			}
+		default:
+			continue
+		}
+		if slices.ContainsFunc(s.processes[1:], func(p *process) bool { return p.name == name && p.alone(x.Time) }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // two starts two members that are idle until the next instant.
 func (s *stage) two(settings ...string) (m1, m2 *process) {
 	s.t.Helper()
-	s.early()
-	return s.first("m1", "10.0.0.1", settings...), s.first("m2", "10.0.0.2", settings...)
+	all := s.early(with("m1", "10.0.0.1", settings...), with("m2", "10.0.0.2", settings...))
+	return all[0], all[1]
 }
 
 // operate runs an operation of the operator.
@@ -207,9 +272,7 @@ func (s *stage) operate(words ...string) {
 	s.t.Helper()
 	tool := s.processes[0]
 	before := tool.count("done failed")
-	if _, err := io.WriteString(s.ask, s.namespace+" "+job+" "+strings.Join(words, " ")+"\n"); err != nil {
-		s.t.Fatal(err)
-	}
+	tool.feed(s.t, s.namespace+" "+job+" "+strings.Join(words, " "))
 	s.until("the operator", func() bool { return tool.count("done failed") > before })
 }
 

@@ -14,11 +14,12 @@ public final class Member {
     private Member() {
     }
 
-    /** Joins the job, and prints "joined" when that is done. */
+    /** Says "ready", joins when it is asked to, and says "joined". */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         address(s.text("ip"));
         Work.configure(s);
+        Told.ready();
         ZookeeperConfiguration c = new ZookeeperConfiguration(s.text("zk"), s.text("namespace"), 1000, 3000, 3);
         c.setSessionTimeoutMilliseconds(s.number("session", 2000));
         ZookeeperRegistryCenter registry = new ZookeeperRegistryCenter(c);

@@ -10,6 +10,13 @@ final class Told {
 
     private static final Gson GSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
 
+    private static final String[] SLOW = {
+        "org.apache.zookeeper.ZooKeeper", "org.apache.zookeeper.ClientCnxn", "org.apache.zookeeper.ClientCnxnSocketNIO",
+        "org.apache.curator.framework.imps.CuratorFrameworkImpl", "org.apache.curator.framework.recipes.cache.TreeCache",
+        "org.apache.curator.framework.recipes.leader.LeaderLatch", "org.quartz.impl.StdSchedulerFactory", "org.quartz.core.QuartzScheduler",
+        "org.quartz.simpl.SimpleThreadPool", "org.quartz.CronExpression", "com.google.common.base.Joiner",
+    };
+
     private Told() {
     }
 
@@ -26,6 +33,15 @@ final class Told {
             System.out.print(text);
             System.out.flush();
         }
+    }
+
+    /** Waits until it is asked to go on; what takes long without writing anything is done before that. */
+    static void ready() throws Exception {
+        for (String each : SLOW) {
+            Class.forName(each);
+        }
+        line("ready");
+        System.in.read();
     }
 
     /** Sleeps, to make the work last. */
