@@ -62,13 +62,14 @@ func basic(s *stage) {
 }
 
 func unmonitored(s *stage) {
-	s.two("monitor=false")
+	s.two("monitor=false", "sleep=1000")
 	s.flow("first tick", s.tick)
 	s.flow("second tick", s.tick)
 	s.flow("monitoring is switched on", func() { s.operate("set", "monitor=true"); s.quiet(calm) })
 	s.flow("tick with monitoring", s.tick)
 	s.flow("monitoring is switched off in execution", func() {
 		s.begun()
+		s.running(4)
 		s.operate("set", "monitor=false")
 		s.quiet(calm)
 	})
