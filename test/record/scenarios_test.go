@@ -136,7 +136,7 @@ func pause(s *stage) {
 	s.flow("pause of 10.0.0.2", func() { s.operate("pause", "10.0.0.2"); s.quiet(calm) })
 	s.flow("tick with a paused server", s.tick)
 	s.flow("statistics of a paused server", func() { s.operate("jobs"); s.operate("servers") })
-	s.flow("resume of 10.0.0.2", func() { s.operate("resume", "10.0.0.2"); s.quiet(calm) })
+	s.flow("resume of 10.0.0.2", func() { s.operate("resume", "10.0.0.2"); s.soon(); s.quiet(calm) })
 	s.flow("tick after the resume", s.tick)
 	s.flow("pause of all in execution", func() {
 		s.begun()
@@ -280,7 +280,7 @@ func verbs(s *stage) {
 	s.flow("pause of 10.0.0.2", func() { s.operate("pause", "10.0.0.2"); s.quiet(calm) })
 	s.flow("trigger of the paused server", func() { s.operate("trigger", "10.0.0.2"); s.quiet(calm) })
 	s.flow("instant while it is paused", s.instant)
-	s.flow("resume without misfire", func() { s.operate("resume", "10.0.0.2"); s.quiet(calm) })
+	s.flow("resume without misfire", func() { s.operate("resume", "10.0.0.2"); s.soon(); s.quiet(calm) })
 	s.flow("disable of 10.0.0.2", func() { s.operate("disable", "10.0.0.2"); s.quiet(calm) })
 	s.flow("trigger of the disabled server", func() { s.operate("trigger", "10.0.0.2"); s.quiet(calm) })
 	s.flow("instant while it is disabled", s.instant)
