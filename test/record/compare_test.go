@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// seen is what a recording shows, each once: members race, and instants come when they
-// come, so neither how often counts, nor in which flow, nor which of the members it was.
+// seen is the content of a recording as sets. Members race, and instants come at any time,
+// so neither the number of writes, nor their flow, nor the writing member counts.
 type seen struct {
-	writes map[string]bool // what is written and deleted, by whom, and what is ephemeral
-	orders map[string]bool // what a session writes right after what, as one of the views shows it
-	said   map[string]bool // what members print, and what an operator is told
+	writes map[string]bool // nodes with their values, deletions, transactions, and what is ephemeral
+	orders map[string]bool // pairs of consecutive writes of a session in one of the views
+	said   map[string]bool // lines that members print, and answers to the operator
 }
 
 func nothing() seen {
@@ -30,9 +30,9 @@ func (s seen) and(other seen) {
 	maps.Copy(s.said, other.said)
 }
 
-// differences are those between what is kept and what was played. Which orders come up is
-// a matter of races too: one is a difference if none of the recordings of the release,
-// known, shows it.
+// differences returns the differences between a recording and a play. Races decide which
+// orders occur, so an order is a difference only if no recording of the release has it;
+// known is the content of all of them.
 func differences(kept, now, known seen, how chance) (all []string) {
 	only := func(a map[string]bool, what string, others ...map[string]bool) {
 		for _, k := range slices.Sorted(maps.Keys(a)) {
@@ -56,7 +56,7 @@ func differences(kept, now, known seen, how chance) (all []string) {
 	return all
 }
 
-// look is what there is to see in a recording.
+// look returns the content of a recording.
 func look(t *testing.T, text []byte) seen {
 	t.Helper()
 	var f file
@@ -95,7 +95,7 @@ func who(name string) string {
 	return "a member"
 }
 
-// listen notes what a process has said.
+// listen adds the output of a process.
 func (s seen) listen(who string, o output) {
 	for _, l := range o.Other {
 		s.said[who+": "+l] = true
@@ -111,14 +111,14 @@ func (s seen) listen(who string, o output) {
 	}
 }
 
-// each is what is said of each item, as members of layout 1 say it of all of theirs at
-// once, without the time and the task's id.
+// each splits an event into one for each item, since members of layout 1 print one line for
+// all their items. It removes the time and the task id.
 func each(event map[string]any) (all []map[string]any) {
 	event = maps.Clone(event)
 	delete(event, "t")
 	delete(event, "task")
 	if ev := event["ev"]; ev == "before" || ev == "after" {
-		delete(event, "items") // those of the member that was last
+		delete(event, "items") // those of the member that came last
 	}
 	items, _ := event["items"].([]any)
 	for _, item := range items {
@@ -137,15 +137,15 @@ func each(event map[string]any) (all []map[string]any) {
 	return all
 }
 
-// session is one that is being looked at.
+// session is the state of a ZooKeeper session while its writes are added.
 type session struct {
 	seen
 	who    string
 	own    string          // address
-	before map[string]part // by view: what it has written just before
+	before map[string]part // the previous write by view
 }
 
-// add looks at a write.
+// add adds a write.
 func (s *session) add(w write, now int64) {
 	together := map[string]bool{}
 	for _, p := range w.Ops {
@@ -159,13 +159,13 @@ func (s *session) add(w write, now int64) {
 	}
 }
 
-// sets tells whether a transaction is but how the library sets a node that it has found.
+// sets reports whether a transaction is the library's way to set one existing node.
 func sets(ops []part) bool {
 	return len(ops) == 2 && ops[0].Op == "check" && ops[1].Op == "setData" && ops[0].Path == ops[1].Path
 }
 
-// one looks at a part of a write. A node that two members write at once is created by one
-// and set by the other.
+// one adds a part of a write. Creating and setting a node count as the same: of two members
+// that write a node at once, one creates it and the other sets it.
 func (s *session) one(p part, now int64) {
 	place, short := s.place(p.Path), ""
 	switch p.Op {
@@ -187,8 +187,8 @@ func (s *session) one(p part, now int64) {
 	s.follow(p, ofJob.ReplaceAllString(short, " "))
 }
 
-// follow notes what the session has written just before, as each of the views shows it. Of
-// items, servers and the like it notes which of two comes first.
+// follow adds the pair of the previous write and this one in each view. If they differ only
+// in the item, the server or the like, the pair includes which of them is higher.
 func (s *session) follow(p part, short string) {
 	for k, v := range views {
 		view := v.FindString(p.Op + " " + p.Path)
@@ -216,16 +216,16 @@ var (
 	address  = regexp.MustCompile(`^\d+(\.\d+){3}$`)
 	ofJob    = regexp.MustCompile(` /ns/[^/]+/`)
 
-	// vague is what members and operators say that is never the same twice.
+	// vague are parts of the output that differ in each play.
 	vague = map[*regexp.Regexp]string{
 		regexp.MustCompile(`\b[A-Z][a-z]{2} \d+, \d{4},? \d+:\d+:\d+.[AP]M\b`): "date",
-		regexp.MustCompile(`\b(process\w+Count):\d+`):                          "$1:some",     // it begins anew every few seconds
+		regexp.MustCompile(`\b(process\w+Count):\d+`):                          "$1:some",     // restarts from 0 every few seconds
 		regexp.MustCompile(`\boffsets:[xyz](\d)\b`):                            "offsets:*$1", // several threads write each
 	}
 
-	// What a member writes below one node comes from one thread, mostly. Threads of one
-	// session race, so that nothing follows from what one writes after another. One thread
-	// runs items, one starts a member, and one takes items over.
+	// A view selects writes that come from one thread of a member; threads of one session
+	// race. The first selects writes below one node, the others those of the threads that
+	// run items, start the member and take items over.
 	views = []*regexp.Regexp{
 		regexp.MustCompile(` /ns/[^/]+/((execution|offset|servers)/[^/]+|leader/election|config)`),
 		regexp.MustCompile(` /ns/[^/]+/(execution/[^/]+(/[^f].*)?$|servers/[^/]+/(status|sharding)$|leader/execution/cleaning|leader/sharding/processing)|delete .*/leader/(sharding|execution)/necessary`),
@@ -234,8 +234,8 @@ var (
 	}
 )
 
-// place is a path without what is never the same twice: places in queues, items, and
-// addresses, but for the own one.
+// place returns a path without the parts that differ in each play: places in queues,
+// items, and addresses of other members.
 func (s *session) place(path string) string {
 	if s.own != "" {
 		path = strings.TrimSuffix(strings.ReplaceAll(path+"/", "/"+s.own+"/", "/own/"), "/")
@@ -243,8 +243,8 @@ func (s *session) place(path string) string {
 	return changing.ReplaceAllString(path, "$1*")
 }
 
-// meaning is a value without what is never the same twice: moments, members that race for
-// something, and counts of what was done up to a moment.
+// meaning returns a value, or a word for values that differ in each play: times, the
+// member's own address, and counts of processed data.
 func (s *session) meaning(path, value string, now int64) string {
 	const minute = 60_000
 	if value == s.own && address.MatchString(value) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// TestDifferences: what a member writes otherwise is a difference, and what no two plays
-// have in common is none.
+// TestDifferences changes recordings: a change of behaviour is a difference, and a change
+// of what differs in each play is not.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	known := map[string]seen{}
@@ -74,8 +74,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestNeighbours: whichever two writes of one item in one session change places, it is a
-// difference.
+// TestNeighbours exchanges each two consecutive writes of one item in one session, which
+// is always a difference.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	for k, name := range []string{"ej10/stop", "ej1/basic", "ej20/basic"} {
@@ -109,7 +109,7 @@ func TestNeighbours(t *testing.T) {
 
 var item = regexp.MustCompile(`/execution/\d+/`)
 
-// script is a recording that is being changed. Each change has to change something.
+// script is a recording to change. A change without effect fails the test.
 type script struct {
 	t *testing.T
 	f file
@@ -135,7 +135,7 @@ func (s *script) replace(pattern, by string) {
 	s.read(now)
 }
 
-// writes changes the writes of each flow.
+// writes applies a change to the writes of each flow.
 func (s *script) writes(change func([]write) []write) {
 	s.t.Helper()
 	before := string(s.text())
@@ -147,7 +147,7 @@ func (s *script) writes(change func([]write) []write) {
 	}
 }
 
-// later has all happen a day later.
+// later moves all times by a day.
 func (s *script) later() {
 	s.t.Helper()
 	const day = 86_400_000
@@ -168,7 +168,7 @@ func (s *script) later() {
 	})
 }
 
-// drop leaves out what is done to nodes that end so.
+// drop removes an operation on nodes with a suffix.
 func (s *script) drop(op, path string) {
 	s.t.Helper()
 	s.writes(func(all []write) []write {
@@ -176,7 +176,7 @@ func (s *script) drop(op, path string) {
 	})
 }
 
-// by has somebody else do what one does.
+// by gives writes of one process to another.
 func (s *script) by(name, path, other string) {
 	s.t.Helper()
 	s.writes(func(all []write) []write {
@@ -189,7 +189,7 @@ func (s *script) by(name, path, other string) {
 	})
 }
 
-// split takes transactions apart that write a node.
+// split replaces transactions that write a node by single writes.
 func (s *script) split(path string) {
 	s.t.Helper()
 	s.writes(func(all []write) (now []write) {
@@ -206,7 +206,7 @@ func (s *script) split(path string) {
 	})
 }
 
-// swap has a session write two nodes the other way round.
+// swap exchanges consecutive writes of a session to two nodes.
 func (s *script) swap(first, second string) {
 	s.t.Helper()
 	s.writes(func(all []write) []write {
@@ -224,10 +224,10 @@ func (s *script) swap(first, second string) {
 	})
 }
 
-// ends tells whether a write is one of a node whose path ends so.
+// ends reports whether a write is to a node with a suffix.
 func ends(w write, path string) bool { return strings.HasSuffix(target(w), path) }
 
-// target is the node that is written, "" for several.
+// target returns the written node, "" for several.
 func target(w write) string {
 	if sets(w.Ops) {
 		return w.Ops[1].Path

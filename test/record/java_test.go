@@ -37,7 +37,7 @@ func buildJava(t *testing.T, release string) string {
 	return classes + ":" + lib + "/*"
 }
 
-// absent are programs that a recording needs and that are not here.
+// absent returns the missing programs.
 func absent() (names []string) {
 	for _, name := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -47,7 +47,7 @@ func absent() (names []string) {
 	return names
 }
 
-// TestAbsent: without Java and Maven it is told that they are not there.
+// TestAbsent checks that Java and Maven are reported as missing.
 func TestAbsent(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if got := strings.Join(absent(), " "); got != "java javac mvn" {
@@ -155,7 +155,7 @@ func (p *process) signal(t *testing.T, sig os.Signal) {
 	}
 }
 
-// feed gives it a line to read.
+// feed writes a line to the input of the process.
 func (p *process) feed(t *testing.T, line string) {
 	t.Helper()
 	if _, err := io.WriteString(p.ask, line+"\n"); err != nil {
@@ -163,7 +163,7 @@ func (p *process) feed(t *testing.T, line string) {
 	}
 }
 
-// alone tells whether a process was there at a time, and had got no signal.
+// alone reports whether a process was running at a time and had got no signal.
 func (p *process) alone(at time.Time) bool {
 	return at.After(p.launched) && (p.signalled.IsZero() || at.Before(p.signalled))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// TestLost: a play does not count if a member that nobody killed or froze lost its session
-// or its connection.
+// TestLost checks that the loss of a session or a connection is found, unless the member
+// got a signal.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }

@@ -32,8 +32,7 @@ var releases = []release{
 }
 
 // TestRecord runs each scenario with real members, and compares their writes with the
-// recording. On a busy machine a member may lose its session of two seconds, and then
-// writes more.
+// recording.
 func TestRecord(t *testing.T) {
 	if !*want {
 		return // it needs Java, and minutes: make record
@@ -71,7 +70,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// zooKeeper fails where zktest would leave a test out.
+// zooKeeper fails the test if ZooKeeper is missing, where zktest would skip it.
 func zooKeeper(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -82,8 +81,8 @@ func zooKeeper(t *testing.T) {
 	zktest.Debian(t)
 }
 
-// play is what a scenario writes, which lies in build/record too, for who looks into a
-// difference. A play that a busy machine has disturbed does not count.
+// play plays a scenario, and plays it again if a busy machine has disturbed it. It returns
+// the recording, and writes it to build/record for the analysis of differences.
 func play(t *testing.T, classpath string, r release, sc scenario) (text []byte) {
 	t.Helper()
 	name := filepath.Join("build/record", r.folder, sc.name+".json")
@@ -113,7 +112,7 @@ func play(t *testing.T, classpath string, r release, sc scenario) (text []byte) 
 	return nil
 }
 
-// plays are how often a scenario is begun at most.
+// plays is the maximum number of plays of a scenario.
 const plays = 6
 
 func put(t *testing.T, name string, text []byte) {
@@ -127,14 +126,14 @@ func put(t *testing.T, name string, text []byte) {
 	}
 }
 
-// kept is the recording of a scenario.
+// kept returns the recording of a scenario.
 func (r release) kept(t *testing.T, sc scenario) []byte {
 	t.Helper()
 	return recorded.Earlier(t, r.folder+"/"+sc.name+".json")
 }
 
-// shown is what the recording of a scenario shows, and where a play forks those of the other
-// releases too: Quartz and ZooKeeper's client are the same.
+// shown returns the content of the recording of a scenario. If plays fork, it includes
+// those of the other releases: they use the same Quartz and ZooKeeper client.
 func (r release) shown(t *testing.T, sc scenario) seen {
 	t.Helper()
 	s := look(t, r.kept(t, sc))
@@ -146,8 +145,7 @@ func (r release) shown(t *testing.T, sc scenario) seen {
 	return s
 }
 
-// known is what the recordings of a release show together, but for those that are a matter
-// of chance.
+// known returns the content of all recordings of a release whose plays are fixed.
 func (r release) known(t *testing.T) seen {
 	t.Helper()
 	all := nothing()

@@ -12,15 +12,14 @@ type scenario struct {
 	how  chance
 }
 
-// chance is what no two plays of a scenario have in common.
+// chance says what differs between plays of a scenario.
 type chance uint8
 
 const (
 	fixed chance = iota
-	// Sessions race for the same nodes, or threads of one: they find done, or undone, what
-	// they would write, so that orders are never the same twice.
+	// Sessions, or threads of one, race for the same nodes, so the order of writes differs.
 	races
-	// What a session finds decides what is written at all.
+	// Timing decides what is written at all.
 	forks
 )
 

@@ -101,7 +101,7 @@ func (s *stage) quiet(d time.Duration) {
 	})
 }
 
-// member is one that is to start.
+// member is a member to start.
 type member struct {
 	name, ip string
 	settings []string
@@ -109,9 +109,9 @@ type member struct {
 
 func with(name, ip string, settings ...string) member { return member{name, ip, settings} }
 
-// early waits until an instant has just passed and what it began is over, and has members
-// join then, one after the other. If the next instant comes before they have, that is
-// another scenario.
+// early starts processes, waits until an instant has just passed and its runs are over, and
+// lets the processes join one after the other. It skips the play if the next instant comes
+// before all have joined.
 func (s *stage) early(members ...member) (all []*process) {
 	s.t.Helper()
 	for _, m := range members {
@@ -119,7 +119,7 @@ func (s *stage) early(members ...member) (all []*process) {
 	}
 	now := time.Now().Truncate(s.period).Add(s.period)
 	s.pass(time.Until(now))
-	s.quiet(calm) // also if nobody runs: Quartz begins a job in the second of an instant at once
+	s.quiet(calm) // also without members: Quartz fires at once if a job joins within the second of an instant
 	for _, p := range all {
 		s.join(p)
 		if len(s.processes) > 2 && time.Now().After(now.Add(s.period)) {
@@ -136,8 +136,8 @@ func (s *stage) tick() {
 	s.quiet(calm)
 }
 
-// soon: what was just done comes within five seconds of an instant. For Quartz an instant
-// that was held back for longer is a misfire.
+// soon skips the play if the latest instant is more than five seconds ago: Quartz treats a
+// later resume as a misfire.
 func (s *stage) soon() {
 	s.t.Helper()
 	if now := time.Now(); now.Sub(now.Truncate(s.period)) > 5*time.Second {
@@ -194,7 +194,7 @@ func (s *stage) moment(name string) {
 	s.moments = append(s.moments, glance{name, s.zxid(), time.Now()})
 }
 
-// prepare starts a process that joins when it is asked to.
+// prepare starts a process that joins after a line of input.
 func (s *stage) prepare(m member) *process {
 	s.t.Helper()
 	usual := []string{
@@ -207,8 +207,8 @@ func (s *stage) prepare(m member) *process {
 	return p
 }
 
-// join has a member join, in a flow of its own. The session that begins meanwhile is its
-// own.
+// join lets a member join in a flow of its own. The session that begins meanwhile belongs
+// to it.
 func (s *stage) join(p *process) {
 	s.t.Helper()
 	s.flow("start of "+p.name, func() {
@@ -229,13 +229,14 @@ func (s *stage) join(p *process) {
 	})
 }
 
-// first is a member that joins at any time.
+// first starts a member that joins at any time.
 func (s *stage) first(name, ip string, settings ...string) {
 	s.t.Helper()
 	s.join(s.prepare(with(name, ip, settings...)))
 }
 
-// undisturbed: no member has lost its session, or its connection, but by what it was sent.
+// undisturbed skips the play if a member has lost its session or connection without a
+// signal.
 func (s *stage) undisturbed() {
 	s.t.Helper()
 	if name := s.lost(s.log()); name != "" {
@@ -243,8 +244,8 @@ func (s *stage) undisturbed() {
 	}
 }
 
-// lost is a member with another session than that with which it joined, or that makes its
-// status anew, as one does that has its connection again.
+// lost returns a member that began another session, or created its status again, as members
+// do after they reconnect.
 func (s *stage) lost(log []zktest.Transaction) string {
 	made := map[string]bool{}
 	for _, x := range log {

@@ -19,7 +19,7 @@ public final class Member {
     private Member() {
     }
 
-    /** Says "ready", joins when it is asked to, and says "joined". */
+    /** Prints "ready", joins the job after a line of input, and prints "joined". */
     public static void main(final String[] args) throws Exception {
         Settings s = new Settings(args);
         address(s.text("ip"));

@@ -35,7 +35,7 @@ final class Told {
         }
     }
 
-    /** Waits until it is asked to go on; what takes long without writing anything is done before that. */
+    /** Prints "ready" and waits for a line of input. The classes that are slow to load are loaded before. */
     static void ready() throws Exception {
         for (String each : SLOW) {
             Class.forName(each);
