@@ -20,16 +20,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Adapter runs the conformance kit, and the cases of authors, in this host's sandbox.
+// Adapter runs the cases of the conformance kit, and of job authors, in this host's sandbox.
 // Its methods must not be called concurrently.
 type Adapter struct {
 	engine   *sandbox.Engine
-	free     func()            // called after engine was closed
-	compiled []*sandbox.Module // compiled, the oldest first
+	free     func()            // call after closing engine
+	compiled []*sandbox.Module // oldest first
 }
 
-// maxCompiled is the number of modules that stay compiled. Cases use an SDK's guest and its
-// script in turn.
+// maxCompiled is the number of modules that stay compiled: cases alternate between an SDK's
+// guest and its script.
 const maxCompiled = 4
 
 // NewAdapter creates an Adapter, which the caller closes.
@@ -59,7 +59,7 @@ func (a *Adapter) Close() error {
 	return a.engine.Close()
 }
 
-// load compiles a module, unless it is kept from a recent request.
+// load returns the compiled module, and compiles it unless a recent request left it compiled.
 func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
 	sum := sha256.Sum256(wasm)
 	digest := hex.EncodeToString(sum[:])
@@ -80,8 +80,8 @@ func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error
 	return m, nil
 }
 
-// Do implements conformance.Host. When ctx ends, the guest is asked to stop, and is ended
-// after its grace.
+// Do implements conformance.Host. When ctx ends, the guest is first asked to stop, and is ended
+// once its grace period is over.
 func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return conformance.Answer{}, err
@@ -93,7 +93,7 @@ func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.An
 	if err != nil {
 		return conformance.Answer{}, err
 	}
-	a.engine.ResetLogLimits() // requests do not share a limit
+	a.engine.ResetLogLimits() // each request has its own limit
 	said := &lines{}
 	switch r.Kind {
 	case "":
@@ -171,11 +171,11 @@ func shardCallOf(r conformance.Request, log *slog.Logger) job.ShardCall {
 	return c
 }
 
-// exchanges is a network that answers the requests of a case.
+// exchanges answers HTTP requests with the exchanges that a case lists, and refuses all others.
 type exchanges struct {
 	all []conformance.Exchange
 
-	mu   sync.Mutex // parallel parts of a batch send concurrently
+	mu   sync.Mutex // guards sent: parallel parts of a batch send concurrently
 	sent []string
 }
 
@@ -207,7 +207,7 @@ func (e *exchanges) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	return answer, nil
 }
 
-// values is the state of an item, in memory.
+// values holds the state of an item in memory.
 type values struct {
 	mu  sync.Mutex
 	now map[string][]byte
@@ -236,10 +236,10 @@ func (v *values) texts() map[string]string {
 	return all
 }
 
-// lines keeps the log lines of a guest, and those of the host about it, without the
-// attributes that every line has.
+// lines collects the log lines of a guest, and those that the host logs about it, without the
+// attributes common to all lines.
 type lines struct {
-	most int // later ones are left out; 0: none is
+	most int // limit for all, further lines are dropped; 0: no limit
 
 	mu  sync.Mutex
 	all []conformance.Line

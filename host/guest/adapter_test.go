@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/abi/conformance"
 )
 
-// The sandbox passes the cases of the kit with the kit's modules.
+// The sandbox passes the kit's cases with the kit's modules.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	j, err := NewAdapter()
@@ -48,7 +48,7 @@ func TestGuestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = j.Close() }() // its errors came with the cases
+			defer func() { _ = j.Close() }() // its errors are among the faults of the cases
 			for _, v := range conformance.Play(t.Context(), j, conformance.GuestCases(g)) {
 				if v.Err != nil {
 					t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)
@@ -58,7 +58,7 @@ func TestGuestConformance(t *testing.T) {
 	}
 }
 
-// omit skips a test whose tools are missing; strictly, that is a failure.
+// omit skips a test whose tools are missing. In strict mode it fails the test instead.
 func omit(t *testing.T, why string) {
 	t.Helper()
 	if strings.TrimSpace(os.Getenv("WASMJOBD_STRICT")) == "1" {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Bounds of a test run. A module that needs more is run by exec, or by its job.
+// Limits of a trial. A module that needs more can still be run by exec, or as a job.
 const (
 	trialTimeout = 5 * time.Second
 	trialGrace   = 500 * time.Millisecond
@@ -24,38 +24,38 @@ const (
 	trialText    = 500 // characters of a line, a result or an error
 )
 
-// Checked is a report on a module, with whether this host would run it.
+// Checked is a report on a module, and says whether this host would run the module.
 type Checked struct {
 	Report
 	Runs    bool   `json:"runs"`
-	Refused string `json:"refused,omitempty"` // a word for scripts
+	Refused string `json:"refused,omitempty"` // one word, for scripts
 	Problem string `json:"problem,omitempty"`
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Examination says what a module is, and what came of compiling it and of running it once.
+// Examination describes a module, and the outcome of compiling it and running it once.
 type Examination struct {
 	Checked
 	CompileMS int64  `json:"compile_ms"`
-	Trial     *Trial `json:"trial,omitempty"` // nil: it was not run
+	Trial     *Trial `json:"trial,omitempty"` // nil if it did not run
 }
 
-// Trial is a test run with a made-up context and without any grant: item 0 of 1, or for
-// a strategy three instances and seven items. That it fails does not mean that the module
-// is wrong.
+// Trial is one run of a module with a made-up context and no grants: item 0 of 1 or, for a
+// strategy, seven items on three instances. A trial that fails does not mean that the module is
+// wrong.
 type Trial struct {
 	Kind    string      `json:"kind"`
 	Verdict job.Verdict `json:"verdict"`
 	Code    int32       `json:"code"`
-	Result  string      `json:"result,omitempty"` // the beginning
+	Result  string      `json:"result,omitempty"` // its beginning
 	Error   string      `json:"error,omitempty"`
 	TookMS  int64       `json:"took_ms"`
 	Fuel    int64       `json:"fuel"`
 	Memory  int64       `json:"memory_peak"`
-	Log     []string    `json:"log"` // the first lines
+	Log     []string    `json:"log"` // its first lines
 }
 
-// Check is Inspect with the refusal as a part of the result.
+// Check inspects a module and reports a refusal in the result instead of as an error.
 func Check(wasm []byte) (Checked, error) {
 	r, err := Inspect(wasm)
 	return checked(r, err)
@@ -73,8 +73,8 @@ func checked(r Report, err error) (Checked, error) {
 	return c, nil
 }
 
-// Examine inspects and compiles a module, and runs it once if this host would run it.
-// A module that should not harm this process is for an Examiner.
+// Examine inspects and compiles a module, and runs it once unless this host would refuse it.
+// Use an Examiner for modules that must not be able to harm this process.
 func Examine(ctx context.Context, wasm []byte) (x Examination, err error) {
 	if x.Checked, err = Check(wasm); err != nil || !x.Runs {
 		return x, err
@@ -96,7 +96,7 @@ func Examine(ctx context.Context, wasm []byte) (x Examination, err error) {
 	return x, nil
 }
 
-// try runs a module once, as the first kind of job that it can be.
+// try runs a module once, as the first of kinds.
 func try(ctx context.Context, e *sandbox.Engine, m *sandbox.Module, kinds []string) *Trial {
 	if len(kinds) == 0 {
 		return nil
@@ -132,7 +132,8 @@ func try(ctx context.Context, e *sandbox.Engine, m *sandbox.Module, kinds []stri
 	return t
 }
 
-// legible is the beginning of what a guest says, without what a terminal may act on.
+// legible returns the beginning of a guest's text, with characters that control a terminal
+// replaced.
 func legible(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsGraphic(r) {

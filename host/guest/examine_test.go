@@ -22,7 +22,7 @@ func kitModule(t *testing.T, name string) []byte {
 	return wasm
 }
 
-// subprocess is an Examiner whose program is this test: see TestMain.
+// subprocess returns an Examiner whose program is this test binary: see TestMain.
 func subprocess(t *testing.T, mode string) *Examiner {
 	t.Helper()
 	self, err := os.Executable()
@@ -32,7 +32,7 @@ func subprocess(t *testing.T, mode string) *Examiner {
 	return NewExaminer([]string{self, mode})
 }
 
-// What a module is, and what becomes of a run of it, is told of each kind.
+// An examination reports the kind of a module and how its trial ended.
 func TestExaminations(t *testing.T) {
 	t.Parallel()
 	x := subprocess(t, examineMode)
@@ -50,7 +50,7 @@ func TestExaminations(t *testing.T) {
 	}
 }
 
-// A module that this host would not run is compiled by nobody, and the report says why.
+// A module that this host would refuse is not compiled, and the report says why.
 func TestExaminationOfARefusedModule(t *testing.T) {
 	t.Parallel()
 	found, err := subprocess(t, examineMode).Examine(t.Context(), strings.NewReader("no module"))
@@ -59,7 +59,8 @@ func TestExaminationOfARefusedModule(t *testing.T) {
 	}
 }
 
-// A module that ends the process which examines it is refused with what that said.
+// A module that crashes the examining process is refused with the first line that the process
+// printed.
 func TestExaminationThatDies(t *testing.T) {
 	t.Parallel()
 	_, err := subprocess(t, dieMode).Examine(t.Context(), bytes.NewReader(kitModule(t, "ok.wasm")))
@@ -76,7 +77,7 @@ func TestExaminationThatDies(t *testing.T) {
 	}
 }
 
-// codeOf is the code of an error of the host.
+// codeOf returns the code of a *host.Error.
 func codeOf(err error) host.Code {
 	e, _ := errors.AsType[*host.Error](err)
 	if e == nil {
@@ -85,7 +86,7 @@ func codeOf(err error) host.Code {
 	return e.Code
 }
 
-// What is taken on its way in can be stored, and the other way round.
+// Modules that are accepted can be stored, and vice versa.
 func TestMaxModule(t *testing.T) {
 	t.Parallel()
 	if MaxModule != module.MaxSize {

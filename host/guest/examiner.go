@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// examineTimeout is the limit for an examination. Modules that take longer to compile
-	// are rare, and a job compiles them all the same.
+	// examineTimeout bounds one examination. The few modules that take longer to compile still
+	// run as jobs.
 	examineTimeout = 60 * time.Second
-	// examineMemory is what an examination may take in addition to the program itself.
+	// examineMemory is the memory that an examination may use on top of the program's own.
 	examineMemory = 1 << 30
-	// maxExamination is the limit of what the subprocess writes, in bytes.
+	// maxExamination bounds the subprocess's report, in bytes.
 	maxExamination = 4 << 20
 )
 
-// Examiner examines modules, each in a process of its own, since compiling a hostile one
-// may end the process. Its methods are safe for concurrent use.
+// Examiner examines each module in a process of its own, since compiling a hostile one can
+// crash the process. Its methods are safe for concurrent use.
 type Examiner struct {
 	program []string
-	busy    chan struct{} // an examination holds its slot
+	busy    chan struct{} // holds one value during an examination
 }
 
 // NewExaminer returns an Examiner. program is the command line of a program that calls
@@ -38,8 +38,9 @@ func NewExaminer(program []string) *Examiner {
 	return &Examiner{program: program, busy: make(chan struct{}, 1)}
 }
 
-// Examine is the function Examine in a subprocess, which alone has the module in memory. While another module is examined, it
-// waits. A module that ends the subprocess, or takes too long, is Invalid.
+// Examine runs the function Examine in a subprocess, and streams the module to it. One module
+// is examined at a time; further calls wait. A module that crashes the subprocess or takes too
+// long is Invalid.
 func (x *Examiner) Examine(ctx context.Context, wasm io.Reader) (found Examination, err error) {
 	const what = "examine a module"
 	if len(x.program) == 0 {
@@ -49,7 +50,7 @@ func (x *Examiner) Examine(ctx context.Context, wasm io.Reader) (found Examinati
 	case x.busy <- struct{}{}:
 		defer func() { <-x.busy }()
 	case <-ctx.Done():
-		return found, &host.Error{Code: host.Unavailable, Msg: what + ": others are examined; try again", Err: ctx.Err()}
+		return found, &host.Error{Code: host.Unavailable, Msg: what + ": another module is being examined; try again", Err: ctx.Err()}
 	}
 	limited, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
@@ -76,14 +77,15 @@ func (x *Examiner) Examine(ctx context.Context, wasm io.Reader) (found Examinati
 	return found, nil
 }
 
-// firstLine is what a process said first: behind it come the stacks of this program.
+// firstLine returns the first line that a process printed; the stacks that follow a crash are
+// this program's.
 func firstLine(said string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(legible(said)), "\n")
 	return line
 }
 
-// ExamineInSubprocess is the main function of the program that an Examiner starts. It
-// examines the module that it reads, and writes the report.
+// ExamineInSubprocess is the main function of the program that an Examiner starts. It reads a
+// module, examines it, and writes the report.
 func ExamineInSubprocess(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := sandbox.Confine(examineMemory); err != nil {
 		return fmt.Errorf("examine a module: %w", err)
@@ -100,12 +102,12 @@ func ExamineInSubprocess(ctx context.Context, in io.Reader, out io.Writer) error
 		return err
 	}
 	if err := json.NewEncoder(out).Encode(found); err != nil {
-		return fmt.Errorf("write what was found: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
 
-// firstBytes keeps the first bytes that are written, and takes all.
+// firstBytes keeps the first bytes written to it, and discards the rest without an error.
 type firstBytes struct {
 	most int
 	text bytes.Buffer

@@ -11,10 +11,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Run runs a module once, outside of any server, without registry and history. If the
-// call has no HTTP client, Run sends the requests that the call's configuration grants.
-// When ctx ends, the guest is asked to stop, and is ended after its grace. A guest's
-// fault is an outcome; the error is a *Refusal or a fault of this host.
+// Run runs a module once, outside of any server, without registry and history. If the call has
+// no HTTP client, Run sends the requests that the call's configuration grants. When ctx ends,
+// the guest is first asked to stop, and is ended once its grace period is over. A guest that
+// fails is an outcome; the error is a *Refusal or a fault of this host.
 func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outcome, err error) {
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
 		client, err := outbound.New(grants, outbound.Options{AllowPrivate: o.PrivateHosts})
@@ -47,9 +47,9 @@ func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outco
 	return out, exported(err)
 }
 
-// Assign calls a strategy's module once to assign items, outside of any server. owners
-// has the index of an instance for each item; took excludes the time for loading the
-// module. The error is a *Refusal, an *AssignFault or a fault of this host.
+// Assign calls a strategy's module once to assign items, outside of any server. owners has, for
+// each item, the index of an instance; took excludes the time for loading the module. The error
+// is a *Refusal, an *AssignFault or a fault of this host.
 func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owners []int, took time.Duration, err error) {
 	err = o.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
@@ -65,7 +65,7 @@ func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owner
 	return owners, took, exported(err)
 }
 
-// withSandbox calls use with a sandbox for a module, and closes the sandbox.
+// withSandbox calls use with a new sandbox for a module, and closes it afterwards.
 func (o Options) withSandbox(wasm []byte, use func(*sandbox.Engine) error) error {
 	e, free, err := o.engine(wasm)
 	if err != nil {

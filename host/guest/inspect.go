@@ -12,30 +12,30 @@ import (
 type Report struct {
 	Digest      string   `json:"digest"` // SHA-256, in hex
 	Bytes       int      `json:"bytes"`
-	Kinds       []string `json:"kinds"`              // kinds of job that it can be: simple, dataflow, strategy, script
-	ABI         int      `json:"abi"`                // 0: it declares none
-	Exports     []Export `json:"exports"`            // functions only
-	Imports     []Import `json:"imports"`            // all imports
+	Kinds       []string `json:"kinds"`   // the kinds of job that it can be: simple, dataflow, strategy, script
+	ABI         int      `json:"abi"`     // 0 if it declares none
+	Exports     []Export `json:"exports"` // functions only
+	Imports     []Import `json:"imports"`
 	Grants      []string `json:"grants"`             // keys of the job's allow table that its imports may need
-	MemoryMin   int64    `json:"memory_min"`         // bytes at the start
-	MemoryMax   int64    `json:"memory_max"`         // the maximum that it declares, in bytes; 0: none
-	Initialize  bool     `json:"initialize"`         // it has _initialize
-	Functions   int      `json:"functions"`          // with code
+	MemoryMin   int64    `json:"memory_min"`         // initial memory, in bytes
+	MemoryMax   int64    `json:"memory_max"`         // maximum memory that it declares, in bytes; 0 if none
+	Initialize  bool     `json:"initialize"`         // it exports _initialize
+	Functions   int      `json:"functions"`          // functions with a body
 	Sections    []string `json:"sections,omitempty"` // names of custom sections
 	StartOnLoad bool     `json:"start_on_load"`      // it has a start section
 	Listeners   []string `json:"listeners"`          // before, after, started, completed
-	// Since is the number of additions to the ABI that the module's imports need. A host
-	// with fewer refuses it.
+	// Since is the number of ABI additions that the module's imports require. A host that has
+	// fewer refuses the module.
 	Since int `json:"since"`
 }
 
-// Export is a function that a module offers.
+// Export is a function that a module exports.
 type Export struct {
 	Name      string `json:"name"`
 	Signature string `json:"signature"`
 }
 
-// Import is a function that a module needs from its host.
+// Import is a function that a module imports from its host.
 type Import struct {
 	Module    string `json:"module"`
 	Name      string `json:"name"`
@@ -58,15 +58,14 @@ func (r *Refusal) Error() string {
 	return r.Problem + "; " + r.Hint
 }
 
-// AssignFault is the error of a strategy that did not assign each item to exactly
-// one instance, or gave a different answer when it was called again.
+// AssignFault is the error for a strategy that did not assign each item to exactly one
+// instance, or gave a different answer when called again.
 type AssignFault struct{ msg string }
 
-// Error says what is wrong, and with which items.
+// Error describes the fault and names the items.
 func (f *AssignFault) Error() string { return f.msg }
 
-// exported converts errors of the sandbox that callers distinguish into errors of this
-// package.
+// exported converts errors of the sandbox that callers distinguish into errors of this package.
 func exported(err error) error {
 	if r, ok := errors.AsType[*sandbox.Refusal](err); ok {
 		return &Refusal{Reason: string(r.Reason), Problem: r.Problem, Hint: r.Hint}
@@ -77,10 +76,11 @@ func exported(err error) error {
 	return err
 }
 
-// MaxModule is how many bytes a module may have.
+// MaxModule is the largest size of a module, in bytes.
 const MaxModule = 64 << 20
 
-// Listed is the report with empty lists for missing ones, which JSON would show as null.
+// Listed returns the report with empty lists in place of nil ones, which JSON would show as
+// null.
 func (r Report) Listed() Report {
 	r.Kinds, r.Exports, r.Imports = orEmpty(r.Kinds), orEmpty(r.Exports), orEmpty(r.Imports)
 	r.Grants, r.Listeners = orEmpty(r.Grants), orEmpty(r.Listeners)
@@ -94,7 +94,7 @@ func orEmpty[T any](all []T) []T {
 	return all
 }
 
-// Inspect analyses a module. If the error is a *Refusal, the report is filled in, too,
+// Inspect analyses a module without running it. With a *Refusal the report is filled in too,
 // unless the module could not be decoded; then its Digest is empty.
 func Inspect(wasm []byte) (Report, error) {
 	var found sandbox.Report
@@ -108,7 +108,7 @@ func Inspect(wasm []byte) (Report, error) {
 		Sections: found.Sections, StartOnLoad: found.StartOnLoad, Listeners: []string{},
 	}
 	if found.Digest != "" {
-		r.Exports, r.Imports = []Export{}, []Import{} // empty lists in JSON, not null
+		r.Exports, r.Imports = []Export{}, []Import{} // JSON shows [], not null
 	}
 	for _, export := range found.Exports {
 		r.Exports = append(r.Exports, Export(export))

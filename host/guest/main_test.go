@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What this test is told to be when an Examiner starts it.
+// The last argument that an Examiner passes to this test binary selects a mode.
 const (
 	examineMode = "examine"
 	dieMode     = "die"

@@ -20,16 +20,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Options limit what modules outside of any server may use. The zero value is useful.
+// Options limit a module that runs outside of any server. The zero value is useful.
 type Options struct {
-	// CacheDir stores the compiled code of recently used modules between calls. Several
-	// processes may use it. It is created with mode 0700. Empty: compiled code is kept in
-	// memory only.
+	// CacheDir is where compiled code of recently used modules is stored between calls. Several
+	// processes may share it. It is created with mode 0700. If it is empty, compiled code is
+	// kept in memory only.
 	CacheDir string
 	// Note receives the reason why CacheDir cannot be used; nil discards it.
 	Note func(error)
-	// PrivateHosts are names, or patterns "*.name", of this machine or of a private
-	// network that granted requests may reach all the same.
+	// PrivateHosts are names, or patterns "*.name", of hosts on this machine or in a private
+	// network that granted requests may reach anyway.
 	PrivateHosts []string
 	// ReadOnly denies requests other than GET and HEAD, and makes granted directories
 	// read-only.
@@ -39,8 +39,8 @@ type Options struct {
 // maxCached is the number of modules whose compiled code CacheDir keeps.
 const maxCached = 16
 
-// engine creates a sandbox for a module. Call free after closing it. If the cache cannot
-// be used, the sandbox compiles in memory, which takes longer.
+// engine creates a sandbox for a module. Call free after closing it. If the cache cannot be
+// used, the sandbox compiles in memory, which takes longer.
 func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 	free = func() {}
 	if o.CacheDir != "" {
@@ -60,14 +60,14 @@ func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error)
 	return e, free, err
 }
 
-// cachingEngine creates a sandbox that stores compiled code in dir. It runs code from there
-// without a check, so no guest may write there.
+// cachingEngine creates a sandbox that stores compiled code in dir. Code from there runs
+// unchecked, so no guest may write there.
 func (o Options) cachingEngine(dir string) (*sandbox.Engine, error) {
 	top, err := filepath.Abs(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("look for the cache: %w", err)
 	}
-	private := []job.Private{{Path: top, What: "where compiled code is kept", Readable: true}}
+	private := []job.Private{{Path: top, What: "the cache of compiled code", Readable: true}}
 	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})
 }
 
@@ -120,7 +120,7 @@ func removeOldest(top string) error {
 	for _, e := range entries[maxCached:] {
 		lock, err := lockfile.Take(filepath.Join(top, e.Name(), "lock"))
 		if errors.Is(err, lockfile.ErrTaken) || errors.Is(err, fs.ErrNotExist) {
-			continue // it is used, or another process was faster
+			continue // in use, or already removed by another process
 		}
 		if err == nil {
 			err = errors.Join(os.RemoveAll(filepath.Join(top, e.Name())), lock.Close())
@@ -132,7 +132,7 @@ func removeOldest(top string) error {
 	return nil
 }
 
-// readOnly denies requests that may change something elsewhere.
+// readOnly denies requests that may change something on a remote host.
 type readOnly struct{ job.HTTP }
 
 // Do implements job.HTTP.
@@ -157,8 +157,8 @@ func Stored(dataDir, digest string) ([]byte, error) {
 	return wasm, nil
 }
 
-// stoppable turns the end of ctx into a request to stop. The guest of the call is asked
-// at once; hard, which ends the guest, ends after its grace. Call done after the run.
+// stoppable makes the end of ctx a request to stop. The guest of the call is asked to stop at
+// once; hard, which ends the guest, ends after the grace period. Call done after the run.
 func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done func()) {
 	grace := c.Config.Limits.Grace
 	if grace <= 0 {

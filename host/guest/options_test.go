@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// When the caller's context ends, the guest is asked to stop at once and is ended after
-// its grace. A guest that has ended leaves no timer.
+// When the caller's context ends, the guest is asked to stop at once and ended after its grace
+// period. A guest that ended by itself leaves no timer behind.
 func TestAGuestIsAskedToStopFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAGuestIsAskedToStopFirst(t *testing.T) {
 	})
 }
 
-// A guest cannot change the stored code that the next call runs, nor its key.
+// A guest cannot write to the cached code that the next call runs.
 func TestNoGuestWritesToTheCache(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -54,14 +54,14 @@ func TestNoGuestWritesToTheCache(t *testing.T) {
 		call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
 		call.Config.Allow.Dirs = []job.Dir{{Host: top, Guest: "/data", Write: write}}
 		out, err := Run(t.Context(), wasm, call, o)
-		if err != nil || out.Verdict != want || write != strings.Contains(out.Error, "no job may write to where compiled code is kept") {
+		if err != nil || out.Verdict != want || write != strings.Contains(out.Error, "no job may write to the cache of compiled code") {
 			t.Errorf("write is %v: %s (%s), %v", write, out.Verdict, out.Error, err)
 		}
 	}
 }
 
-// Compiled code of recently used modules is stored for the next call. One process at a
-// time uses it.
+// Compiled code is stored for the next call, in a directory that one process uses at a
+// time; the least recently used ones are removed.
 func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a process that another test starts has its locks until it runs its program
 	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
 	o := Options{CacheDir: top, Note: func(err error) { t.Error(err) }}
@@ -80,7 +80,7 @@ func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a proce
 			t.Fatalf("%+v, %v", out, err)
 		}
 	}
-	if n := compiled(); n != 2 { // a file and its checksum
+	if n := compiled(); n != 2 { // the code and its checksum
 		t.Errorf("%d files", n)
 	}
 	if info, err := os.Stat(top); err != nil || info.Mode().Perm() != 0o700 {
@@ -131,7 +131,7 @@ func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a proce
 	}
 }
 
-// A directory that cannot be used is reported, and the module runs.
+// If the cache directory cannot be used, this is reported and the module runs anyway.
 func TestARunWithoutTheCache(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -146,7 +146,7 @@ func TestARunWithoutTheCache(t *testing.T) {
 	}
 }
 
-// recordingHTTP is a network that records the requests of a guest.
+// recordingHTTP records the requests of a guest.
 type recordingHTTP struct{ sent []string }
 
 func (a *recordingHTTP) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// play has a job begin, run and end, as a host reports it.
+// play reports the start, end and row of one run to m, as a host does.
 func play(m *Metrics, name string) {
 	m.Count(&host.Event{Kind: host.EventStart, Config: job.Config{Name: name}, Cause: trace.Schedule, At: time.Now(), Scheduled: time.Now()})
 	m.Count(&host.Event{Kind: host.EventEnd, Config: job.Config{Name: name}, Outcome: job.Outcome{Took: time.Millisecond}})
 	m.Count(rowOf(name, trace.Succeeded, reason.Reason{}))
 }
 
-// BenchmarkCount is what a run costs.
+// BenchmarkCount measures what the events of one run cost.
 func BenchmarkCount(b *testing.B) {
 	m := New(Options{})
 	b.ReportAllocs()
@@ -30,8 +30,8 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-// BenchmarkScrape is an answer to Prometheus by a server that has run so many jobs, and what
-// their metrics occupy.
+// BenchmarkScrape measures a scrape of a server that has run a number of jobs, and the memory
+// that their metrics take.
 func BenchmarkScrape(b *testing.B) {
 	for _, jobs := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkScrape(b *testing.B) {
 			}
 			var before, after runtime.MemStats
 			runtime.GC()
-			runtime.GC() // also what the first has found to be finalized
+			runtime.GC() // also frees what the first one queued for finalization
 			runtime.ReadMemStats(&before)
 			m := New(Options{})
 			m.Watch(h)

@@ -1,8 +1,8 @@
-// Package metrics turns what a host reports into metrics for Prometheus, and into what
-// /healthz and /readyz answer by. It decides nothing, and listens on no address:
-// package admin does.
+// Package metrics turns the events and gauges of a host into Prometheus metrics, and into the
+// checks behind /healthz and /readyz. It decides nothing and listens on no address; package
+// admin does.
 //
-// Flow: Options.Count of a host calls Count, which adds numbers up → at a scrape,
-// Handler also reads the host's Gauges. The table in table.go has every metric: they are
-// registered by it, and docs/METRICS.md is made from it.
+// Flow: the host calls Count (as Options.Count), which adds numbers up → at a scrape, Handler
+// also reads the host's Gauges. Every metric is a row of the table in table.go, from which
+// docs/METRICS.md is generated.
 package metrics

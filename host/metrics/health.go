@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Check is one thing that a server needs to do its work.
+// Check is one condition for a server to be ready.
 type Check struct {
 	Name  string
-	Fault string // why it is not there; "": it is
+	Fault string // why the condition does not hold; "" if it does
 }
 
-// Checks returns what a server needs to do its work: that its jobs have begun, a session of
-// the registry, a history that takes rows, that the modules of the start were compiled, and
-// that it does not end.
+// Checks returns the conditions for the server to be ready: its jobs have started, it has a
+// registry session, the history takes rows, the modules needed at the start are compiled, and
+// it is not shutting down.
 func (m *Metrics) Checks() []Check {
 	h := m.host.Load()
 	if h == nil {
-		return []Check{{"started", "the server starts"}}
+		return []Check{{"started", "the server is starting"}}
 	}
 	g := h.Gauges()
 	check := func(name string, bad bool, format string, args ...any) Check {
@@ -33,17 +33,17 @@ func (m *Metrics) Checks() []Check {
 		history = check("history", true, "%d rows wait in a file of this server until its database takes them", n)
 	}
 	return []Check{
-		check("started", !g.Started, "the server starts"),
+		check("started", !g.Started, "the server is starting"),
 		check("registry", err != nil, "%v", err),
 		history,
 		check("modules", g.Loading > 0, "%d jobs wait for the compilation of their module", g.Loading),
-		check("draining", g.Draining, "the server ends"),
+		check("draining", g.Draining, "the server is shutting down"),
 	}
 }
 
-// Alive returns why the process is stuck and has to be restarted; nil: it is not. While
-// the server starts, nobody can tell. A registry or a history that is away is no reason: a
-// restart brings neither back.
+// Alive returns why the process is stuck and must be restarted; nil if it is not, or while the
+// server is starting. An unavailable registry or history is no reason, since a restart does not
+// bring it back.
 func (m *Metrics) Alive(ctx context.Context) error {
 	if h := m.host.Load(); h != nil {
 		return h.Alive(ctx)

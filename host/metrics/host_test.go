@@ -23,7 +23,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// scrape returns what Handler answers, read as Prometheus reads it.
+// scrape returns the response of Handler as Prometheus parses it.
 func scrape(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -39,7 +39,7 @@ func scrape(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	return families
 }
 
-// sum adds up the values of a metric, or the counts of a histogram, with these labels.
+// sum adds up the values of the series with these labels, or the counts of a histogram.
 func sum(family *dto.MetricFamily, labels ...string) (total float64) {
 	for _, s := range family.GetMetric() {
 		matches := 0
@@ -65,7 +65,7 @@ type server struct {
 	news chan struct{}
 }
 
-// start starts a host whose metrics count.
+// start starts a host whose events the metrics count.
 func start(t *testing.T, o host.Options) *server {
 	t.Helper()
 	s := &server{metrics: New(Options{Version: "1.2.3"}), news: make(chan struct{})}
@@ -93,7 +93,7 @@ func start(t *testing.T, o host.Options) *server {
 	return s
 }
 
-// await waits until a metric has a value above 0.
+// await waits until the sum of a metric exceeds 0.
 func (s *server) await(t *testing.T, name string, labels ...string) {
 	t.Helper()
 	for {
@@ -129,8 +129,8 @@ func module(name string) host.Module {
 	return host.Module{Path: filepath.Join("..", "..", "abi", "conformance", "wat", name+".wasm")}
 }
 
-// Each metric of the table is produced by servers that run modules, with its type, its help
-// and its labels.
+// Running servers produce each metric of the table, with the type, help and labels that it
+// lists.
 func TestEachMetricIsProduced(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// maxJobs is how many jobs have metrics of their own; the others share one job.
+	// maxJobs is the number of jobs that get a label of their own; further jobs share other.
 	maxJobs = 1_000
-	// other is that job, and any value that is not in its closed list.
+	// other is the label of jobs beyond maxJobs, and of any value outside a closed list.
 	other = "other"
-	// noReason is the reason of a guest that had nothing to do.
+	// noReason is the reason label of a guest that had nothing to do.
 	noReason = "none"
 
-	// Bounds of scrapes; one that exceeds them gets 503. An answer is made before it is
-	// sent, so a slow reader is the listener's business.
+	// Bounds of scrapes; a scrape beyond them gets 503. A response is complete before it is
+	// sent, so slow readers do not count against these bounds: the listener has to limit them.
 	maxScrapes    = 4 // at the same time
 	scrapeTimeout = 10 * time.Second
 )
@@ -36,11 +36,11 @@ const (
 // Options of Metrics.
 type Options struct {
 	Version, Revision string       // of the program
-	Log               *slog.Logger // receives what is wrong with a scrape; nil discards
+	Log               *slog.Logger // receives errors of scrapes; nil discards them
 }
 
-// Metrics are the metrics of one host. Create them with New, give Count to the options of
-// the host, and the host to Watch.
+// Metrics are the metrics of one host. Create them with New, set Count as the host's
+// Options.Count, and pass the host to Watch.
 type Metrics struct {
 	registry *prometheus.Registry
 	scrape   http.Handler
@@ -50,7 +50,7 @@ type Metrics struct {
 	host     atomic.Pointer[host.Host]
 	running  atomic.Int64
 	inFile   atomic.Pointer[func() int64]
-	alerts   atomic.Pointer[func() (active, untold int64)]
+	alerts   atomic.Pointer[func() (active, unsent int64)]
 
 	mu         sync.Mutex // guards the fields below
 	jobs       map[string]string
@@ -58,7 +58,8 @@ type Metrics struct {
 	reloadFail bool
 }
 
-// New returns metrics without a host. All of them are there, those without labels at 0.
+// New returns metrics that watch no host yet. Metrics without labels exist from the start, at
+// 0.
 func New(o Options) *Metrics {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,15 +104,15 @@ func (m *Metrics) register(row *metric, o Options) {
 	}
 }
 
-// Watch makes the gauges those of h.
+// Watch makes the gauges report h.
 func (m *Metrics) Watch(h *host.Host) { m.host.Store(h) }
 
-// RowsInFile makes count the number of rows that wait in a file of this server.
+// RowsInFile sets the function that counts the rows waiting in a file of this server.
 func (m *Metrics) RowsInFile(count func() int64) { m.inFile.Store(&count) }
 
-// Alerts makes count the number of alerts that are not over, and of those that a notifier
-// could not be told.
-func (m *Metrics) Alerts(count func() (active, untold int64)) { m.alerts.Store(&count) }
+// Alerts sets the function that counts the alerts that are not over and, among them, those
+// whose last message could not be sent.
+func (m *Metrics) Alerts(count func() (active, unsent int64)) { m.alerts.Store(&count) }
 
 func (m *Metrics) rowsInFile() int64 {
 	if count := m.inFile.Load(); count != nil {
@@ -120,11 +121,10 @@ func (m *Metrics) rowsInFile() int64 {
 	return 0
 }
 
-// Running returns how many guests run now.
+// Running returns the number of guests that are running.
 func (m *Metrics) Running() int64 { return m.running.Load() }
 
-// Reloaded takes down that the files of the server were read again. ok says that they can be
-// used.
+// Reloaded records that the server read its files again; ok reports whether they are valid.
 func (m *Metrics) Reloaded(ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +133,7 @@ func (m *Metrics) Reloaded(ok bool) {
 	}
 }
 
-// Handler answers with all metrics.
+// Handler serves all metrics.
 func (m *Metrics) Handler() http.Handler { return onlyGet(m.scrape) }
 
 func onlyGet(h http.Handler) http.Handler {
@@ -148,7 +148,7 @@ func onlyGet(h http.Handler) http.Handler {
 	})
 }
 
-// Count is host.Options.Count. It waits for nothing.
+// Count is meant for host.Options.Count. It does not block.
 func (m *Metrics) Count(e *host.Event) {
 	switch e.Kind {
 	case host.EventStart:
@@ -195,7 +195,7 @@ func (m *Metrics) took(name string, d time.Duration, labels ...string) {
 	m.times[name].WithLabelValues(labels...).Observe(max(d, 0).Seconds())
 }
 
-// job returns the label of a job: its name for the first jobs that come.
+// job returns the label for a job: its name for the first maxJobs jobs, then other.
 func (m *Metrics) job(name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +205,7 @@ func (m *Metrics) job(name string) string {
 	if len(m.jobs) >= maxJobs {
 		return other
 	}
-	label := strings.ToValidUTF8(name, "\uFFFD") // Prometheus takes no other
+	label := strings.ToValidUTF8(name, "\uFFFD") // Prometheus accepts valid UTF-8 only
 	m.jobs[name] = label
 	return label
 }
@@ -220,7 +220,7 @@ func (m *Metrics) reason(r reason.Reason) string {
 	return other
 }
 
-// among returns a value of a closed list as a label.
+// among returns v as a label if the closed list has it, else other.
 func among[S ~string](v S, all []S) string {
 	if slices.Contains(all, v) {
 		return string(v)
@@ -228,7 +228,7 @@ func among[S ~string](v S, all []S) string {
 	return other
 }
 
-// gauges reads what a host has at the moment of a scrape.
+// gauges collects the host's gauges at each scrape.
 type gauges struct{ m *Metrics }
 
 // Describe implements prometheus.Collector.
@@ -258,7 +258,7 @@ func (m *Metrics) now() moment {
 	m.mu.Unlock()
 	now.inFile = m.rowsInFile()
 	if count := m.alerts.Load(); count != nil {
-		now.active, now.untold = (*count)()
+		now.active, now.unsent = (*count)()
 	}
 	if h := m.host.Load(); h != nil {
 		now.Gauges = h.Gauges()

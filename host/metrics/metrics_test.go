@@ -25,7 +25,7 @@ func rowOf(name string, s trace.State, r reason.Reason) *host.Event {
 	return &host.Event{Kind: host.EventRow, Row: &trace.Row{Job: name, Cause: trace.Schedule, State: s, Reason: r}}
 }
 
-// Whatever a job is called, what Prometheus reads is one series with that name.
+// A job with an odd name is still one series with that name for Prometheus.
 func TestOddNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -45,7 +45,7 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// What comes from outside cannot make more than so many series.
+// Values from outside cannot create more than a fixed number of series.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
@@ -70,7 +70,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// A gap of instants counts as many as it has.
+// A row for a gap adds the number of its instants.
 func TestGapsCountTheirInstants(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
@@ -82,7 +82,7 @@ func TestGapsCountTheirInstants(t *testing.T) {
 	}
 }
 
-// deaf takes the head of an answer, and no body until its gate opens.
+// deaf accepts the head of a response, but blocks on the body until its gate opens.
 type deaf struct {
 	*httptest.ResponseRecorder
 	gate chan struct{}
@@ -93,8 +93,7 @@ func (d deaf) Write(b []byte) (int, error) {
 	return d.ResponseRecorder.Write(b)
 }
 
-// Readers that take no answer keep neither a run from beginning on time nor others from
-// reading.
+// Clients that do not read their response delay neither runs nor other scrapes.
 func TestScrapesHoldUpNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,7 @@ type ailing struct {
 
 func (a ailing) Healthy() error { return a.why.get() }
 
-// cause is an error that a test sets while others read it.
+// cause is an error that a test sets while other goroutines read it.
 type cause struct{ err atomic.Pointer[error] }
 
 func (c *cause) set(err error) { c.err.Store(&err) }
@@ -156,24 +155,24 @@ func (c *cause) get() error {
 	return nil
 }
 
-// away is a history that is away, or not.
+// away is a history that fails as long as why has an error.
 type away struct{ why *cause }
 
 func (a away) Write(context.Context, []trace.Row) error { return a.why.get() }
 
-// ask asks one of the handlers.
+// ask sends a request to a handler.
 func ask(h http.Handler, method, target string) (status int, body string) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, target, http.NoBody))
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// A server is ready when nothing fails, and says what does. It is alive all the time.
+// A server is ready when no check fails, and names the ones that do. It is alive throughout.
 func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{})
-		if got := m.Checks(); len(got) != 1 || got[0] != (Check{"started", "the server starts"}) || m.Alive(t.Context()) != nil {
+		if got := m.Checks(); len(got) != 1 || got[0] != (Check{"started", "the server is starting"}) || m.Alive(t.Context()) != nil {
 			t.Errorf("without a host: %v", got)
 		}
 		var disk, history cause
@@ -231,7 +230,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	})
 }
 
-// faulty are the names of the checks that fail.
+// faulty returns the names of the checks that fail.
 func faulty(all []Check) []string {
 	var names []string
 	for _, c := range all {
@@ -268,7 +267,7 @@ func TestDrainingIsNotReady(t *testing.T) {
 	})
 }
 
-// Requests that make no sense get an answer that says so.
+// Invalid requests get an answer that says what is wrong.
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})

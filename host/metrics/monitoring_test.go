@@ -19,7 +19,7 @@ const (
 	dashboardFile = "../../docs/monitoring/dashboard.json"
 )
 
-// dashboard is what Grafana reads, as far as it is checked.
+// dashboard holds the parts of a Grafana dashboard that are checked.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -48,16 +48,17 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// used finds names of our metrics with the labels that select or group them.
+// used matches a metric of ours with its selector, labels the labels in a selector, groups a by
+// clause.
 var (
 	used   = regexp.MustCompile(`\b` + prefix + `([a-z_]+)(?:\{([^}]*)\})?`)
 	labels = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	groups = regexp.MustCompile(`by \(([a-z_, ]+)\)`)
 )
 
-// faults returns what an expression names that is not in the table.
+// faults returns the metrics and labels of an expression that the table lacks.
 func faults(expr string) (all []string) {
-	known := []string{"instance", "le"} // of any target, and of histograms
+	known := []string{"instance", "le"} // labels of every target, and of histograms
 	for _, m := range used.FindAllStringSubmatch(expr, -1) {
 		k := slices.IndexFunc(table, func(row metric) bool {
 			return row.name == m[1] || row.kind == histogram && (m[1] == row.name+"_bucket" || m[1] == row.name+"_count" || m[1] == row.name+"_sum")
@@ -68,7 +69,7 @@ func faults(expr string) (all []string) {
 		}
 		own := slices.Clone(table[k].labels)
 		if i := slices.Index(own, jobLabel); i >= 0 {
-			own[i] = "exported_job" // as Prometheus calls it
+			own[i] = "exported_job" // Prometheus renames it, since targets have a job label
 		}
 		known = append(known, own...)
 		for _, l := range labels.FindAllStringSubmatch(m[2], -1) {
@@ -87,7 +88,7 @@ func faults(expr string) (all []string) {
 	return all
 }
 
-// Rules and dashboard name metrics and labels of the table.
+// Alerting rules and dashboard use only metrics and labels of the table.
 func TestMonitoringNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile(rulesFile)
@@ -130,8 +131,8 @@ func TestMonitoringNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// Prometheus reads the rules and the dashboard's expressions, and the rules fire when they
-// should.
+// Prometheus accepts the alerting rules and the dashboard's expressions, and the rules fire
+// when they should.
 func TestPrometheusReadsTheMonitoring(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
@@ -151,7 +152,7 @@ func TestPrometheusReadsTheMonitoring(t *testing.T) {
 		}
 		place(name, text)
 	}
-	// Expressions of the dashboard are read as rules that record them.
+	// Expressions of the dashboard are checked as recording rules.
 	var b strings.Builder
 	b.WriteString("groups:\n  - name: dashboard\n    rules:\n")
 	variables := strings.NewReplacer("$__rate_interval", "1m")
@@ -174,7 +175,7 @@ func TestPrometheusReadsTheMonitoring(t *testing.T) {
 	}
 }
 
-// Prometheus takes the text of a server as clean.
+// Prometheus's promtool finds no fault in a server's metrics.
 func TestPrometheusReadsTheMetrics(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")

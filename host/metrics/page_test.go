@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page")
 
-// TestMetricsPage: docs/METRICS.md is the table, for people.
+// TestMetricsPage: docs/METRICS.md matches the table.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/METRICS.md"
@@ -30,8 +30,8 @@ func metricsPage() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Metrics
 
-Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do not edit. Each metric is about one server, and begins
-anew when the server starts. A server also has the metrics of Go (`+"`go_…`"+`) and of its process (`+"`process_…`"+`).
+Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do not edit. Each metric is about one server, and is
+reset when the server starts. A server also has the metrics of Go (`+"`go_…`"+`) and of its process (`+"`process_…`"+`).
 
 - The label `+"`job`"+` has the name of the job, for the first %d jobs that a server meets; all others share the value `+"`%s`"+`.
 - `+"`result`"+` is a state of the history. `+"`cause`"+` says why a run began. `+"`reason`"+` is a code of [REASONS](REASONS.md).

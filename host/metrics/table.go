@@ -8,7 +8,7 @@ import (
 
 //go:generate go test -run ^TestMetricsPage$ -update .
 
-// prefix is what the names of all metrics begin with.
+// prefix begins the name of every metric.
 const prefix = "wasmjobd_"
 
 // The types of metrics, as the text format spells them.
@@ -20,7 +20,7 @@ const (
 
 // metric is a row of the table.
 type metric struct {
-	name    string // without prefix
+	name    string // without the prefix
 	kind    string
 	labels  []string
 	help    string
@@ -28,19 +28,19 @@ type metric struct {
 	read    func(now *moment) float64 // of a gauge without labels
 }
 
-// moment is what gauges are read from, at one scrape.
+// moment holds the values that gauges read at one scrape.
 type moment struct {
 	host.Gauges
-	connected   bool // jobs can go on, as far as the registry is concerned
+	connected   bool // the registry lets jobs go on
 	running     int64
 	inFile      int64 // rows
-	active      int64 // alerts
-	untold      int64 // of these
+	active      int64 // alerts that are not over
+	unsent      int64 // active alerts whose last message could not be sent
 	reloadedAt  time.Time
 	reloadFails bool
 }
 
-// What the labels of more than one metric are called.
+// Labels that several metrics share.
 const (
 	jobLabel    = "job"
 	reasonLabel = "reason"
@@ -75,24 +75,24 @@ var table = []metric{
 	{name: refusedModules, kind: counter, help: "Modules refused because compiling them ended a process."},
 
 	{name: "running", kind: gauge, help: "Guests that run now.", read: func(now *moment) float64 { return float64(now.running) }},
-	{name: "jobs", kind: gauge, help: "Jobs that run on this server, or are about to.", read: func(now *moment) float64 { return float64(now.Jobs) }},
+	{name: "jobs", kind: gauge, help: "Jobs that run on this server or are about to.", read: func(now *moment) float64 { return float64(now.Jobs) }},
 	{name: "jobs_refused", kind: gauge, help: "Jobs whose code this server does not run.", read: func(now *moment) float64 { return float64(now.Refused) }},
 	{name: "jobs_loading", kind: gauge, help: "Jobs that wait since the start until their module is compiled.", read: func(now *moment) float64 { return float64(now.Loading) }},
 	{name: "leader", kind: gauge, help: "Jobs that this server leads.", read: func(now *moment) float64 { return float64(now.Leads) }},
 	{name: "items_owned", kind: gauge, help: "Items that this server owns, over all jobs.", read: func(now *moment) float64 { return float64(now.Owned) }},
 	{name: "registry_connected", kind: gauge, help: "1 while the server has a registry session that answers and takes writes; else 0.", read: func(now *moment) float64 { return bit(now.connected) }},
 	{name: "clock_skew_seconds", kind: gauge, help: "How far this server's clock is ahead of the registry's, at least; 0 if not known.", read: func(now *moment) float64 { return now.Skew.Seconds() }},
-	{name: "history_rows_waiting", kind: gauge, help: "Rows of this server that the history does not have yet.", read: func(now *moment) float64 { return float64(now.Unstored) }},
+	{name: "history_rows_waiting", kind: gauge, help: "Rows of this server that are not in the history yet.", read: func(now *moment) float64 { return float64(now.Unstored) }},
 	{name: "history_rows_in_file", kind: gauge, help: "Rows that wait in a file of this server until the database of the history takes them.", read: func(now *moment) float64 { return float64(now.inFile) }},
 	{name: "history_jobs_unwritable", kind: gauge, help: "Jobs whose rows the history cannot take at present.", read: func(now *moment) float64 { return float64(now.Unwritable) }},
 	{name: "guest_memory_bytes", kind: gauge, help: "Memory of all guests, running and idle.", read: func(now *moment) float64 { return float64(now.GuestMemory) }},
 	{name: "guest_memory_limit_bytes", kind: gauge, help: "Memory that all guests together may have; 0 if not known.", read: func(now *moment) float64 { return float64(now.MemoryLimit) }},
 	{name: "alerts_active", kind: gauge, help: "Alerts of the cluster that are not over; 0 on servers that do not send alerts.", read: func(now *moment) float64 { return float64(now.active) }},
-	{name: "alerts_untold", kind: gauge, help: "Alerts whose last message to a notifier could not be sent; 0 on servers that do not send alerts.", read: func(now *moment) float64 { return float64(now.untold) }},
-	{name: "draining", kind: gauge, help: "1 while the server ends; else 0.", read: func(now *moment) float64 { return bit(now.Draining) }},
+	{name: "alerts_untold", kind: gauge, help: "Alerts whose last message to a notifier could not be sent; 0 on servers that do not send alerts.", read: func(now *moment) float64 { return float64(now.unsent) }},
+	{name: "draining", kind: gauge, help: "1 while the server is shutting down; else 0.", read: func(now *moment) float64 { return bit(now.Draining) }},
 	{name: "config_last_reload_successful", kind: gauge, help: "1 if the server could use its files when it read them last; else 0.", read: func(now *moment) float64 { return bit(!now.reloadFails) }},
 	{name: "config_last_reload_success_timestamp_seconds", kind: gauge, help: "When the server last read files that it could use, in Unix time.", read: func(now *moment) float64 { return float64(now.reloadedAt.UnixMilli()) / 1000 }},
-	{name: buildInfo, kind: gauge, labels: []string{"version", "revision", "goversion"}, help: "Always 1; the labels say what was built."},
+	{name: buildInfo, kind: gauge, labels: []string{"version", "revision", "goversion"}, help: "Always 1; the labels describe the build."},
 }
 
 func bit(yes bool) float64 {
