@@ -218,7 +218,7 @@ func TestFaults(t *testing.T) {
 		{"monitor_ports", small + "monitor_port = 99999\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nmonitor_port = 9888\n[jobs.l]\nmodule = 'm'\nschedule = 'manual'\nmonitorPort = 1\nmonitor_port = 9888\n[server]\nmonitor_ip = 'localhost'\n", []string{
 			`t.toml:6:16: jobs.j.monitor_port: 99999 is out of range (write 1 to 65535)`,
 			`t.toml:14:1: jobs.l.monitorPort: unknown key (did you mean "monitor_port"?)`,
-			`t.toml:15:16: jobs.l.monitor_port: the job k has this port (write another one)`,
+			`t.toml:15:16: jobs.l.monitor_port: the job k has this port (write another port)`,
 			`t.toml:17:14: server.monitor_ip: "localhost" is not an IP address (write an address such as "10.0.0.7")`,
 		}},
 		{"retries", small + "retry = { attempts = 0, backoff = '1m', max_backoff = '1s', max = 3 }\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nretry = 3\n", []string{

@@ -13,87 +13,85 @@ import (
 // InstanceID names one member of a job: "<ip>@-@<suffix>".
 type InstanceID string
 
-// Call is one attempt of one run of one item, with everything that the guest may
-// know of it.
+// Call is one attempt of a run of one item, with all that the guest may know about it.
 type Call struct {
 	Config   Config
 	Instance InstanceID
 	TaskID   string
 	Total    int
 	Item     int
-	// ItemParam is the item's parameter; HasItemParam distinguishes "" from no
-	// parameter.
+	// ItemParam is the item's parameter; HasItemParam distinguishes an empty parameter from
+	// none.
 	ItemParam    string
 	HasItemParam bool
-	// Items are those that this fire runs on this server, and Params their
-	// parameters; an item without one is absent from Params.
+	// Items are the items that this server runs at this fire. Params holds their parameters;
+	// items without one are absent.
 	Items  []int
 	Params map[int]string
 
-	RunID     string // job / item / instant, or the id of the trigger's request
-	Attempt   int    // 1 for the first
+	RunID     string // job/item/instant, or the id of the request that triggered it
+	Attempt   int    // counted from 1
 	Scheduled time.Time
 	Fence     int64
 	Failover  bool
 	Misfire   bool
 
-	// Why returns the reason why a running guest should stop. Any goroutine may
-	// call it at any time. Nil means never.
+	// Why returns the reason why a running guest should stop. Any goroutine may call it at any
+	// time. If it is nil, the guest is never asked to stop.
 	Why func() StopReason
-	// Log receives what the guest logs; nil discards.
+	// Log receives what the guest logs; nil discards it.
 	Log *slog.Logger
 
 	// Namespace is the namespace of the registry; empty if there is none.
 	Namespace string
-	// Event says that a listener is called instead of the entry.
+	// Event, if set, calls the listener for this event instead of the entry.
 	Event Event
-	// Results are how the runs of the fire ended; of FireCompleted alone, and nil
-	// if that is not known any more.
+	// Results count how the runs of the fire ended. They are set for FireCompleted only, and
+	// nil if no longer known.
 	Results *FireResults
-	// State keeps what the guest sets, if state is granted; nil: every run
-	// begins with nothing and nothing is kept.
+	// State keeps the guest's values, if state is granted. If it is nil, every run begins with
+	// none and nothing is kept.
 	State State
-	// HTTP sends the guest's requests, and refuses those that are not granted
-	// with ErrDenied; nil: none is.
+	// HTTP sends the guest's requests, and refuses those that are not granted with ErrDenied.
+	// If it is nil, none is granted.
 	HTTP HTTP
 	// Secrets are the granted secrets, by name.
 	Secrets map[string]string
-	// Now is the granted clock; nil: the real one.
+	// Now is the granted clock; nil is the real one.
 	Now func() time.Time
-	// Worker is the run's right to compute, which the run holds when it begins. The
-	// code that runs the guest should release it while it waits; nil: any number of
-	// runs may compute.
+	// Worker is the run's right to compute. The run holds it at the beginning, and the code
+	// that runs the guest should release it while it waits. If it is nil, any number of runs
+	// may compute.
 	Worker Worker
-	// Lease is how long the run may go on without its server; nil: as long as it
-	// likes.
+	// Lease limits how long the run may go on without its server; nil is no limit.
 	Lease Lease
 }
 
-// Lease says how long a run may go on outside of the server's process, which may
-// stand still while another server takes the run over.
+// Lease limits how long a run may go on outside of the server's process, which may hang while
+// another server takes the run over.
 type Lease interface {
-	// Left returns for how long no other server can begin the run, whatever happens
-	// to this one. It grows whenever the registry answers. If bounded is false, no
-	// other server can ever begin it, or the job lets its runs finish all the same.
+	// Left returns how long no other server can begin the run, whatever happens to this one. It
+	// grows whenever the registry answers. If bounded is false, no other server can ever begin
+	// the run, or the job lets its runs finish anyway.
 	Left() (left time.Duration, bounded bool)
-	// Lapsed is to be called when the run was ended since nothing was left.
+	// Lapsed must be called after the run was ended because no time was left.
 	Lapsed()
 }
 
-// Worker is the right of a run to compute. A server has so many, and a run that
+// Worker is a run's right to compute. A server has a fixed number of workers, so a run that
 // keeps one while it waits keeps others from computing.
 type Worker interface {
-	// Release releases the worker, if the run holds it.
+	// Release releases the worker if the run holds it.
 	Release()
-	// Acquire waits until the run holds the worker again. An error is that of ctx,
-	// and the run then does not hold it.
+	// Acquire waits until the run holds the worker again. If ctx ends first, it returns the
+	// context's error and the run does not hold the worker.
 	Acquire(ctx context.Context) error
-	// Fork returns the worker of a part of the run that goes on concurrently.
-	// Acquire it first, and release it in the end.
+	// Fork returns a worker for a concurrent part of the run. Call Acquire on it first and
+	// Release at the end.
 	Fork() Worker
 }
 
-// Event is a kind of call of a listener: it concerns a fire of the job as a whole.
+// Event is an event of a fire as a whole, for which a listener is called.
 type Event string
 
 const (
@@ -101,25 +99,24 @@ const (
 	FireCompleted Event = "completed"
 )
 
-// FireResults counts how the items of a fire ended, each by its last attempt.
-// Disabled items, and those whose end is unknown, are not counted.
+// FireResults counts how the items of a fire ended, each by its last attempt. Disabled items,
+// and items whose end is unknown, are not counted.
 type FireResults struct{ Succeeded, Failed, Skipped int }
 
-// State is where the values of one item are kept between runs.
+// State keeps the values of one item between runs.
 type State interface {
 	// Load returns all values; the caller may change the map.
 	Load(ctx context.Context) (map[string][]byte, error)
-	// Save replaces all values. It fails if the item has passed to another
-	// member meanwhile.
+	// Save replaces all values. It fails if the item has moved to another member meanwhile.
 	Save(ctx context.Context, values map[string][]byte) error
 }
 
-// HTTP sends requests for guests. It is in plain types, as net/http belongs to
-// the package that does it.
+// HTTP sends requests for guests. Its types are plain because only the package that sends them
+// may use net/http.
 type HTTP interface {
-	// Do sends one request and returns the head of the response, with its body to
-	// be read. It follows redirects, each under the same grants; the end of ctx
-	// also ends the reading of the body.
+	// Do sends one request and returns the head of the response with its body still to be read.
+	// It follows redirects, each under the same grants. The end of ctx also ends the reading of
+	// the body.
 	Do(ctx context.Context, r HTTPRequest) (*HTTPResponse, error)
 }
 
@@ -128,20 +125,18 @@ type HTTPRequest struct {
 	Method, URL string
 	Header      []HTTPField // in the guest's order
 	Body        []byte
-	// Private are names of the fields that must not reach another host by a
-	// redirect.
+	// Private are the names of fields that must not follow a redirect to another host.
 	Private []string
-	// Redirect, if not nil, is called before each redirect is followed; its error
-	// ends the request.
+	// Redirect, if not nil, is called before each redirect is followed. If it fails, so does
+	// the request.
 	Redirect func() error
 }
 
-// HTTPField is one line of a head.
+// HTTPField is one header field.
 type HTTPField struct{ Name, Value string }
 
-// MayName reports whether a guest may send a field of that name. It has to be a token of
-// HTTP, and not one that determines the framing of the request or names another host than
-// the URL, which the host decides.
+// MayName reports whether a guest may send a field with this name. It must be a valid token,
+// and must not determine the framing of the request or name a host, which this host decides.
 func (f HTTPField) MayName() bool {
 	const marks = "!#$%&'*+-.^_`|~"
 	return f.Name != "" && !strings.ContainsFunc(f.Name, func(r rune) bool {
@@ -152,24 +147,25 @@ func (f HTTPField) MayName() bool {
 	}, strings.ToLower(f.Name))
 }
 
-// MayHold reports whether the value has no control character, which could end the header early.
+// MayHold reports whether the value is free of control characters, which could end the field
+// early.
 func (f HTTPField) MayHold() bool {
 	return !strings.ContainsFunc(f.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// HTTPResponse is the answer to one. The caller closes the body.
+// HTTPResponse is the response to an HTTPRequest. The caller closes the body.
 type HTTPResponse struct {
 	Status int
 	Header []HTTPField
 	Body   io.ReadCloser
-	Calls  int // requests that it took, redirects included
+	Calls  int // requests sent for it, redirects included
 }
 
-// ErrDenied is the cause of an error of HTTP.Do for what is not granted.
+// ErrDenied is wrapped by errors of HTTP.Do about requests that are not granted.
 var ErrDenied = errors.New("not granted")
 
-// StopReason is why a guest is asked to stop; the values are the results of the
-// ABI's function "cancelled".
+// StopReason is why a guest is asked to stop. The values are the results of the ABI's function
+// "cancelled".
 type StopReason int32
 
 const (
@@ -181,8 +177,8 @@ const (
 	StopSessionLost
 )
 
-// ErrStopNow, as the cause of the end of a host's context, asks guests to stop at
-// once instead of after the drain time.
+// ErrStopNow, as the cause of the end of a host's context, asks guests to stop at once instead
+// of after the drain time.
 var ErrStopNow = errors.New("guests must stop at once")
 
 // Verdict is how a call ended.
@@ -198,19 +194,19 @@ const (
 	OutOfFuel Verdict = "fuel"    // ended because it used up Limits.Fuel
 )
 
-// Outcome is the result of a call. A guest's fault is an Outcome, not a Go error.
+// Outcome is the result of a call. A guest that fails is an Outcome, not a Go error.
 type Outcome struct {
 	Verdict Verdict
-	// Code is what the entry returned, or the exit code of a script. HasCode is
-	// true if the verdict follows from it: a run that trapped, ended itself without
-	// being a script, or was late has no code.
+	// Code is what the entry returned, or the exit code of a script. HasCode is true if the
+	// verdict follows from it. A run that trapped, timed out, or exited without being a script
+	// has no code.
 	Code    int32
 	HasCode bool
 	Result  []byte // result_set, cut at the limit
-	Shown   string // the beginning of Result as logs may have it: one line or more, without secrets
+	Shown   string // beginning of Result for logs: one or more lines, without secrets
 	Error   string // error_set, the trap with its stack, or the limit that was hit
 	Digest  string // sha256 of the module, hex
-	// What it cost.
+	// Costs of the run.
 	Took      time.Duration
 	PeakBytes int64
 	HostCalls int64
@@ -219,7 +215,7 @@ type Outcome struct {
 	Flow      Flow               // of a dataflow job
 }
 
-// Flow counts what a dataflow job handled.
+// Flow counts the elements that a dataflow job handled.
 type Flow struct {
 	Batches, Succeeded, Failed int64
 }
@@ -231,12 +227,12 @@ type ShardCall struct {
 	Total     int
 	// Instances in descending order of their ids.
 	Instances []ShardInstance
-	// Previous is, per item, the index of the present owner, or -1.
+	// Previous has, for each item, the index of the present owner, or -1.
 	Previous []int
 	Log      *slog.Logger
 }
 
-// ShardInstance is one that may be given items.
+// ShardInstance is an instance that may get items.
 type ShardInstance struct {
 	ID     InstanceID
 	Labels map[string]string // of its server

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// SplitCommand splits a command line into its words: blanks separate them, and
-// either kind of quotes keeps blanks and the other kind of quotes together. There
-// is nothing else to it: no escapes, no variables, no shell. It refuses a line
-// without a word, a quote that is not closed, and a NUL, which no argument can
-// hold.
+// SplitCommand splits a command line into its words. Blanks separate words, and either kind of
+// quotes keeps blanks and the other kind of quotes together. There are no escapes, variables or
+// shell. It refuses a line without a word, a quote that is not closed, and a NUL, which no
+// argument can hold.
 func SplitCommand(line string) ([]string, error) {
 	if strings.ContainsRune(line, 0) {
 		return nil, errors.New("the command line contains a NUL")

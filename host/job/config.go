@@ -11,8 +11,8 @@ const (
 	Script   Kind = "script"
 )
 
-// Overlap says what a scheduled instant (misfire off) or a trigger does to an
-// item whose run has not ended.
+// Overlap says what happens when an instant (if misfire is off) or a trigger comes for an item
+// whose run has not ended.
 type Overlap string
 
 const (
@@ -21,17 +21,16 @@ const (
 	Replace  Overlap = "replace"
 )
 
-// CatchUp says which instants begin late that were missed while no server was there.
+// CatchUp says which of the instants that were missed while no server was there begin late.
 type CatchUp string
 
 const (
-	CatchUpNone CatchUp = ""     // jobs.toml says none
+	CatchUpNone CatchUp = ""     // none in jobs.toml
 	CatchUpLast CatchUp = "last" // the newest of each item
 	CatchUpAll  CatchUp = "all"  // the newest MaxCatchUp of each item, one after the other
 )
 
-// OnRegistryLoss says what happens to running items when the registry session is in
-// doubt.
+// OnRegistryLoss says what happens to running items when the registry session is in doubt.
 type OnRegistryLoss string
 
 const (
@@ -46,91 +45,91 @@ type Config struct {
 	Cron        string        // Quartz 2.2.1 dialect; empty for a manual job
 	TimeZone    string        // IANA name; empty is UTC
 	Dialect     string        // "quartz" (also when empty) or "unix"
-	Except      []string      // days on which the job does not fire, in its time zone; see ParseDays
-	Jitter      time.Duration // by up to which each instant comes later; always by the same for one job; 0: at once
-	After       []string      // jobs; it runs once all items of each have ended well at one of their instants, and has no cron
-	Shards      int           // sharding total count
-	ItemParams  string        // ElasticJob's text: 0=a,1=b
+	Except      []string      // days, in the job's time zone, on which it does not fire; see ParseDays
+	Jitter      time.Duration // bound of the delay of each instant; a job's delay is always the same; 0: none
+	After       []string      // jobs without which this job, which has no cron, does not run: at each of their instants, all items of all of them must have succeeded
+	Shards      int           // runs when all items of these jobs have succeeded at an instant of theirs, and has no cron
+	ItemParams  string        // in ElasticJob's format: 0=a,1=b
 	Param       string
 	Description string
 
 	Module string // name of the module in the configuration of the server
-	// ModuleDigest is the sha256 of the module that runs, in hex. The registry
-	// says which; empty in a server's own file.
+	// ModuleDigest is the SHA-256, in hex, of the module that runs. It comes from the registry;
+	// in a server's own file it is empty.
 	ModuleDigest string
-	Strategy     string // any name that strategy.Named knows; empty is average
-	// StrategyModule is the module that assigns the items instead. The name in
-	// Strategy stays in the registry for members that know no modules.
+	Strategy     string // any name that strategy.Named knows; empty: average
+	// StrategyModule is the module that assigns the items instead. The name in Strategy stays
+	// in the registry for members that know no modules.
 	StrategyModule string
-	StrategyDigest string // as ModuleDigest
-	// OnStrategyError says what happens when that module fails; empty is
-	// AssignAverage.
+	StrategyDigest string // like ModuleDigest
+	// OnStrategyError says what happens when that module fails; empty is AssignAverage.
 	OnStrategyError OnStrategyError
-	Class           string // what Java members know as jobClass
+	Class           string // jobClass of foreign members
 
 	Failover         bool
 	Misfire          bool
 	MonitorExecution bool
-	MonitorPort      int  // where a server with a dump port in its own file dumps the job's nodes; 0: nowhere
+	MonitorPort      int  // servers with a dump port in their own file dump the job's nodes there; 0: none do
 	Disabled         bool // applied when the server's node is created
-	Overwrite        bool // the local configuration replaces the registry's
+	Overwrite        bool // the server's own file replaces the registry's configuration
 
 	CatchUp        CatchUp
 	Overlap        Overlap
 	OnRegistryLoss OnRegistryLoss
-	// MaxClockSkew is how much the clock of a server may differ from the registry's, as
-	// ElasticJob's maxTimeDiffSeconds. Negative is no check, which is the default of
-	// jobs.toml. 0, as where it is left out, is a bound as well: less than one second.
+	// MaxClockSkew is how much a server's clock may differ from the registry's, as ElasticJob's
+	// maxTimeDiffSeconds. A negative value, the default in jobs.toml, turns the check off. 0 is
+	// a bound as well: less than one second.
 	MaxClockSkew   time.Duration
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none
-	Retry          Retry         // of runs that failed
-	ErrorHandler   ErrorHandler  // what is done about a run that failed
+	Retry          Retry         // for failed runs
+	ErrorHandler   ErrorHandler  // what happens after a failed run
 	Notify         []string      // names of the notifiers that send the job's alerts
-	Expect         Expect        // what the job is to keep to, else there is an alert
-	Parallel       int           // items of this job at once on one server; 0: four for each worker of the server
+	Expect         Expect        // raises an alert if the job does not keep to it
+	Parallel       int           // items of this job that one server runs at a time; 0: four for each worker of the server
 
 	Streaming   bool     // dataflow: fetch batches until there is none
-	FetchCount  int      // dataflow: elements that a batch should have; 0: any
-	Concurrency int      // dataflow: parts of a batch processed at once; 0: 1
+	FetchCount  int      // dataflow: wanted elements per batch; 0: any
+	Concurrency int      // dataflow: parts of a batch processed concurrently; 0: 1
 	Args        []string // script: arguments before the context
-	Command     string   // script: command line of the operating system instead of a module
+	Command     string   // script: command line to execute instead of a module
 
 	Settings map[string]string // what the guest reads with config_get
 	Limits   Limits
 	Allow    Allow
 	Layout   string // registry layout; "2.1"
 
-	// Unsaid lists the settings, by their names in jobs.toml, that the server's own
-	// file leaves out: their values here are defaults, which yield to any other.
-	// The registry holds no such list.
+	// Unsaid lists the settings, by their names in jobs.toml, that the server's own file leaves
+	// out. Their values here are defaults, which yield to any other. The registry holds no such
+	// list.
 	Unsaid []string
 }
 
-// Retry lets runs that failed, or ran out of time, be made again, unless the next
-// instant of their item has come. The zero value lets nothing be made again.
+// Retry lets runs that failed or timed out be tried again, unless the next instant of their
+// item has come. The zero value lets none.
 type Retry struct {
-	Attempts   int           // of a run, in all
-	Backoff    time.Duration // before the second; each wait after that is twice the one before
-	MaxBackoff time.Duration // 0: no limit
-	// OnlyAsked retries only runs whose guest asked for another attempt, not those
-	// that failed in another way or ran out of time.
+	Attempts   int           // of a run, including the first
+	Backoff    time.Duration // before the second attempt; each further wait is twice as long
+	MaxBackoff time.Duration // longest wait; 0: no limit
+	// OnlyAsked retries only runs whose guest asked for it, not runs that failed in another way
+	// or timed out.
 	OnlyAsked bool
 }
 
-// ErrorHandler says what is done about a run that failed, in ElasticJob's words. Its row in
-// the history is there in any case.
+// ErrorHandler says what happens after a failed run, in ElasticJob's words. The history has a
+// row in any case.
 type ErrorHandler string
 
 const (
-	LogErrors    ErrorHandler = ""       // the log has it as an error, and there is an alert; jobs.toml says log
-	ThrowErrors  ErrorHandler = "throw"  // as LogErrors: nothing above a run could catch it
+	LogErrors    ErrorHandler = ""       // logs an error and raises an alert; log in jobs.toml
+	ThrowErrors  ErrorHandler = "throw"  // like LogErrors: nothing above a run could catch it
 	IgnoreErrors ErrorHandler = "ignore" // neither
 )
 
-// Expect is what a job is to keep to. The zero value expects nothing.
+// Expect bounds the times of a job; an alert is raised when one is exceeded. The zero value has
+// no bounds.
 type Expect struct {
-	Within      time.Duration // each item has ended so long after each instant of the schedule; 0: any time
+	Within      time.Duration // from each instant of the schedule until each item has ended; 0: any time
 	MaxDuration time.Duration // of one attempt of an item; 0: any
 }
 
@@ -138,14 +137,14 @@ type Expect struct {
 type OnStrategyError string
 
 const (
-	AssignAverage OnStrategyError = "average" // the built-in strategy
-	KeepOld       OnStrategyError = "keep"    // not at all: the last assignment stays
+	AssignAverage OnStrategyError = "average" // by the built-in strategy
+	KeepOld       OnStrategyError = "keep"    // not at all; the last assignment stays
 )
 
 // Limits bound one run. A zero field means the default of the sandbox.
 type Limits struct {
 	Memory     int64 // bytes
-	Fuel       int64 // units; 0: no limit but time
+	Fuel       int64 // 0: only time limits the run
 	Result     int64 // bytes
 	LogLine    int64 // bytes
 	LogRate    int   // lines per second
@@ -153,16 +152,15 @@ type Limits struct {
 	Batch      int64 // bytes of all elements of a batch
 	StateValue int64 // bytes of one value
 	HTTPCalls  int   // requests, redirects included
-	HTTPBody   int64 // bytes of one body, either way
+	HTTPBody   int64 // bytes of one request's or response's body
 	OpenFiles  int
 	Pool       Pool
 }
 
-// Pool lets runs of a job reuse instances. The zero value gives every run a
-// fresh one.
+// Pool lets runs of a job reuse instances. The zero value gives every run a fresh one.
 type Pool struct {
-	Size    int // instances that are kept warm on one server
-	MaxUses int // runs of one instance; 0: the default of the sandbox
+	Size    int // instances kept warm on one server
+	MaxUses int // runs per instance; 0: the default of the sandbox
 }
 
 // Allow holds the grants of a module; the zero value grants nothing.
@@ -173,8 +171,8 @@ type Allow struct {
 	Random  bool
 	State   bool
 	Secrets []string // names
-	// HTTP lists the requests that may be sent, each as "[METHOD ]URL": scheme,
-	// host (a first label "*" stands for any one), port and path prefix. The URL
+	// HTTP lists the requests that may be sent, each as "[METHOD ]URL". The URL has a scheme, a
+	// host (whose first label may be "*", for any label), a port and a path prefix. The URL
 	// "https://*" stands for every public host.
 	HTTP []string
 }
@@ -200,8 +198,8 @@ func (a Allow) Gives(key string) bool {
 	return false
 }
 
-// Private is a file or a directory of the server that no grant of a directory
-// may reach: not the directory itself, none that it lies in, none in it.
+// Private is a file or directory of the server that no granted directory may reach: a grant may
+// not name it, a directory above it, or one inside it.
 type Private struct {
 	Path     string // absolute
 	What     string // for messages: "the history"
@@ -212,5 +210,5 @@ type Private struct {
 type Dir struct {
 	Host  string // directory on the server
 	Guest string // absolute path that the guest sees
-	Write bool   // and change
+	Write bool   // the guest may also write
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// JSON returns the call as one text, for scripts and commands, which cannot call
-// host functions. Up to shardingParameter it is, byte for byte, what a Java member
-// writes with Gson; a script that was written for ElasticJob may depend on it.
+// JSON returns the call as one text for scripts and commands, which cannot call host functions.
+// Up to shardingParameter it equals, byte for byte, what ElasticJob writes with Gson, since a
+// script written for ElasticJob may depend on it.
 func (c Call) JSON() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"jobName":` + gson(c.Config.Name))
@@ -47,11 +47,11 @@ func (c Call) JSON() []byte {
 	return b.Bytes()
 }
 
-// gson quotes a string as Gson does: like Go, and = and ' are escaped too, and
-// the character for broken text, which is all that Java would see of it, is not.
+// gson quotes a string like Gson. It differs from Go: = and ' are escaped, and U+FFFD is not,
+// which is how Java shows invalid UTF-8.
 func gson(s string) string {
 	b, err := json.Marshal(strings.ToValidUTF8(s, "\ufffd"))
-	if err != nil { // never for a string
+	if err != nil { // cannot fail for a string
 		return `""`
 	}
 	b = bytes.ReplaceAll(b, []byte("="), []byte(`\u003d`))

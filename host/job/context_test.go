@@ -2,7 +2,7 @@ package job
 
 import "testing"
 
-// As Gson writes text with the settings that ElasticJob uses.
+// Text is quoted like Gson does with ElasticJob's settings.
 func TestTextIsQuotedAsJavaDoes(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// MaxExcept is how many entries the setting except has.
+	// MaxExcept is the largest number of entries of the setting except.
 	MaxExcept = 1_000
 	// MaxJitter is the longest jitter.
 	MaxJitter = 24 * time.Hour
@@ -19,16 +19,16 @@ const (
 
 // Days is a set of days of the calendar. The zero value is empty.
 type Days struct {
-	spans  []daySpan       // ascending, with days between each two
+	spans  []daySpan       // ascending, with at least one day between two spans
 	yearly map[[2]int]bool // month and day
 }
 
-// daySpan goes from one day to another, that one included; both count from 1970.
+// daySpan is a span of days counted from 1970, both ends included.
 type daySpan struct{ from, to int }
 
-// ParseDays reads days as the setting except has them: "2026-12-25", a range
-// "2026-12-24..2027-01-01", or "12-25" for each year. Wrong are the indexes of entries
-// that are none of these; the others count.
+// ParseDays reads days in the format of the setting except: "2026-12-25", a range
+// "2026-12-24..2027-01-01", or "12-25" for each year. wrong has the indexes of entries that are
+// none of these; days has the others.
 func ParseDays(entries []string) (days *Days, wrong []int) {
 	d := &Days{yearly: map[[2]int]bool{}}
 	for i, entry := range entries {
@@ -50,7 +50,7 @@ func ParseDays(entries []string) (days *Days, wrong []int) {
 }
 
 func (d *Days) add(entry string) bool {
-	// The year has a 29 February.
+	// 2000 has a 29 February.
 	if t, err := time.Parse(time.DateOnly, "2000-"+entry); err == nil {
 		d.yearly[[2]int{int(t.Month()), t.Day()}] = true
 		return true
@@ -73,7 +73,7 @@ func (d *Days) add(entry string) bool {
 
 const daySeconds = 24 * 60 * 60
 
-// dayOf counts the days from 1970 to the day that the clock of t shows.
+// dayOf returns the number of days from 1970 to the date of t in t's own zone.
 func dayOf(t time.Time) int {
 	y, m, d := t.Date()
 	at := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix()
@@ -83,11 +83,11 @@ func dayOf(t time.Time) int {
 	return int(at / daySeconds)
 }
 
-// Has reports whether the day that the clock of t shows is one of them.
+// Has reports whether the set has the date of t in t's own zone.
 func (d *Days) Has(t time.Time) bool { return d.free(dayOf(t), 0) != dayOf(t) }
 
-// After returns the midnight, in UTC, of the first day from that of t on that is none of
-// them. If there is none for a hundred years, ok is false.
+// After returns midnight UTC of the first day, from the date of t on, that is not in the set.
+// If there is none for a hundred years, ok is false.
 func (d *Days) After(t time.Time) (day time.Time, ok bool) {
 	const most = 100 * 366
 	from := dayOf(t)
@@ -95,8 +95,7 @@ func (d *Days) After(t time.Time) (day time.Time, ok bool) {
 	return time.Unix(int64(free)*daySeconds, 0).UTC(), free <= from+most
 }
 
-// free returns the first day from n on that is none of them, but looks no further than
-// most days.
+// free returns the first day from n on that is not in the set. It gives up after most days.
 func (d *Days) free(n, most int) int {
 	for until := n + most; n <= until; {
 		k, in := slices.BinarySearchFunc(d.spans, n, func(s daySpan, n int) int {
@@ -121,8 +120,8 @@ func (d *Days) free(n, most int) int {
 	return n
 }
 
-// timing checks what ElasticJob has no word for: its members would fire on these days, and
-// without a delay.
+// timing checks except and jitter. A job shared with ElasticJob cannot have them: its members
+// would fire on these days and without a delay.
 func (f *faults) timing(c *Config) {
 	if len(c.Except) > MaxExcept {
 		f.add("except", reason.Of(reason.TooManyElements, strconv.Itoa(len(c.Except)), strconv.Itoa(MaxExcept)))

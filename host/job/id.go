@@ -10,9 +10,8 @@ import (
 // Delimiter joins the parts of instance ids and task ids.
 const Delimiter = "@-@"
 
-// NewInstanceID returns the id of a member: ip names its server, suffix
-// distinguishes members of one server (usually the process id). Validate may still
-// refuse the result.
+// NewInstanceID returns the id of a member: ip names its server, suffix (usually the process
+// id) distinguishes members of one server. Validate may still refuse the result.
 func NewInstanceID(ip, suffix string) InstanceID {
 	return InstanceID(ip + Delimiter + suffix)
 }
@@ -26,8 +25,7 @@ func (id InstanceID) Split() (ip, suffix string, err error) {
 	return ip, suffix, nil
 }
 
-// IP returns the part of the id that names the server; it is empty if the id
-// has no delimiter.
+// IP returns the part of the id that names the server; it is empty if the id has no delimiter.
 func (id InstanceID) IP() string {
 	ip, _, delimited := strings.Cut(string(id), Delimiter)
 	if !delimited {
@@ -36,8 +34,8 @@ func (id InstanceID) IP() string {
 	return ip
 }
 
-// Validate reports whether the id can be a node of the registry and a part of
-// a task id: two parts, neither empty, without what either of them reserves.
+// Validate reports whether the id can name a node of the registry and be part of a task id: it
+// must have two non-empty parts without characters that nodes or task ids reserve.
 func (id InstanceID) Validate() error {
 	ip, suffix, err := id.Split()
 	if err != nil {
@@ -52,8 +50,8 @@ func (id InstanceID) Validate() error {
 	return nil
 }
 
-// The types of execution in a task id. Without a cluster manager, ElasticJob
-// writes Ready even for a failover run.
+// Types of execution in a task id. Without a cluster manager, ElasticJob writes Ready even for
+// a failover run.
 const (
 	Ready         = "READY"
 	FailoverReady = "FAILOVER"
@@ -66,14 +64,14 @@ type TaskID struct {
 	Instance InstanceID
 }
 
-// Meta is the part of a task id that says what is run.
+// Meta is the part of a task id that names job and items.
 type Meta struct {
 	Job   string
 	Items []int
 }
 
-// NewTaskID returns the id of a run of the items by the instance. Without an
-// instance it is the one that ElasticJob assumes. It refuses an empty job.
+// NewTaskID returns the id of a run of the items by the instance. If by is empty, it uses the
+// instance that ElasticJob assumes. It refuses an empty job.
 func NewTaskID(job string, items []int, by InstanceID) (TaskID, error) {
 	if job == "" {
 		return TaskID{}, errors.New("task id: the name of the job is empty")
@@ -81,22 +79,21 @@ func NewTaskID(job string, items []int, by InstanceID) (TaskID, error) {
 	return TaskID{Meta{job, items}, Ready, cmp.Or(by, NewInstanceID("127.0.0.1", "1"))}, nil
 }
 
-// String is the text of the id: job, items, type and instance.
+// String returns the text of the id: job, items, type and instance.
 func (t TaskID) String() string {
 	return strings.Join([]string{t.Meta.String(), t.Type, string(t.Instance)}, Delimiter)
 }
 
-// Name returns the text of the id without the suffix of the instance. It stays the
-// same when the member is started again.
+// Name returns the text of the id without the instance's suffix. It stays the same when the
+// member restarts.
 func (t TaskID) Name() string {
 	return strings.Join([]string{t.Meta.String(), t.Type, t.Instance.IP()}, Delimiter)
 }
 
-// String is the beginning of the text of the task id.
+// String returns the text that begins a task id.
 func (m Meta) String() string { return m.Job + Delimiter + FormatItems(m.Items) }
 
-// ParseTaskID reads the text of a task id: exactly five parts, of which the
-// instance brings two.
+// ParseTaskID reads the text of a task id: exactly five parts, two of them for the instance.
 func ParseTaskID(text string) (TaskID, error) {
 	parts := split(text, Delimiter)
 	if len(parts) != 5 {
@@ -112,8 +109,7 @@ func ParseTaskID(text string) (TaskID, error) {
 	return TaskID{meta, parts[2], NewInstanceID(parts[3], parts[4])}, nil
 }
 
-// ParseMeta reads job and items from a whole task id or from its beginning:
-// one, two or five parts.
+// ParseMeta reads job and items from a task id or its beginning: one, two or five parts.
 func ParseMeta(text string) (Meta, error) {
 	parts := split(text, Delimiter)
 	switch len(parts) {
@@ -122,8 +118,8 @@ func ParseMeta(text string) (Meta, error) {
 	case 2, 5:
 		items := []int{}
 		if parts[1] != "" {
-			// Unlike a list of items, this one keeps repeated ones and may have no
-			// empty piece at its end.
+			// Unlike ParseItems, this accepts repeated items and refuses an empty piece at the
+			// end.
 			for piece := range strings.SplitSeq(parts[1], ",") {
 				item, err := ParseInt(piece)
 				if err != nil {

@@ -43,7 +43,7 @@ func sameMeta(t *testing.T, v vector, got Meta) {
 	}
 }
 
-// text is a recorded text; one that isn't there equals nothing.
+// text returns a recorded text, or one that no answer equals.
 func text(s *string) string {
 	if s == nil {
 		return "(not recorded)"
@@ -56,7 +56,7 @@ func TestInstanceVectors(t *testing.T) {
 	seen := 0
 	for _, v := range recorded.Vectors[vector](t, "strategy/factory.jsonl") {
 		if v.Op != "ip" {
-			continue // names of strategies
+			continue // of a strategy
 		}
 		seen++
 		id := InstanceID(v.S)
@@ -89,7 +89,7 @@ func TestInstanceIDs(t *testing.T) {
 	}
 }
 
-// What the recordings lack, asked of ElasticJob-Lite 2.1.5 later.
+// Cases that the recordings lack, tried later in ElasticJob-Lite 2.1.5.
 func TestItemsOfTaskIDs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]int{"": {}, "0": {0}, "1,1": {1, 1}, "2,+1,-0": {2, 1, 0}} {

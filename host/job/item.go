@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// ParseItemParams reads ElasticJob's text of item parameters, "0=a,1=b". The
-// empty text has none. An item named twice has its last parameter; items
-// beyond the total, even negative ones, are kept. Every error concerns the
-// whole text.
+// ParseItemParams reads ElasticJob's text of item parameters, "0=a,1=b". If an item is named
+// twice, the last parameter counts. Items beyond the total, even negative ones, are kept. Any
+// fault refuses the whole text.
 func ParseItemParams(text string) (map[int]string, error) {
 	params := make(map[int]string)
 	if text == "" {
@@ -31,9 +30,9 @@ func ParseItemParams(text string) (map[int]string, error) {
 	return params, nil
 }
 
-// FormatItemParams writes the text that ParseItemParams reads as params, by
-// ascending item. It refuses what the text can't carry: commas and equals
-// signs, blanks and control characters at either end, items beyond 32 bits.
+// FormatItemParams writes a text that ParseItemParams reads as params, by ascending item. It
+// refuses what the text cannot carry: commas and equals signs, blanks and control characters at
+// either end, items beyond 32 bits.
 func FormatItemParams(params map[int]string) (string, error) {
 	pieces := make([]string, 0, len(params))
 	for _, item := range slices.Sorted(maps.Keys(params)) {
@@ -46,7 +45,7 @@ func FormatItemParams(params map[int]string) (string, error) {
 		case trim(param) != param:
 			return "", fmt.Errorf("item parameters: the parameter %s of item %d begins or ends with a blank or control character", quote(param), item)
 		case param == "":
-			param = " =" // "0=" isn't a pair in Java; the extra sign keeps the blank from being trimmed with it
+			param = " =" // "0=" is no pair in Java; the second sign keeps the blank from being trimmed
 		}
 		pieces = append(pieces, strconv.Itoa(item)+"="+param)
 	}
@@ -74,7 +73,7 @@ func ParseItems(text string) ([]int, error) {
 	return items, nil
 }
 
-// FormatItems writes the items as ParseItems reads them.
+// FormatItems writes items in the format of ParseItems.
 func FormatItems(items []int) string {
 	var b []byte
 	for i, item := range items {

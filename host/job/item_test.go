@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// answer is what ElasticJob said: a value, or an error whose words are its own.
+// answer is ElasticJob's recorded answer: a value, or an error in Java's words.
 type answer struct {
 	Map    map[string]string `json:"map"`
 	Items  []int             `json:"items"`
@@ -34,7 +34,7 @@ type vector struct {
 	ID       string `json:"id"`
 	Cat      string `json:"cat"`
 	Op       string `json:"op"`
-	S        string `json:"s"` // null is the empty text in Go
+	S        string `json:"s"` // null stands for Go's empty string
 	Name     string `json:"name"`
 	Job      string `json:"job"`
 	Items    []int  `json:"items"`
@@ -42,7 +42,7 @@ type vector struct {
 	Want     answer `json:"want"`
 }
 
-// javaFaults says, by Java's name of an error, what ours has to say of it.
+// javaFaults maps Java's name of an error to words that our error must contain.
 var javaFaults = map[string][]string{
 	"IllegalStateException":           {"parts, not"},
 	"NumberFormatException":           {"32-bit integer"},
@@ -51,8 +51,7 @@ var javaFaults = map[string][]string{
 	"JobConfigurationException":       {"is not item=parameter", "32-bit integer"},
 }
 
-// refusal reports whether err agrees with the recorded error, and whether that
-// was all there is to compare.
+// refusal reports whether the recording or err is an error, and compares the two.
 func refusal(t *testing.T, v vector, err error) bool {
 	t.Helper()
 	if err == nil && v.Want.Error == "" {
@@ -90,8 +89,8 @@ func TestItemParamsVectors(t *testing.T) {
 	}
 }
 
-// checkFault tells the two faults apart: a piece that is no pair, and an item
-// that is no integer.
+// checkFault distinguishes the two faults: a piece that is no pair, and an item that is no
+// integer.
 func checkFault(t *testing.T, v vector, err error) {
 	t.Helper()
 	noInteger := strings.HasSuffix(v.Want.Message, "is not an integer.")
@@ -155,8 +154,8 @@ func TestFormatItemParams(t *testing.T) {
 	}
 }
 
-// The value of a digit is told from its place in a table of runs of ten; other
-// versions of Unicode must not break that.
+// A digit's value follows from its position in a table with runs of ten, which a new version of
+// Unicode must not break.
 func TestDigitsComeInRunsOfTen(t *testing.T) {
 	t.Parallel()
 	for _, r := range unicode.Nd.R16 {

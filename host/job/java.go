@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// split is Java's String.split for a separator that is plain text: empty
-// pieces at the end vanish, and a text without separator is its only piece.
+// split is Java's String.split for a plain-text separator: empty pieces at the end vanish, and
+// a text without separator is its only piece.
 func split(s, sep string) []string {
 	if !strings.Contains(s, sep) {
 		return []string{s}
@@ -20,14 +20,14 @@ func split(s, sep string) []string {
 	return pieces
 }
 
-// trim is Java's String.trim: it removes blanks and control characters, but
-// none of the spaces beyond ASCII.
+// trim is Java's String.trim: it removes blanks and control characters, but no spaces beyond
+// ASCII.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }
 
-// ParseInt is Java's Integer.parseInt: one sign, then decimal digits of any
-// script of the basic plane, within 32 bits.
+// ParseInt is Java's Integer.parseInt: one optional sign, then decimal digits of any script of
+// the basic plane, within 32 bits.
 func ParseInt(s string) (int, error) {
 	digits, negative := s, false
 	if s != "" && (s[0] == '+' || s[0] == '-') {
@@ -54,25 +54,24 @@ func ParseInt(s string) (int, error) {
 	return int(n), nil
 }
 
-// digit is the value of a decimal digit, or -1.
+// digit returns the value of a decimal digit, or -1.
 func digit(r rune) int64 {
 	if '0' <= r && r <= '9' {
 		return int64(r - '0')
 	}
-	// Java looks at single UTF-16 units, so digits beyond the basic plane
-	// aren't any.
+	// Java looks at single UTF-16 units, so it accepts no digits beyond the basic plane.
 	for _, block := range unicode.Nd.R16 {
 		if r <= rune(block.Hi) {
 			if r < rune(block.Lo) {
 				return -1
 			}
-			return int64(r-rune(block.Lo)) % 10 // scripts come in runs of ten
+			return int64(r-rune(block.Lo)) % 10 // digits of a script are successive
 		}
 	}
 	return -1
 }
 
-// quote shows a text from outside in a message, cut to a bearable length.
+// quote quotes text from outside for a message, shortened if it is long.
 func quote(s string) string {
 	const longest = 200
 	if len(s) > longest {

@@ -13,33 +13,34 @@ import (
 
 //go:generate go test -run ^TestSettingsPage$ -update .
 
-// Setting is something that can be said of a job. By the table of them jobs.toml is
-// read, Validate goes, and the registry keeps what ElasticJob has no word for.
+// Setting describes a setting of a job. The table of all settings is what jobs.toml is read by,
+// what Validate checks, and what decides which settings the registry keeps beside ElasticJob's
+// own.
 type Setting struct {
 	Name  string            // in jobs.toml, below the job
-	Field func(*Config) any // points to where a Config has it
+	Field func(*Config) any // points to the field of a Config
 	Type  SettingType
-	Words []string // of a Word
-	Zero  string   // the word that jobs.toml has for the zero value, "off" or "none"
-	// Min and Max bound a Number and a Size. A Config may have less, as long as it
-	// is not negative; jobs.toml requires a useful value.
+	Words []string // the values of a Word
+	Zero  string   // the word for the zero value in jobs.toml, "off" or "none"
+	// Min and Max bound a Number or Size in jobs.toml. A Config may have less than Min, as long
+	// as it is not negative.
 	Min, Max int64
-	Unit     time.Duration // a Duration is a whole number of these
-	Default  any           // if jobs.toml says nothing; nil: the zero value
+	Unit     time.Duration // a Duration is a multiple of it
+	Default  any           // the value if jobs.toml has none; nil: the zero value
 	Must     bool          // the zero value in a Config is a fault
 	Negative bool          // the word Zero stands for any negative value, and 0 is a value
-	Kinds    []Kind        // of jobs that have it; none: all
-	Sandbox  bool          // a command of the operating system does not have it
-	Inherits bool          // [defaults] can say it for all jobs
+	Kinds    []Kind        // kinds of jobs that have it; nil: all
+	Sandbox  bool          // jobs with an operating system command do not have it
+	Inherits bool          // [defaults] can set it for all jobs
 	Key      string        // in ElasticJob's config
 	Module   bool          // the registry keeps it in wasm/module, under Name
-	Key1     string        // in layout 1, where the registry keeps it in this key of the configuration instead
+	Key1     string        // in layout 1, the key of the configuration that keeps it instead
 	Yields   bool          // a default yields to the value in the registry
 	Change   Change
 }
 
-// Misplaced returns why a job of that kind, with a command or a module, cannot have
-// the setting; no reason if it can.
+// Misplaced returns why a job of the given kind, with a command or a module, cannot have the
+// setting. It returns no reason if it can.
 func (s *Setting) Misplaced(kind Kind, command bool) reason.Reason {
 	if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, kind) {
 		names := make([]string, len(s.Kinds))
@@ -61,29 +62,28 @@ const (
 	Text      SettingType = "text"
 	Word      SettingType = "word"     // one of a few
 	Flag      SettingType = "flag"     // true or false
-	Number    SettingType = "number"   // a whole one
+	Number    SettingType = "number"   // an integer
 	Duration  SettingType = "duration" // "90s"
 	Size      SettingType = "size"     // "64MiB", in bytes
-	List      SettingType = "list"     // of texts
-	Texts     SettingType = "texts"    // a table of texts with free names
+	List      SettingType = "list"     // of strings
+	Texts     SettingType = "texts"    // a table of strings with free names
 	Items     SettingType = "items"    // item parameters: "0=a,1=b" or { 0 = "a" }
 	Instances SettingType = "instances"
 )
 
-// Change is when another value of a setting counts on a server that runs the job.
+// Change says when a new value of a setting applies on a server that runs the job.
 type Change string
 
 const (
-	AtOnce   Change = ""                // for what begins after it
-	AtFirst  Change = "for new servers" // that the job has not seen yet
-	FromFile Change = "with the file"   // of the server itself, when that is read again
+	AtOnce   Change = ""                // to what begins after it
+	AtFirst  Change = "for new servers" // to servers that the job does not know yet
+	FromFile Change = "with the file"   // when the server reads its own file again
 )
 
 // defaultReconcile is ElasticJob's default.
 const defaultReconcile = 10 * time.Minute
 
-// Settings returns all settings. Those that the registry keeps in wasm/module are
-// written in this order.
+// Settings returns all settings. wasm/module has them in this order.
 func Settings() iter.Seq[Setting] { return slices.Values(settings) }
 
 var (
@@ -121,7 +121,7 @@ var (
 		{Name: "retry.attempts", Field: func(c *Config) any { return &c.Retry.Attempts }, Type: Number, Min: 1, Max: MaxAttempts, Inherits: true, Module: true},
 		{Name: "retry.backoff", Field: func(c *Config) any { return &c.Retry.Backoff }, Type: Duration, Inherits: true, Module: true},
 		{Name: "retry.max_backoff", Field: func(c *Config) any { return &c.Retry.MaxBackoff }, Type: Duration, Inherits: true, Module: true},
-		{Name: "retry.only_asked", Field: func(c *Config) any { return &c.Retry.OnlyAsked }, Type: Flag, Kinds: modular, Module: true}, // a script has no way to ask
+		{Name: "retry.only_asked", Field: func(c *Config) any { return &c.Retry.OnlyAsked }, Type: Flag, Kinds: modular, Module: true}, // scripts cannot ask for it
 		{Name: "error_handler", Field: func(c *Config) any { return &c.ErrorHandler }, Type: Word, Words: []string{"throw", "ignore"}, Zero: "log", Inherits: true, Module: true},
 		{Name: "notify", Field: func(c *Config) any { return &c.Notify }, Type: List, Inherits: true, Module: true},
 		{Name: "expect.within", Field: func(c *Config) any { return &c.Expect.Within }, Type: Duration, Inherits: true, Module: true},

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of settings anew")
 
-// fieldsOf visits the fields of a Config that are no tables of others, each with its
-// path.
+// fieldsOf visits the fields of a Config, with their paths, except structs that group other
+// fields.
 func fieldsOf(v reflect.Value, path string, visit func(path string, v reflect.Value)) {
 	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[Pool]() {
 		visit(path, v)
@@ -28,7 +28,7 @@ func fieldsOf(v reflect.Value, path string, visit func(path string, v reflect.Va
 	}
 }
 
-// fieldOf is the path of a setting's field.
+// fieldOf returns the path of a setting's field.
 func fieldOf(s Setting) (path string) {
 	var c Config
 	fieldsOf(reflect.ValueOf(&c).Elem(), "", func(at string, v reflect.Value) {
@@ -39,7 +39,7 @@ func fieldOf(s Setting) (path string) {
 	return path
 }
 
-// A field without a row could be neither said in a file nor kept in the registry.
+// A field without a row could neither be set in a file nor be kept in the registry.
 func TestEveryFieldIsASetting(t *testing.T) {
 	t.Parallel()
 	rows := map[string]string{
@@ -89,11 +89,11 @@ func TestRowsAreCoherent(t *testing.T) {
 	}
 }
 
-// What is done with every setting is done by its row. So a new one is a field, a row,
-// and the code that goes by it.
+// All code handles a setting by its row. A new setting is a field, a row, and the code that
+// obeys it.
 func TestASettingIsAFieldAndARow(t *testing.T) {
 	t.Parallel()
-	// What has a meaning of its own to those who read the file or the registry.
+	// Fields that the readers of the file or the registry must know by name.
 	special := map[string]string{
 		"Kind": "a kind of ElasticJob's", "Class": "a class of ElasticJob's", "Module": "its bytes are found", "StrategyModule": "its bytes are found",
 		"Except": "names calendars of the file", "TimeZone": "is held against the cron", "Dialect": "is held against the cron", "Overlap": "never empty", "OnRegistryLoss": "never empty",
@@ -116,7 +116,7 @@ func TestASettingIsAFieldAndARow(t *testing.T) {
 		}
 		field := regexp.MustCompile(`\b(?:[cj]|file|Limits|Retry|Allow)\.` + path[strings.LastIndexByte(path, '.')+1:] + `\b|"` + regexp.QuoteMeta(s.Name) + `"`)
 		for _, name := range sources {
-			if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "cases") { // which have keys of their own
+			if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "cases") { // these have keys of their own
 				continue
 			}
 			text, err := os.ReadFile(name)
@@ -130,7 +130,7 @@ func TestASettingIsAFieldAndARow(t *testing.T) {
 	}
 }
 
-// TestSettingsPage: docs/SETTINGS.md is the table, for people.
+// TestSettingsPage: docs/SETTINGS.md matches the table.
 func TestSettingsPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/SETTINGS.md"
@@ -149,13 +149,13 @@ func settingsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Settings of a job
 
-Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) says what each is for, and
-has the limits that hold where none is said.
+Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) explains each of them
+and the limits that apply by default.
 
 - A setting marked * can stand in ` + "`[defaults]`" + `, for all jobs.
 - *Kept*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
 - A job without ` + "`cron`" + ` has ` + "`schedule = \"manual\"`" + `: only a trigger runs it.
-- *Changes*: when another value counts on a server that runs the job. Empty: at once, for what begins after it.
+- *Changes*: when a new value applies on a server that runs the job. Empty: at once, to what begins after it.
 
 | setting | value | default | of jobs | kept | changes |
 |---|---|---|---|---|---|

@@ -18,43 +18,41 @@ import (
 )
 
 const (
-	// MaxShards is the largest sharding total count of a job.
+	// MaxShards is the largest total of a job.
 	MaxShards = 100_000
-	// MaxNotify is how many notifiers a job has at most.
+	// MaxNotify is the largest number of notifiers of a job.
 	MaxNotify = 8
-	// MaxAfter is after how many jobs one job runs at most.
+	// MaxAfter is the largest number of jobs in after.
 	MaxAfter = 16
 	// MaxName is the longest name of a job, in bytes.
 	MaxName = 200
-	// MaxText is the longest text that a Config carries to the registry, in
-	// bytes. All of them together share a node of one MiB.
+	// MaxText is the longest text of a Config that the registry stores, in bytes. All of them
+	// share a node of one MiB.
 	MaxText = 256 << 10
-	// MaxBatch is how many elements a batch of a dataflow job holds.
+	// MaxBatch is the largest number of elements in a batch of a dataflow job.
 	MaxBatch = 100_000
-	// MaxConcurrency is the largest number of parts in which a batch is processed
-	// at once.
+	// MaxConcurrency is the largest number of parts of a batch that are processed at once.
 	MaxConcurrency = 256
-	// MaxState is the most that the values of one item occupy with their keys,
-	// in bytes.
+	// MaxState is the largest size of one item's values with their keys, in bytes.
 	MaxState = 256 << 10
 	// MaxPool is the largest number of instances that a job keeps warm.
 	MaxPool = 1_000
-	// MaxCatchUp is how many of the instants that an item missed while no server was
-	// there begin late at most.
+	// MaxCatchUp is the largest number of instants of an item that begin late after no server
+	// was there.
 	MaxCatchUp = 100
 	// MaxHTTPCalls is the largest limit of requests of one run.
 	MaxHTTPCalls = 1_000_000
 	// MaxHTTPBody is the largest limit of one body, in bytes.
 	MaxHTTPBody = 1 << 30
-	// MaxAttempts is how often a run can be made.
+	// MaxAttempts is the largest number of attempts of a run.
 	MaxAttempts = 100
 	// MaxOpenFiles is the largest limit of files that a run has open.
 	MaxOpenFiles = 10_000
-	// maxArgs is how many arguments a script has.
+	// maxArgs is the largest number of arguments of a script.
 	maxArgs = 1_000
 )
 
-// The registry layouts that this release speaks: those of ElasticJob-Lite 1, 2.0, 2.1 and 3.
+// The registry layouts of this release: those of ElasticJob-Lite 1, 2.0, 2.1 and 3.
 const (
 	Layout1  = "1"
 	Layout20 = "2.0"
@@ -64,11 +62,11 @@ const (
 
 // FieldError is one fault of a Config.
 type FieldError struct {
-	Field string // as jobs.toml spells it
+	Field string // the setting, as jobs.toml spells it
 	Why   reason.Reason
 }
 
-// Error is one line: field, fault and hint.
+// Error returns field, fault and hint in one line.
 func (e *FieldError) Error() string {
 	text := e.Field + ": " + e.Why.String()
 	if hint := e.Why.Hint(); hint != "" {
@@ -77,9 +75,9 @@ func (e *FieldError) Error() string {
 	return text
 }
 
-// Validate returns every fault that the configuration alone shows, as *FieldErrors
-// in one errors.Join. Whether the cron, the time zone, the strategy and the module
-// exist is checked by their packages.
+// Validate returns every fault that the configuration alone shows, as *FieldErrors in one
+// errors.Join. Whether the cron, the time zone, the strategy and the module exist is checked by
+// their packages.
 func (c Config) Validate() error {
 	var f faults
 	f.name(c.Name)
@@ -103,7 +101,7 @@ func (c Config) Validate() error {
 	return errors.Join(f...)
 }
 
-// setting checks one by its row.
+// setting checks one setting by its row of the table.
 func (f *faults) setting(s *Setting, c *Config) {
 	v := reflect.ValueOf(s.Field(c)).Elem()
 	if set := !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0); !set && !s.Must {
@@ -139,8 +137,8 @@ func (f *faults) number(s *Setting, n int64) {
 	}
 }
 
-// duration checks one that is not 0. The registry stores some as a 32-bit number of
-// units.
+// duration checks a duration that is not 0. The registry stores those with a unit as a 32-bit
+// number.
 func (f *faults) duration(s *Setting, d time.Duration) {
 	switch {
 	case d < 0 && s.Negative:
@@ -162,7 +160,7 @@ func (f *faults) pool(field string, p Pool) {
 	}
 }
 
-// FormatSize writes a number of bytes with the largest unit that leaves it whole.
+// FormatSize writes a number of bytes in the largest unit of which it is a multiple.
 func FormatSize(n int64) string {
 	for _, u := range []struct {
 		bytes int64
@@ -175,8 +173,8 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// catchUp refuses what cannot be: ElasticJob writes nowhere which instants it ran, and
-// what replaces the run before it leaves none that could come one after the other.
+// catchUp checks combinations with catch_up: ElasticJob does not record which instants it ran,
+// and with overlap = "replace" each instant would end the run that catches up.
 func (f *faults) catchUp(c *Config) {
 	if c.CatchUp == CatchUpNone {
 		return
@@ -189,7 +187,7 @@ func (f *faults) catchUp(c *Config) {
 	}
 }
 
-// after checks the jobs after which this one runs.
+// after checks the jobs that this job runs after.
 func (f *faults) after(c *Config) {
 	f.upTo("after", int64(len(c.After)), MaxAfter)
 	seen := map[string]bool{c.Name: true}
@@ -226,7 +224,7 @@ func (f *faults) name(name string) {
 	}
 }
 
-// nodeNameFault says why name can't be the name of a node, or "".
+// nodeNameFault returns why name cannot be the name of a node, or "".
 func nodeNameFault(name string) string {
 	switch {
 	case name == "." || name == "..":
@@ -237,8 +235,8 @@ func nodeNameFault(name string) string {
 		return "is not UTF-8"
 	}
 	for _, r := range name {
-		// Besides control characters, ZooKeeper refuses the private use area
-		// and all from the end of the basic plane on.
+		// Besides control characters, ZooKeeper refuses the private use area and the end of the
+		// basic plane.
 		if unicode.IsControl(r) || r >= 0xe000 && r <= 0xf8ff || r >= 0xfff0 {
 			return fmt.Sprintf("contains the character %U, which a registry can't name", r)
 		}
@@ -274,7 +272,7 @@ func (f *faults) notNegative(field string, n int64) {
 	}
 }
 
-// run checks what is run: a module, a command, and the arguments of either.
+// run checks the module or command of a job, and its arguments.
 func (f *faults) run(c *Config) {
 	if c.Command != "" {
 		if _, err := SplitCommand(c.Command); err != nil {

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// VariablePrefix begins the names of all variables that a script gets of its
-// run; no granted one may begin so.
+// VariablePrefix begins the names of all variables that describe a run to a script. A granted
+// variable may not begin with it.
 const VariablePrefix = "WASMJOB_"
 
-// Variables returns the environment variables that describe a run, so that a script
-// need not read JSON. A value with a NUL, which no environment can hold, is left
-// out.
+// Variables returns the environment variables that describe a run, so that a script need not
+// parse JSON. A value with a NUL, which no environment can hold, is left out.
 func (c *Call) Variables() [][2]string {
 	all := [][2]string{
 		{"WASMJOB_JOB", c.Config.Name},

@@ -96,7 +96,7 @@ func TestCheckups(t *testing.T) {
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
 			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
-			notes: []string{"failover is on", "take 10.0.0.10 and 10.0.0.1 for one server"},
+			notes: []string{"failover is on", "take 10.0.0.10 and 10.0.0.1 for the same server"},
 		},
 		{name: "a ghost", jobs: fits, nodes: []extra{{javatest.Node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{javatest.Node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
 		{

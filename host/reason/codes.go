@@ -45,14 +45,14 @@ const (
 	ForeignHadItem           Code = "foreign_had_item"
 )
 
-// Reasons of events that concern no item.
+// Reasons of events that concern no particular item.
 const (
 	StrategyFailedEvenly Code = "strategy_failed_evenly"
 	StrategyFailedKept   Code = "strategy_failed_kept"
 	ModuleRefused        Code = "module_refused"
 )
 
-// Why instants passed at which no run began.
+// Why no run began at an instant.
 const (
 	NotBegun               Code = "not_begun"
 	NotBegunBarred         Code = "not_begun_server_not_allowed"
@@ -101,7 +101,7 @@ const (
 	RestDeleted         Code = "rest_deleted"
 )
 
-// What keeps a job from going on as it should, or is wrong with its nodes.
+// What keeps a job from going on, or is wrong with its nodes.
 const (
 	NodeUnreadable             Code = "node_unreadable"
 	NodeStray                  Code = "node_stray"
@@ -149,7 +149,8 @@ const (
 // Why a server must not run a job.
 const (
 	LayoutDiffers Code = "layout_differs"
-	// ForeignByAddress and AddressTaken are of layouts that know members by their addresses.
+	// ForeignByAddress and AddressTaken occur in layouts that identify members by their
+	// addresses.
 	ForeignByAddress Code = "foreign_by_address"
 	AddressTaken     Code = "address_taken"
 	RestStays        Code = "rest_stays"
@@ -214,7 +215,7 @@ const (
 	StateOpen             Code = "state_open"
 )
 
-// What became of a job.
+// What happened to a job.
 const (
 	MemberGone             Code = "member_gone"
 	ForeignGone            Code = "foreign_gone"

@@ -1,12 +1,12 @@
 package reason
 
-// cures says what to do about a reason whose words do not say it. Like the words, it
-// has {name} for the value of a parameter.
+// cures says what to do about a reason whose words do not say it. As in the words, {name}
+// stands for the value of a parameter.
 var cures = map[Code]string{
 	Failed:       "`wasmjobd history show JOB/ITEM/RUN` has the error and the log; `wasmjobd exec --replay JOB/ITEM/RUN`, on the server that ran it, runs it again and changes nothing without --write",
 	TimedOut:     "`wasmjobd history show JOB/ITEM/RUN` has the log; raise timeout if the work takes that long",
 	ServerGone:   "see the log of that server: it was killed, or could not reach the registry",
-	NotBegun:     "see the logs of the servers of that time; catch_up lets such instants begin late",
+	NotBegun:     "see the servers' logs of that time; catch_up lets such instants begin late",
 	JobPaused:    "`wasmjobd job resume JOB`",
 	RecordFull:   "shorten the runs, set a timeout, or add a server",
 	ItemDisabled: "`wasmjobd job enable JOB --item ITEM`",
@@ -18,7 +18,7 @@ var cures = map[Code]string{
 	ServerNotAllowed:       "`wasmjobd doctor --registry` names what keeps the server out",
 	ServerDisabled:         "`wasmjobd job enable JOB` or `wasmjobd server enable ADDRESS`",
 	ServerDrained:          "`wasmjobd server undrain ADDRESS`",
-	HistoryUnwritable:      "free space where the history is, or mend its database",
+	HistoryUnwritable:      "free space where the history is, or repair its database",
 	RegistryReadOnly:       "free space on the disk of data_dir, or replace it: the registry goes on within seconds",
 
 	NodeUnreadable: "restore the node, or delete it if that is what the text says",
@@ -27,21 +27,21 @@ var cures = map[Code]string{
 	ClockUnusable:       "set the clock that is wrong",
 	ClockEarly:          "set the clock that is wrong",
 	ClockBehind:         "set the clock that is wrong",
-	AccountedAhead:      "nothing, if the clocks are right now",
+	AccountedAhead:      "nothing, if the clocks are correct now",
 	RecordWouldOverflow: "shorten the runs, set a timeout, or add a server",
 	CronInvalid:         "write a valid cron into the file, or into the registry",
 	NoServer:            "start a server that has the job; if one runs, its log says why it has no session of the registry",
-	NobodyLeads:         "wait a moment; if it stays, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
-	NotTakenOver:        "wait a moment: the server has just died; if it stays, see the log of the leader",
-	LatchEmpty:          "if it stays, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
+	NobodyLeads:         "wait a moment; if it persists, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
+	NotTakenOver:        "wait a moment: the server has just died; if it persists, see the log of the leader",
+	LatchEmpty:          "if it persists, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
 	NextModuleRefused:   "check peer_listen and peer_token of that server, which tries again by itself; or `wasmjobd module rollback JOB`",
 
-	FileAhead: "start a server with that file, or `wasmjobd reload` where one runs; if it stays, the log of that server says why",
+	FileAhead: "start a server with that file, or `wasmjobd reload` where one runs; if it persists, the log of that server says why",
 
 	SessionUnopened: "check ZooKeeper and the network",
 	ConnectionLost:  "check ZooKeeper and the network",
 	SilentTooLong:   "check ZooKeeper and the network",
 	LogStuck:        "check what reads the log: a full disk, a pager, or a pipe to a program that hangs",
-	HistoryFailed:   "free space where the history is, or mend its database",
-	GuestsIgnoreEnd: "restart the server if it lasts",
+	HistoryFailed:   "free space where the history is, or repair its database",
+	GuestsIgnoreEnd: "restart the server if this persists",
 }

@@ -1,6 +1,6 @@
 package reason
 
-// What is wrong in a configuration. The codes are part of the JSON that validate prints.
+// Faults of a configuration. The codes are part of the JSON that validate prints.
 const (
 	// Of files.
 	FileUnreadable    Code = "file_unreadable"
@@ -27,7 +27,7 @@ const (
 	KeyOfSandbox   Code = "key_of_sandbox"
 	DefinedTwice   Code = "defined_twice"
 
-	// Of the kinds of values.
+	// Of the types of values.
 	TableWanted      Code = "table_wanted"
 	TextWanted       Code = "text_wanted"
 	TextWantedAs     Code = "text_wanted_as"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// document is a reason as JSON. The text is for people only: another release may
-// write it differently.
+// document is a reason as JSON. The text is for people only: its wording may change between
+// releases.
 type document struct {
 	Code   Code              `json:"code,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
@@ -22,8 +22,8 @@ func (r Reason) MarshalJSON() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Of a code that this release does not
-// know the text counts.
+// UnmarshalJSON implements json.Unmarshaler. If this release does not know the code, it takes
+// the text instead.
 func (r *Reason) UnmarshalJSON(b []byte) error {
 	var d document
 	if err := json.Unmarshal(b, &d); err != nil {

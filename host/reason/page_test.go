@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page")
 
-// TestReasonsPage: docs/REASONS.md is the tables of words and cures, for people.
+// TestReasonsPage: docs/REASONS.md matches the tables of words and cures.
 func TestReasonsPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/REASONS.md"
@@ -32,13 +32,13 @@ func TestReasonsPage(t *testing.T) {
 	}
 }
 
-// reasonsPage has a table for each block of constants in codes.go.
+// The page has a table for each block of constants in codes.go.
 func reasonsPage(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	b.WriteString("# Reasons\n\nGenerated from the tables of host/reason by `make generate`; do not edit. Scripts compare the codes, which stay;\n" +
 		"the words may improve. `{name}` stands for a value. Where the third column is empty, the words say what to do, or\n" +
-		"there is nothing to be done. Faults of a configuration are not here: `wasmjobd validate` says what to write instead.\n")
+		"there is nothing to be done. Faults of a configuration are not listed: `wasmjobd validate` says what to write instead.\n")
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)

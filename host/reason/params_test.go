@@ -2,7 +2,7 @@ package reason
 
 import "testing"
 
-// A reason that another server writes with its parameters is the same here.
+// A server reads another server's code and parameters as the same reason.
 func TestOfParams(t *testing.T) {
 	t.Parallel()
 	for _, want := range []Reason{Of(JobPaused), Of(JobPaused, "ann", "", "deploy"), Of(TokensBackwards, "7", "4"), Text("the guest said so"), {}} {

@@ -1,10 +1,9 @@
-// Package reason is the closed list of reasons why something happened to a run
-// or a job, or did not: codes with parameters. Core, records, history, events
-// and logs carry a Reason; the package's one table of words is for the edge,
-// where people read.
+// Package reason is the closed list of reasons why something happened to a run or a job, or did
+// not: codes with parameters. Core, records, history, events and logs carry a Reason; its words
+// are put to it only at the edge, where people read it.
 //
-// It decides nothing. To add a reason, add a constant and a line in the table; if the
-// words do not say what to do, add a line to the cures. docs/REASONS.md is made from both.
+// It decides nothing. To add a reason, add a constant and a row of the table; if the words do
+// not say what to do, add a row to the cures. docs/REASONS.md is generated from both.
 package reason
 
 import (
@@ -15,23 +14,24 @@ import (
 	"strings"
 )
 
-// Code names a reason. Scripts compare it, so a released one keeps its spelling and
-// its meaning.
+// Code names a reason. Scripts compare codes, so a released code keeps its spelling and
+// meaning.
 type Code string
 
-// Reason is a code with the values of its parameters, or a text that has no code. The
-// zero value is none. Reasons can be compared.
+// Reason is a code with the values of its parameters, or a text without a code. The zero value
+// is no reason. Reasons can be compared.
 type Reason struct {
 	Code Code
-	// Args are the values of the parameters that the table names, in its order, with
-	// a separator between them; without a code, the text.
+	// Args are the values of the code's parameters in the order of the table, joined by
+	// separator. Without a code, Args is the text.
 	Args string
 }
 
-// separator stands between the values of parameters, and between a code and those.
+// separator separates the values of parameters, and a code from them.
 const separator = "\x1f"
 
-// Of is the reason with a code. There are as many args as the table names parameters.
+// Of returns the reason with a code and one argument for each parameter in its row of the
+// table.
 func Of(c Code, args ...string) Reason {
 	if c == "" {
 		return Reason{}
@@ -47,13 +47,13 @@ func Of(c Code, args ...string) Reason {
 	return Reason{Code: c, Args: joined}
 }
 
-// Text is a reason that has no code: what a guest, a library or another release says.
+// Text returns a reason without a code: the words of a guest, a library or another release.
 func Text(s string) Reason { return Reason{Args: s} }
 
 // None reports whether there is no reason.
 func (r Reason) None() bool { return r == Reason{} }
 
-// Params are the values of the parameters by name; nil if there are none.
+// Params returns the values of the parameters by name; nil if all are empty.
 func (r Reason) Params() map[string]string {
 	if r.Args == "" {
 		return nil
@@ -61,7 +61,7 @@ func (r Reason) Params() map[string]string {
 	return r.params()
 }
 
-// params also has those without a value.
+// params is Params for a reason whose values may all be empty.
 func (r Reason) params() map[string]string {
 	row, _ := rowOf(r.Code)
 	names := row.params
@@ -79,7 +79,7 @@ func (r Reason) params() map[string]string {
 	return params
 }
 
-// String puts words to the reason.
+// String returns the reason in words.
 func (r Reason) String() string {
 	if r.Code == "" {
 		return r.Args
@@ -91,11 +91,11 @@ func (r Reason) String() string {
 	return r.fill(row.words)
 }
 
-// Hint says what to do or, for a fault of a configuration, what to write instead; "" if
-// the text says it already.
+// Hint says what to do or, for a fault of a configuration, what to write instead. It is empty
+// if the words say it already.
 func (r Reason) Hint() string { return r.fill(cmp.Or(faults[r.Code].hint, cures[r.Code])) }
 
-// WithHint is the words and the hint.
+// WithHint returns the words and the hint.
 func (r Reason) WithHint() string {
 	if hint := r.Hint(); hint != "" {
 		return r.String() + " (" + hint + ")"
@@ -103,7 +103,7 @@ func (r Reason) WithHint() string {
 	return r.String()
 }
 
-// fill puts the values of the parameters into a text of the table.
+// fill replaces {name} in a text by the value of the parameter.
 func (r Reason) fill(text string) string {
 	params := r.params()
 	text = optional.ReplaceAllStringFunc(text, func(part string) string {
@@ -119,12 +119,12 @@ func (r Reason) fill(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// optional is a part of a text that stands there only if its parameter has a value. It begins
-// with a blank or a colon, so that a table of a configuration, [jobs.{job}], is none.
+// optional matches a part of a text that is left out if its parameter is empty. The part begins
+// with a blank or a colon, which distinguishes it from a table such as [jobs.{job}].
 var optional = regexp.MustCompile(`\[[ :][^][{}]*\{(\w+)\}\]`)
 
-// OfParams returns the reason with a code and its Params, as another server writes them.
-// If this release does not know the code, the words decide.
+// OfParams returns the reason for a code and its Params as another server writes them. If this
+// release does not know the code, it returns the words as a text.
 func OfParams(c Code, params map[string]string, words string) Reason {
 	row, known := rowOf(c)
 	if !known {
@@ -137,7 +137,7 @@ func OfParams(c Code, params map[string]string, words string) Reason {
 	return Of(c, args...)
 }
 
-// rowOf is the line of the table for a code.
+// rowOf returns the row of a code, from the table or the faults.
 func rowOf(c Code) (entry, bool) {
 	if f, ok := faults[c]; ok {
 		return entry{f.words, f.params}, true
@@ -146,7 +146,7 @@ func rowOf(c Code) (entry, bool) {
 	return row, ok
 }
 
-// Event is the words without values, the same each time: the message of a log line.
+// Event returns the words without values: the constant message of a log line.
 func (r Reason) Event() string {
 	words := optional.ReplaceAllString(table[r.Code].words, "")
 	if i := strings.IndexByte(words, '{'); i >= 0 {
@@ -158,8 +158,8 @@ func (r Reason) Event() string {
 	return cmp.Or(string(r.Code), r.Args)
 }
 
-// Key returns the code with its values, as records and histories keep it next to
-// the text; empty for a text without a code.
+// Key returns the code with its values, which records and the history keep beside the text. It
+// is empty for a text without a code.
 func (r Reason) Key() string {
 	if r.Code == "" || r.Args == "" {
 		return string(r.Code)
@@ -167,9 +167,9 @@ func (r Reason) Key() string {
 	return string(r.Code) + separator + r.Args
 }
 
-// Read returns the reason for the key and the text of a record or a history. If the
-// key is empty, or this release does not know its code, the text decides: earlier
-// releases wrote texts alone, most of which belong to a code.
+// Read returns the reason for the key and the text of a record or a history row. If the key is
+// empty, or this release does not know its code, it looks for the code by the text: earlier
+// releases wrote texts alone.
 func Read(key, words string) Reason {
 	code, args, _ := strings.Cut(key, separator)
 	if rest, ok := strings.CutPrefix(code, diedCode); ok {
@@ -184,13 +184,14 @@ func Read(key, words string) Reason {
 	return Text(words)
 }
 
-// Releases before said of a server that lost the registry, too, that it died.
+// Code and words of earlier releases, which did not distinguish a server that lost the registry
+// from one that died.
 const (
 	diedCode  = "server_died"
 	diedWords = "the server died"
 )
 
-// coded is which code has words that need no value of a parameter.
+// coded maps words without parameters to their code.
 var coded = func() map[string]Code {
 	all := make(map[string]Code, len(table))
 	for c, row := range table {
@@ -204,12 +205,12 @@ var coded = func() map[string]Code {
 	return all
 }()
 
-// Codes are all there are, in no order.
+// Codes returns all codes, in no particular order.
 func Codes() []Code {
 	return slices.AppendSeq(slices.Collect(maps.Keys(table)), maps.Keys(faults))
 }
 
-// Words puts words to several reasons.
+// Words returns several reasons in words.
 func Words(all []Reason, between string) string {
 	texts := make([]string, len(all))
 	for i, r := range all {

@@ -70,7 +70,7 @@ func TestEveryCodeHasWords(t *testing.T) {
 	}
 }
 
-// TestWordsAreOnes: Read finds a code by its words, so two codes cannot have the same.
+// TestWordsAreOnes: Read finds a code by its words, so no two codes may have the same words.
 func TestWordsAreOnes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]Code{}
@@ -84,7 +84,7 @@ func TestWordsAreOnes(t *testing.T) {
 
 func TestWordsNameTheirParameters(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`\{([a-z_]+)\}`) // ${NAME} is that of a file
+	named := regexp.MustCompile(`\{([a-z_]+)\}`) // ${NAME} is a variable of a file
 	for _, c := range Codes() {
 		var in []string
 		row, _ := rowOf(c)
@@ -98,8 +98,8 @@ func TestWordsNameTheirParameters(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsProduced: a code that nothing gives, or that is given with another
-// number of values than the table names, is a defect.
+// TestEveryCodeIsProduced: every code is used somewhere, with as many values as its row has
+// parameters.
 func TestEveryCodeIsProduced(t *testing.T) {
 	t.Parallel()
 	codes, produced := constants(t), map[string]bool{}
@@ -140,7 +140,7 @@ func TestEveryCodeIsProduced(t *testing.T) {
 	}
 }
 
-// selected is X in reason.X; "" of anything else.
+// selected returns X for the expression reason.X, and "" for any other.
 func selected(n ast.Node) string {
 	s, ok := n.(*ast.SelectorExpr)
 	if !ok {

@@ -1,14 +1,15 @@
 package reason
 
-// entry is the text of a code.
+// entry is the row of a code.
 type entry struct {
-	// {name} is replaced by the value of a parameter; [ {name}] is left out if that is empty.
+	// {name} is replaced by the value of a parameter; [ {name}] is left out if that value is
+	// empty.
 	words  string
 	params []string
 }
 
-// table holds the text of each code. Earlier releases wrote the texts of rows
-// without a code, and Read finds the code by the text: do not change those.
+// table holds the text of each code. Earlier releases wrote some texts without their code, and
+// Read finds the code by the text: do not change those.
 var table = map[Code]entry{
 	Failed:                   {words: "it failed"},
 	TimedOut:                 {words: "it timed out"},
@@ -67,7 +68,7 @@ var table = map[Code]entry{
 	ReshardAwaited:         {words: "a reshard was awaited"},
 	HistoryUnwritable:      {words: "the history could not be written"},
 	JobPaused:              {"the job was paused[ by {by}][ until {until}][: {why}]", []string{"by", "until", "why"}},
-	DayExcepted:            {words: "the job does not fire on this day, which its setting except names"},
+	DayExcepted:            {words: "the job's setting except excludes this day"},
 	StillRunning:           {words: "the run before was still going on"},
 	TakeoverAwaited:        {words: "an interrupted run of the item was waiting for a server"},
 	RecordFull:             {words: "the record of the server was full of other runs"},
@@ -193,11 +194,11 @@ var table = map[Code]entry{
 	ListenerOnce:          {words: "its members of ElasticJob have a listener that runs once for all of them: the last one to report its items calls it, so a module that shares the job needs wasmjob_started and wasmjob_completed, too"},
 	FailoverTwice:         {words: "failover is on: members of ElasticJob 2.1.5 run all their items again after they took some over, so after a death a fire may run twice"},
 	RegistryFollowed:      {"the value of the registry applies: {difference}", []string{"difference"}},
-	FileAhead:             {"the registry does not yet have what the configuration says of {keys}: a server writes it there when it starts, or when it reads its file again", []string{"keys"}},
-	AddressPrefix:         {"members of ElasticJob take {server} and {other} for one server, because one address begins with the other: they may think a dead server alive", []string{"server", "other"}},
+	FileAhead:             {"the registry does not have the configuration's values of {keys} yet: a server writes them when it starts or reads its file again", []string{"keys"}},
+	AddressPrefix:         {"members of ElasticJob take {server} and {other} for the same server, because one address begins with the other: they may believe that a dead server is alive", []string{"server", "other"}},
 	TokensBackwards:       {"the history has a run with the token {history}, but the registry has only reached {registry}: it was emptied or replaced, so sinks that remember tokens must forget them", []string{"history", "registry"}},
 
-	StateOpen: {"everybody who reaches the registry may read or change {nodes}, although it has a user: who writes there makes tokens and forges the audit. Mend it in zkCli.sh, with addauth digest USER:PASSWORD of that user: setAcl -R {root} auth::cdrwa", []string{"nodes", "root"}},
+	StateOpen: {"anyone who can reach the registry may read or change {nodes}, although it has a user, and could so create tokens and forge the audit. Repair it in zkCli.sh, with addauth digest USER:PASSWORD of that user: setAcl -R {root} auth::cdrwa", []string{"nodes", "root"}},
 
 	MemberGone:             {"a server of the job died or lost the registry: {server}", []string{"server"}},
 	ForeignGone:            {"a member of ElasticJob is gone: {server}", []string{"server"}},

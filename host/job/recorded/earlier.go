@@ -7,24 +7,24 @@ import (
 	"testing"
 )
 
-// Flow is a part of what members of an earlier release wrote.
+// Flow is a named part of the writes that members of an earlier release made.
 type Flow struct {
 	Name   string
 	Writes []Write
 }
 
-// Write is a write in ZooKeeper's order. The operator's are by "tool", all others by
-// members.
+// Write is one write, in ZooKeeper's order. By is "tool" for the operator's writes, else a
+// member.
 type Write struct {
 	By, Op, Path string
 	Data         string
 	Ephemeral    bool
-	Ops          []Write  // of a "multi"
-	Removes      []string // by a "closeSession"
+	Ops          []Write  // for a "multi"
+	Removes      []string // for a "closeSession"
 }
 
-// Each are the writes of a flow one by one, without those that a transaction only
-// checks. What the end of a session removes is deleted by whose session it was.
+// Each returns the writes of a flow one by one. Checks within a transaction are left out. Nodes
+// that vanished with a session count as deleted by its member.
 func (f Flow) Each() []Write {
 	var all []Write
 	for _, w := range f.Writes {
@@ -45,7 +45,8 @@ func (f Flow) Each() []Write {
 	return all
 }
 
-// EarlierFlows are those of a recording of an earlier release: "ej1/basic.json".
+// EarlierFlows returns the flows of a recording of an earlier release, such as
+// "ej1/basic.json".
 func EarlierFlows(t testing.TB, file string) []Flow {
 	t.Helper()
 	var r struct{ Flows []Flow }
@@ -58,8 +59,7 @@ func EarlierFlows(t testing.TB, file string) []Flow {
 	return r.Flows
 }
 
-// Earlier reads a file of what earlier releases wrote or answered, which package record
-// of the folder test has made.
+// Earlier reads a file with writes or answers of earlier releases, which test/record made.
 func Earlier(t testing.TB, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(Root(t) + "/" + earlier + "/" + file)
@@ -69,7 +69,7 @@ func Earlier(t testing.TB, file string) []byte {
 	return data
 }
 
-// EarlierTree is the tree of a recording at a moment: the data of nodes by path.
+// EarlierTree returns the data of all nodes by path, at a moment of a recording.
 func EarlierTree(t testing.TB, file, moment string) map[string]string {
 	t.Helper()
 	var r struct {
@@ -95,8 +95,8 @@ func EarlierTree(t testing.TB, file, moment string) map[string]string {
 	return nil
 }
 
-// AtRest is a tree of a recording at a moment, without what ends with the sessions of its
-// members: the data of nodes by their paths below the job's own, which has the path "".
+// AtRest returns the persistent nodes of a job at a moment of a recording: their data by path
+// below the job's own node, which has the path "".
 func AtRest(t testing.TB, data []byte, moment string) map[string]string {
 	t.Helper()
 	var r struct {
@@ -125,7 +125,7 @@ func AtRest(t testing.TB, data []byte, moment string) map[string]string {
 	return all
 }
 
-// EarlierScenarios are the names of the recordings in a folder: "ej1".
+// EarlierScenarios returns the names of the recordings in a folder such as "ej1".
 func EarlierScenarios(t testing.TB, folder string) []string {
 	t.Helper()
 	return names(t, Root(t)+"/"+earlier+"/"+folder)

@@ -1,9 +1,8 @@
-// Package recorded gives tests the answers and trees that were recorded from
-// real ElasticJob and Quartz. They lie in its testdata, with a README. No
-// package of the daemon imports it.
+// Package recorded gives tests the answers and trees that were recorded from real ElasticJob
+// and Quartz. They lie in its testdata, with a README. No package of the daemon imports it.
 //
-// An environment variable may name another folder to be read instead, relative
-// to the root of the repository if it is not absolute.
+// An environment variable may name another folder to read instead, relative to the root of the
+// repository unless it is absolute.
 package recorded
 
 import (
@@ -20,19 +19,19 @@ const (
 	vectors    = "WASMJOBD_VECTORS"
 	recordings = "WASMJOBD_GOLDEN"
 
-	// earlier has what no variable names elsewhere: it is made here.
+	// earlier is the folder of recordings of earlier releases; no variable replaces it.
 	earlier = "host/job/recorded/testdata/earlier"
 )
 
-// kept is where the repository has what these variables may name elsewhere.
+// kept maps each variable to the folder to read if it is not set.
 var kept = map[string]string{
 	vectors:    "host/job/recorded/testdata/vectors",
 	recordings: "host/job/recorded/testdata/recordings",
 }
 
-// Vectors reads a file of vectors (from $WASMJOBD_VECTORS, if that is set), one
-// T a line. It fails the test if the file has no line, or a line has a field
-// that T lacks: an answer nobody compares.
+// Vectors reads a file of vectors (from $WASMJOBD_VECTORS, if set), one T per line. It fails
+// the test if the file is empty, or a line has a field that T lacks, which would not be
+// compared.
 func Vectors[T any](t testing.TB, file string) []T {
 	t.Helper()
 	var all []T
@@ -56,14 +55,13 @@ func Vectors[T any](t testing.TB, file string) []T {
 	return all
 }
 
-// Golden reads a file of recorded trees and writes (from $WASMJOBD_GOLDEN, if
-// that is set).
+// Golden reads a file of recorded trees and writes (from $WASMJOBD_GOLDEN, if set).
 func Golden(t testing.TB, file string) []byte {
 	t.Helper()
 	return read(t, recordings, file)
 }
 
-// Scenarios are the names of the recordings in a folder: "ej2".
+// Scenarios returns the names of the recordings in a folder such as "ej2".
 func Scenarios(t testing.TB, folder string) []string {
 	t.Helper()
 	return names(t, dir(t, recordings)+"/"+folder)
@@ -93,9 +91,9 @@ func read(t testing.TB, env, file string) []byte {
 	return data
 }
 
-// dir is the folder to read from. It is not cleaned on purpose: only of a path
-// that begins with the module's own root does the go command notice that a file
-// changed, and run the test again.
+// dir returns the folder to read from. It is deliberately not cleaned: only if a path begins
+// with the module's own root does the go command notice changed files, and run a cached test
+// again.
 func dir(t testing.TB, env string) string {
 	t.Helper()
 	root, asked := Root(t), os.Getenv(env)
@@ -112,7 +110,7 @@ func dir(t testing.TB, env string) string {
 	return root + "/" + asked
 }
 
-// Root is the folder of go.mod.
+// Root returns the folder of go.mod.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestCopies: where a variable names another folder, it holds what the
-// repository has, file by file.
+// TestCopies: if a variable names another folder, it has the same files as the repository.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	for env, folder := range kept {
@@ -53,7 +52,7 @@ func differences(ours, theirs map[string][]byte) []string {
 	return faults
 }
 
-// contents are the files of a folder. Each has a README of its own.
+// contents returns the files of a folder without the README, which each folder has for itself.
 func contents(t *testing.T, folder fs.FS) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
