@@ -10,10 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Unable returns the reasons why a server with these options cannot or must not run a job
-// of the registry. None means that it can, as far as foreign members of the job allow it.
-// file is the job in the server's own file, or nil. Unable does not check whether the
-// job's module is available.
+// Unable returns the reasons why a server with these options cannot or must not run a job of
+// the registry; none if it can, unless the job's foreign members prevent it. file is the job in
+// the server's own file, or nil. Unable does not check whether the job's module is available.
 func (o *Options) Unable(j job.Config, file *job.Config) []reason.Reason {
 	s := o.settings(j, file)
 	s.Cron = schedule.Check(j, time.Now())
@@ -23,13 +22,12 @@ func (o *Options) Unable(j job.Config, file *job.Config) []reason.Reason {
 	return admission.Unable(&s)
 }
 
-// settings returns the settings of a job that each run depends on.
+// settings returns the settings on which each run of a job depends.
 func (o *Options) settings(j job.Config, file *job.Config) admission.Settings {
 	return admission.Settings{Job: j, File: file, Modules: o.Runner == nil, Violations: func() []reason.Reason { return o.violations(j.Allow) }}
 }
 
-// violations returns the grants of a job of the registry that exceed this server's grant
-// limits.
+// violations returns the grants of a registry job that exceed this server's grant limits.
 func (o *Options) violations(a job.Allow) []reason.Reason {
 	var all []reason.Reason
 	for _, e := range o.Allow.Violations(a, o.private()) {

@@ -17,34 +17,33 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// preceding follows the jobs after which one job runs. It only reads, but for the mark that
-// has their members count how instants end.
+// preceding follows the jobs that one job runs after. It only reads, except for the mark that
+// makes their members record how instants end.
 type preceding struct {
 	namespace string
 	notify    func(runner.Precedence)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below, and view and why of each predecessor
 	jobs  []*predecessor
-	last  runner.Precedence // that was notified
-	shown bool              // there was one
+	last  runner.Precedence // as last notified
+	shown bool              // last is set
 }
 
-// predecessor is one of these jobs.
+// predecessor is one of the jobs followed.
 type predecessor struct {
 	of   *preceding
 	name string
-	// named returns the layout that a file of this server names for the job; nil if none
-	// does. Then the job's tree shows it.
+	// named returns the layout that a file of this server gives the job, or nil if no file has
+	// it; then the nodes in the registry show the layout.
 	named  func() layout.Layout
-	layout layout.Layout // in which it is read at present
+	layout layout.Layout // in which the job is read at present
 	inbox  *session.Inbox
-	view   *protocol.View // guarded by the mu of preceding, as is why
-	why    reason.Reason  // why there is no view
-	ended  bool           // the session
+	view   *protocol.View
+	why    reason.Reason // why the job cannot be read
+	ended  bool          // the session has ended
 }
 
-// precede follows jobs until ctx ends. It calls notify when something has changed, from one
-// goroutine at a time.
+// precede follows jobs until ctx ends. It calls notify after each change, never concurrently.
 func (h *Host) precede(ctx context.Context, names []string, notify func(runner.Precedence)) {
 	p := &preceding{namespace: h.o.Namespace, notify: notify}
 	for _, name := range names {
@@ -57,8 +56,8 @@ func (h *Host) precede(ctx context.Context, names []string, notify func(runner.P
 	all.Wait()
 }
 
-// layoutNamed is the layout that a file of this server names for a job; nil if none does, as
-// for jobs that were found in the registry.
+// layoutNamed returns the layout that a file of this server gives a job. It is nil if no file
+// has the job, as for jobs found in the registry.
 func (h *Host) layoutNamed(name string) layout.Layout {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +75,7 @@ func (j *predecessor) Event(e registry.Event) { j.inbox.Put(e) }
 // HealthChanged implements session.Listener.
 func (j *predecessor) HealthChanged(session.Health) {}
 
-// run follows the job, in one session after the other, until ctx ends.
+// run follows the job, with a new session after each that ends, until ctx ends.
 func (j *predecessor) run(ctx context.Context, sessions *session.Server) {
 	for ctx.Err() == nil {
 		j.inbox.Take()
@@ -84,7 +83,7 @@ func (j *predecessor) run(ctx context.Context, sessions *session.Server) {
 		s, err := sessions.Open(ctx, j.layout.Root(), j)
 		if err == nil {
 			j.follow(ctx, s)
-			err = s.Close(context.WithoutCancel(ctx)) // it has no nodes to remove
+			err = s.Close(context.WithoutCancel(ctx)) // it created no ephemeral nodes
 		}
 		if err != nil && ctx.Err() == nil {
 			j.show(nil, err)
@@ -93,8 +92,8 @@ func (j *predecessor) run(ctx context.Context, sessions *session.Server) {
 	}
 }
 
-// follow shows each view of the job until ctx or the session ends. It begins anew when the
-// job's tree shows another layout.
+// follow shows each view of the job until ctx or the session ends. It chooses the layout again
+// when the job's nodes are of another one.
 func (j *predecessor) follow(ctx context.Context, s *session.Job) {
 	pauses := new(backoff.Backoff)
 	for ctx.Err() == nil && !j.ended {
@@ -109,7 +108,7 @@ func (j *predecessor) follow(ctx context.Context, s *session.Job) {
 	}
 }
 
-// choose returns the layout in which the job is to be read.
+// choose returns the layout in which to read the job.
 func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout, error) {
 	if l := j.named(); l != nil {
 		return l, nil
@@ -117,8 +116,8 @@ func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout
 	return layout.Found(j.of.namespace, j.name, func(paths []string) ([]registry.Node, error) { return readEach(ctx, s, paths) })
 }
 
-// followIn shows each view of the job, read in the layout that was chosen. It returns when
-// the layout is to be chosen anew.
+// followIn shows each view of the job, read in the chosen layout. It returns when the layout
+// must be chosen again.
 func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *backoff.Backoff) {
 	w := follow.NewWatch(j.layout, j.layout.Endings())
 	w.Events = j.events
@@ -158,8 +157,8 @@ func (j *predecessor) events() (events []registry.Event, lost bool) {
 	return events, lost
 }
 
-// mark has the members count, unless they do. If somebody writes the same node, an event
-// shows that.
+// mark makes the job's members record how instants end, unless they do so already. If another
+// server writes the mark first, an event reports that.
 func (j *predecessor) mark(ctx context.Context, s *session.Job, v *protocol.View) error {
 	if v.Fires.Followed || v.Config == nil || !v.Assignment.Exists {
 		return nil
@@ -171,7 +170,7 @@ func (j *predecessor) mark(ctx context.Context, s *session.Job, v *protocol.View
 	return err
 }
 
-// readEach reads nodes one after the other.
+// readEach reads nodes one at a time.
 func readEach(ctx context.Context, s *session.Job, paths []string) ([]registry.Node, error) {
 	nodes := make([]registry.Node, len(paths))
 	for i, path := range paths {
@@ -183,7 +182,8 @@ func readEach(ctx context.Context, s *session.Job, paths []string) ([]registry.N
 	return nodes, nil
 }
 
-// show takes a new view of the job, or why there is none, and notifies what follows.
+// show takes a new view of the job or the error of reading it, and notifies the following job
+// if this changes something.
 func (j *predecessor) show(v *protocol.View, err error) {
 	p := j.of
 	p.mu.Lock()
@@ -192,7 +192,7 @@ func (j *predecessor) show(v *protocol.View, err error) {
 		j.why = reason.Of(reason.AfterUnread, strconv.Quote(j.name), err.Error())
 	}
 	if v != nil {
-		j.view = v // after an error the last one stays: what has ended well is not taken back
+		j.view = v // an error keeps the view: instants that ended well stay so
 	}
 	var now runner.Precedence
 	var views []*protocol.View

@@ -16,11 +16,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// chained is jobs in Go that record their runs. Those of the job first take a while; one of
-// them fails.
+// chained runs jobs in Go and records their runs. Runs of the job first take a while, and one
+// run fails.
 type chained struct {
 	mu    sync.Mutex
-	fails string // the run that does
+	fails string // the run that fails
 	ran   []string
 }
 
@@ -58,7 +58,7 @@ var (
 	third  = job.Config{Name: "third", After: []string{"first", "second"}, Shards: 1}
 )
 
-// minute is the name of the n-th minute from now.
+// minute returns the n-th minute from now, as runs show it.
 func minute(n int) string {
 	return time.Now().Truncate(time.Minute).Add(time.Duration(n) * time.Minute).UTC().Format("15:04")
 }
@@ -113,8 +113,8 @@ func TestJobsRunAfterOthers(t *testing.T) {
 	})
 }
 
-// What ends well while no server of the next job is there waits for one, wherever the
-// members have gone that counted it.
+// If an instant ends well while no server of the next job is there, it waits for one, even if
+// the members that recorded it have gone.
 func TestJobsRunAfterOthersLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestJobsRunAfterOthersLater(t *testing.T) {
 	})
 }
 
-// A job waits for one that is not there, and says so.
+// A job waits for a job that does not exist, and says so.
 func TestJobsRunAfterOthersThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestJobsRunAfterOthersThatAreNotThere(t *testing.T) {
 	})
 }
 
-// What a job runs after can be changed while it runs.
+// A running job follows changes of after.
 func TestJobsRunAfterOthersFromNowOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestJobsRunAfterOthersFromNowOn(t *testing.T) {
 	})
 }
 
-// A server that finds a job in the registry knows nothing of the one before it but what that
-// one's tree shows: it may have another layout, or a definition that this release cannot read.
+// A server that finds a job in the registry knows the job before it only by its nodes, which
+// may be of another layout or hold a definition that this release cannot read.
 func TestJobsRunAfterOthersThatAreFound(t *testing.T) {
 	t.Parallel()
 	other := first

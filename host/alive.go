@@ -11,36 +11,35 @@ import (
 const (
 	// pulsePatience is how long Alive waits for an answer.
 	pulsePatience = time.Second
-	// maxStill is how long a loop may stand still although something waits for it.
+	// maxStill is how long a loop may make no turn while something waits for it.
 	maxStill = 30 * time.Second
-	// maxStep is the most that the time between two looks counts. A process that was
-	// frozen for an hour is not stuck.
+	// maxStep is the most that the time between two looks counts, so that a process that was
+	// frozen for an hour does not appear stuck.
 	maxStep = 10 * time.Second
 )
 
-// pulse tells whether the loops of a host turn. It does nothing until somebody asks.
+// pulse checks whether the loops of a host make turns. It does nothing until asked.
 type pulse struct {
 	asked chan chan<- error
 	over  chan struct{} // closed when it has ended
 
-	looked time.Time        // as still
-	still  map[string]still // by whose loop it is; watchPulse alone uses it
+	looked time.Time        // when still was set
+	still  map[string]still // by the name of the loop; used by watchPulse alone
 }
 
-// still is a loop for which something waits.
+// still is a loop that has something to do.
 type still struct {
 	turn  uint64
-	waits time.Duration // for as long it has not turned
+	waits time.Duration // time without a new turn
 }
 
 func newPulse() *pulse {
 	return &pulse{asked: make(chan chan<- error), over: make(chan struct{})}
 }
 
-// Alive returns an error if the process is stuck: its loops do not turn although something
-// has waited for them for half a minute, or it does not answer within a second. That
-// needs a restart. It asks neither the registry nor the history. A host that does not run
-// is alive.
+// Alive returns an error if the process is stuck and needs a restart: its loops have made no
+// turn for half a minute although something waited for them, or it does not answer within a
+// second. Alive asks neither the registry nor the history. A host that is not running is alive.
 func (h *Host) Alive(ctx context.Context) error {
 	select {
 	case <-h.working:
@@ -55,13 +54,13 @@ func (h *Host) Alive(ctx context.Context) error {
 	case <-h.pulse.over:
 		return nil
 	case <-ctx.Done():
-		return failf(Internal, ctx.Err(), "the server does not say whether its loops turn")
+		return failf(Internal, ctx.Err(), "the server does not answer whether its loops are running")
 	}
 	select {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return failf(Internal, ctx.Err(), "the server does not say whether its loops turn")
+		return failf(Internal, ctx.Err(), "the server does not answer whether its loops are running")
 	}
 }
 
@@ -78,7 +77,7 @@ func (h *Host) watchPulse(ctx context.Context) {
 	}
 }
 
-// waitingLoops returns the loops that have something to do, and how many turns they have
+// waitingLoops returns the loops that have something to do, with the number of turns each has
 // begun.
 func (h *Host) waitingLoops() map[string]uint64 {
 	h.mu.Lock()
@@ -92,7 +91,7 @@ func (h *Host) waitingLoops() map[string]uint64 {
 	return loops
 }
 
-// look compares the loops with those of the look before.
+// look compares the loops with the previous look.
 func (p *pulse) look(now time.Time, loops map[string]uint64) error {
 	step := min(now.Sub(p.looked), maxStep)
 	next, stuck := make(map[string]still, len(loops)), []string(nil)
@@ -110,5 +109,5 @@ func (p *pulse) look(now time.Time, loops map[string]uint64) error {
 		return nil
 	}
 	slices.Sort(stuck)
-	return failf(Internal, errors.New(strings.Join(stuck[:min(len(stuck), 10)], ", ")), "%d loops have not turned for %s", len(stuck), maxStill)
+	return failf(Internal, errors.New(strings.Join(stuck[:min(len(stuck), 10)], ", ")), "%d loops have made no progress for %s", len(stuck), maxStill)
 }

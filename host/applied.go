@@ -18,18 +18,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 )
 
-// applied stores the definitions in this server's own file as they were applied last. It
-// is kept in the data directory, since no other server needs it. If it is lost, the file
-// counts as new. The loops of the jobs never wait for the disk, since they must end runs
-// in time: applied is read before they begin, and written by another goroutine.
+// applied stores, for each job of this server's own file, the definition that was last applied.
+// It lies in the data directory, since no other server needs it. If it is lost, the file counts
+// as new. The loops of the jobs must end runs in time and so never wait for the disk: the
+// stored definitions are read before the jobs begin, and written by another goroutine.
 type applied struct {
-	dir       string // empty: there is no data directory
+	dir       string // empty if there is no data directory
 	namespace string
 	log       *slog.Logger
-	wake      chan struct{} // there is something to write
+	wake      chan struct{} // signals that there is something to write
 
-	mu          sync.Mutex        // guards what follows
-	definitions map[string]string // definitions, by job
+	mu          sync.Mutex        // guards the fields below
+	definitions map[string]string // by job
 	unwritten   map[string]bool   // jobs whose definition is not on disk yet
 }
 
@@ -46,8 +46,8 @@ func readApplied(o *Options) *applied {
 	return a
 }
 
-// read reads the stored definition of a job that is about to begin, unless a newer one is
-// not written yet.
+// read reads the stored definition of a job that is about to begin, unless a newer one still
+// waits to be written.
 func (a *applied) read(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,8 +63,8 @@ func (a *applied) read(job string) {
 	}
 }
 
-// path returns the file of a job. Its name is a digest, because a job's name may not be
-// valid as a file name.
+// path returns the file for a job. Its name is a digest, because a job's name may not be valid
+// as a file name.
 func (a *applied) path(job string) string {
 	sum := sha256.Sum256([]byte(a.namespace + "\n" + job))
 	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
@@ -88,7 +88,7 @@ func (a *applied) forgotten(job string, err error) {
 	a.log.Warn("the definition of the job that was applied last cannot be read, so the one in this server's file counts as new", "job", job, "path", a.path(job), "error", err)
 }
 
-// keep stores the definition that was applied now.
+// keep stores a definition that has just been applied.
 func (a *applied) keep(job string, definition []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +106,7 @@ func (a *applied) keep(job string, definition []byte) {
 // appliedAgain is the time between two attempts to write.
 const appliedAgain = time.Minute
 
-// run writes new definitions until ctx ends, and tries once more then.
+// run writes new definitions until ctx ends, and then once more.
 func (a *applied) run(ctx context.Context) {
 	again := time.NewTicker(appliedAgain)
 	defer again.Stop()
@@ -123,7 +123,7 @@ func (a *applied) run(ctx context.Context) {
 	}
 }
 
-// flush writes the unwritten definitions, each in one attempt.
+// flush tries once to write each unwritten definition.
 func (a *applied) flush() {
 	a.mu.Lock()
 	jobs := slices.Sorted(maps.Keys(a.unwritten))
@@ -142,11 +142,11 @@ func (a *applied) flush() {
 	}
 }
 
-// write replaces the file atomically. It does not sync: a definition that a power cut
-// takes counts as new.
+// write replaces the file atomically. It does not sync: if a power cut loses the definition,
+// the file counts as new.
 func (a *applied) write(job, definition string) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
-		return fmt.Errorf("make its directory: %w", err)
+		return fmt.Errorf("create its directory: %w", err)
 	}
 	path := a.path(job)
 	if err := os.WriteFile(path+".new", []byte(definition), 0o600); err != nil {

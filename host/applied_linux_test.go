@@ -12,12 +12,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A job goes on while the disk on which its applied definition is stored hangs.
+// A job goes on while the disk with its applied definition hangs.
 func TestMemoryOfTheFileOnADiskThatStandsStill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	memory := &applied{dir: filepath.Join(dir, "applied"), namespace: "n"}
-	standing := memory.path("a") + ".new" // a writer waits for a reader
+	standing := memory.path("a") + ".new" // opening it blocks a writer until a reader comes
 	if err := errors.Join(os.Mkdir(memory.dir, 0o700), syscall.Mkfifo(standing, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A definition that could not be written, as on a full disk, is written later, in its
-// newest version.
+// A definition that could not be written, as on a full disk, is written later, in its newest
+// version.
 func TestMemoryOfTheFileOnADiskThatIsFullForAWhile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		a := readApplied(&Options{DataDir: dir, Namespace: "n", Log: slog.New(slog.DiscardHandler)})
-		if err := os.WriteFile(a.dir, nil, 0o600); err != nil { // in the place of its directory
+		if err := os.WriteFile(a.dir, nil, 0o600); err != nil { // takes the place of the directory
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,11 +18,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// arrivals passes rows to the history and reports when a number of them is safe.
+// arrivals passes rows to the history and signals when a number of them is stored.
 type arrivals struct {
 	history trace.Sink
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	left  int
 	wrong int // rows of runs that did not succeed
 	all   chan struct{}
@@ -101,7 +101,7 @@ func newPath(b *testing.B, jobs ...job.Config) *path {
 	return p
 }
 
-// turn triggers every job, waits until all rows are safe, and returns items per second.
+// turn triggers every job, waits until all rows are stored, and returns items per second.
 func (p *path) turn(b *testing.B) float64 {
 	items := 0
 	for _, c := range p.jobs {
@@ -118,10 +118,9 @@ func (p *path) turn(b *testing.B) float64 {
 	return float64(items) / time.Since(began).Seconds()
 }
 
-// BenchmarkItems measures the whole path, from a trigger to the last row in the
-// history: the durable registry inside, an item marked while it runs, a guest
-// with a deadline, SQLite. It takes turns with the same path whose items are
-// commands of the operating system.
+// BenchmarkItems measures the whole path from a trigger to the last row in the history: the
+// durable registry inside, a mark for each running item, a guest with a deadline, SQLite. It
+// alternates with the same path for items that are commands of the operating system.
 func BenchmarkItems(b *testing.B) {
 	item := job.Config{Module: "small", Shards: 1000, MonitorExecution: true, Timeout: time.Minute, MaxClockSkew: -1}
 	with := func(name string, change func(*job.Config)) job.Config {

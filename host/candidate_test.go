@@ -23,7 +23,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// lateReplies is a registry whose replies may come late.
+// lateReplies is a registry that delays replies.
 type lateReplies struct {
 	registry.Registry
 	mu    sync.Mutex // guards until
@@ -59,7 +59,7 @@ func (s lateSession) Read(ctx context.Context, path string) (registry.Node, erro
 
 func atOnce(string, registry.Node) <-chan struct{} { return nil }
 
-// define21 are the nodes of a job that a tool puts into the registry.
+// define21 returns the writes with which a tool defines a job.
 func define21(t *testing.T, c job.Config) []registry.Op {
 	t.Helper()
 	l := layout.NewJob("n", c.Name)
@@ -81,7 +81,7 @@ func (o *tool) commit(ops ...registry.Op) {
 	}
 }
 
-// deletions delete nodes, in their order.
+// deletions returns operations that delete nodes, in the given order.
 func deletions(nodes []string) (ops []registry.Op) {
 	for _, path := range nodes {
 		ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
@@ -89,7 +89,7 @@ func deletions(nodes []string) (ops []registry.Op) {
 	return ops
 }
 
-// simple is a job that needs nothing.
+// simple returns a job without requirements.
 func simple(name, digest string) job.Config {
 	return job.Config{
 		Name: name, Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: digest, Layout: job.Layout21,
@@ -97,8 +97,8 @@ func simple(name, digest string) job.Config {
 	}
 }
 
-// A job is removed, and made again while the server still looks whether it is
-// gone: it runs once.
+// A job that is removed, and defined again while the server still checks whether it is gone,
+// runs once.
 func TestAJobThatIsMadeAgainRunsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestASecondRunnerOfAJobIsRefused(t *testing.T) {
 	})
 }
 
-// A job that an operator shut down on a server stays down there until it is another job.
+// A job that an operator shut down on a server stays down there until it is defined anew.
 func TestAShutDownEndsWithItsJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,10 +224,10 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		shut()
 		config, _, _ := layout.NewJob("n", "j").Nodes()
 		made := define21(t, c)
-		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // no server sees that it was gone
+		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // the server does not see that the node was gone
 		shut()
 		_, modulePath, _ := layout.NewJob("n", "j").Nodes()
-		o.commit(deletions([]string{config, modulePath})...) // and something else of it stays
+		o.commit(deletions([]string{config, modulePath})...) // another node of the job stays
 		until(t, h, "gone", none)
 		o.commit(made[len(made)-2:]...)
 		until(t, h, "another one", joined("j", 1))
@@ -238,7 +238,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 	})
 }
 
-// A server that offers a module and never sends it does not keep other jobs from running.
+// A peer that offers a module and never sends it does not delay other jobs.
 func TestPeersThatDoNotAnswerHoldUpNoOtherJob(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -101,7 +101,7 @@ func TestCodeThatIsNotThere(t *testing.T) {
 		"command": {Options{DataDir: "d", Jobs: []job.Config{{Name: "j", Kind: job.Script, Shards: 1, Command: "echo"}}},
 			"command: commands of the operating system are not allowed; set NativeScripts"},
 		"supervisor": {Options{DataDir: "d", NativeScripts: true, Jobs: []job.Config{{Name: "j", Kind: job.Script, Shards: 1, Command: "echo"}}},
-			"command: nothing would end what it starts; set Supervisor"},
+			"command: nothing would end the processes that it starts; set Supervisor"},
 		"strategy": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, StrategyModule: "m"}}, Modules: map[string]Module{"m": {}}},
 			`strategy module: there is no module "m"`},
 		"secret": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, Allow: job.Allow{Secrets: []string{"s"}}}}},
@@ -120,7 +120,7 @@ func TestCodeThatIsNotThere(t *testing.T) {
 	}
 }
 
-// slowStart is a Runner that takes long to prepare the first job that asks.
+// slowStart is a Runner that takes long to prepare the first job.
 type slowStart struct {
 	Func
 	begun atomic.Bool

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// growth is the current GOGC.
+// growth returns the current GOGC.
 func growth() int {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)
@@ -32,7 +32,7 @@ func (a asked) Listens() (started, completed bool) {
 }
 
 func TestHeapIsDenseAfterStart(t *testing.T) { //nolint:paralleltest // the collector is that of the process
-	const other = 90 // set by an operator
+	const other = 90 // chosen by an operator
 	defer debug.SetGCPercent(debug.SetGCPercent(defaultGrowth))
 	for _, c := range []struct {
 		alone         bool

@@ -12,18 +12,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/native"
 )
 
-// Supervise is the main function of the program in Options.Supervisor. args are its
-// remaining arguments, server is its standard input and say its standard error. It runs
-// one command of the operating system, ends all processes that the command started, and
-// returns the exit code. The process must do nothing else.
+// Supervise is the main function of the program in Options.Supervisor. args are its remaining
+// arguments, server is its standard input and say its standard error. It runs one command of
+// the operating system, ends all processes that the command started, and returns the exit code.
+// The process must do nothing else.
 func Supervise(args []string, server io.Reader, say io.Writer) int {
 	return native.Supervise(args, server, say)
 }
 
-// EndCommands ends all commands of the operating system at once, with all processes that
-// they started, and prevents new ones. It returns when they are gone, or when ctx ends.
-// It is for a process that is about to exit without waiting for Run; otherwise the
-// commands would outlive the process for a moment.
+// EndCommands ends all commands of the operating system, with all processes that they started,
+// at once, and prevents new ones. It returns when they are gone or ctx ends. It is for a
+// process that is about to exit without waiting for Run; otherwise the commands would outlive
+// the process for a moment.
 func (h *Host) EndCommands(ctx context.Context) {
 	h.mu.Lock()
 	commands := h.o.commands
@@ -33,8 +33,8 @@ func (h *Host) EndCommands(ctx context.Context) {
 	}
 }
 
-// openCommands prepares to run commands. Before any job begins, it ends processes that an
-// earlier server on the data directory has left, since they may be runs of the same items.
+// openCommands prepares to run commands. Before any job begins, it ends processes left behind
+// by an earlier server on this data directory, since they may be runs of the same items.
 func (h *Host) openCommands(ctx context.Context) (done func(), err error) {
 	done = func() {}
 	if h.o.DataDir == "" || h.o.Runner != nil {
@@ -51,7 +51,8 @@ func (h *Host) openCommands(ctx context.Context) (done func(), err error) {
 	if err != nil {
 		return done, failf(Refused, err, "data directory %s", dir)
 	}
-	// Open takes little time, and a signal must not look like a process that does not end.
+	// Open takes little time; if a signal cancelled it, its error would look like a process
+	// that does not end.
 	commands, err := native.Open(context.WithoutCancel(ctx), native.Options{Dir: dir, Lock: lock, Supervisor: h.o.Supervisor, Log: h.o.Log})
 	if err != nil {
 		return done, failf(Refused, errors.Join(err, lock.Close()), "end the commands of an earlier server, see %s", dir)

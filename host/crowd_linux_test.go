@@ -21,7 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// many is the number of jobs of a crowd.
+// many returns the number of jobs of a crowd.
 func many() int {
 	if testing.Short() {
 		return 1000
@@ -29,16 +29,16 @@ func many() int {
 	return 10_000
 }
 
-// crowd is a host with many jobs of one item.
+// crowd is a host with many jobs of one item each.
 type crowd struct {
 	*Host
 	b    *testing.B
 	stop func()
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	begun map[int64]int
 	last  map[int64]time.Time // when the last guest of an instant began
-	all   chan int64          // an instant at which every job has begun
+	all   chan int64          // receives each instant at which every job has begun
 }
 
 func (c *crowd) observe(e Event) {
@@ -82,7 +82,7 @@ func newCrowd(b *testing.B, reg registry.Registry, jobs int, cron string) *crowd
 	return c
 }
 
-// settle waits until every item has its owner.
+// settle waits until every item has an owner.
 func (c *crowd) settle() {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -97,7 +97,7 @@ func (c *crowd) settle() {
 	}
 }
 
-// registries calls do for each registry that crowds are measured on.
+// registries calls do for each kind of registry to measure.
 func registries(b *testing.B, do func(b *testing.B, open func() registry.Registry)) {
 	b.Run("zookeeper", func(b *testing.B) {
 		server := zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: 2 * time.Second})
@@ -114,8 +114,8 @@ func registries(b *testing.B, do func(b *testing.B, open func() registry.Registr
 	})
 }
 
-// memory returns the memory of the process in KiB: in use after a collection, and
-// resident after free memory was given back.
+// memory returns the memory of the process in KiB: in use after a collection, and resident
+// after free memory was returned.
 func memory(b *testing.B) (used, resident float64) {
 	b.Helper()
 	runtime.GC()
@@ -142,8 +142,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkIdleJobs measures the cost of an idle job: the memory of many of them above
-// that of a host without jobs, and the share of a core that all of them take.
+// BenchmarkIdleJobs measures the cost of an idle job: its share of the memory that many of them
+// add to a host without jobs, and the share of a core that all of them take.
 func BenchmarkIdleJobs(b *testing.B) {
 	const watch = 10 * time.Second
 	registries(b, func(b *testing.B, open func() registry.Registry) {
@@ -173,8 +173,8 @@ func BenchmarkIdleJobs(b *testing.B) {
 	})
 }
 
-// BenchmarkDueAtOnce measures the time from an instant until the last of many jobs that
-// are due then has begun.
+// BenchmarkDueAtOnce measures the time from an instant until the last of many jobs that are due
+// then has begun.
 func BenchmarkDueAtOnce(b *testing.B) {
 	registries(b, func(b *testing.B, open func() registry.Registry) {
 		c := newCrowd(b, open(), many(), "0/30 * * * * ?")

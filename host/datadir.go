@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// lockPatience is how long lockDataDir waits for a server that was killed a moment
-	// ago.
+	// lockPatience is how long lockDataDir waits for a server that was killed a moment ago.
 	lockPatience = 2 * time.Second
 	lockAgain    = 20 * time.Millisecond
 )
@@ -37,7 +36,7 @@ func (h *Host) openDataDir(ctx context.Context) (done func(), err error) {
 	}, nil
 }
 
-// lockDataDir locks the data directory until unlock. Two servers would overwrite each
+// lockDataDir locks the data directory until unlock. Two servers on it would overwrite each
 // other's files, end each other's commands and use each other's modules.
 func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	dir := h.o.DataDir
@@ -68,7 +67,7 @@ func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// noteHolder writes this process into the lock file, for messages.
+// noteHolder writes this process's id into the lock file, for messages.
 func noteHolder(f *os.File) error {
 	err := f.Truncate(0)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// Servers on one registry need a data directory each.
+// Servers on one registry need separate data directories.
 func TestDataDirIsOneServersOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestDataDirIsOneServersOwn(t *testing.T) {
 	})
 }
 
-// A host that waits for the directory of a killed server can be stopped.
+// A host that waits for the data directory of a killed server can be stopped.
 func TestWaitForADataDirEnds(t *testing.T) {
 	t.Parallel()
 	o := Options{DataDir: t.TempDir(), Runner: Func(fine)}

@@ -25,7 +25,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// tool is an operator's tool: a session of its own.
+// tool is an operator's tool with a session of its own.
 type tool struct {
 	t    *testing.T
 	s    registry.Session
@@ -68,7 +68,7 @@ func (o *tool) set(path, data string) {
 	o.commit(o.write(path, data))
 }
 
-// write is the operation that gives a node its data.
+// write returns the operation that sets a node's value.
 func (o *tool) write(path, data string) registry.Op {
 	o.t.Helper()
 	kind := registry.Create
@@ -78,19 +78,19 @@ func (o *tool) write(path, data string) registry.Op {
 	return registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}
 }
 
-// remove deletes a node with all that is below it.
+// remove deletes a node and everything below it.
 func (o *tool) remove(path string) {
 	o.t.Helper()
 	for _, c := range o.read(path).Children {
 		o.remove(path + "/" + c)
 	}
-	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // it may have gone with its session
+	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // its session may have removed it
 }
 
-// until waits for what a host says of its jobs.
+// until waits until the status of a host's jobs satisfies is.
 func until(t *testing.T, h *Host, what string, is func([]job.Status) bool) {
 	t.Helper()
-	again := time.NewTicker(5 * time.Millisecond) // there is no event for it
+	again := time.NewTicker(5 * time.Millisecond) // no event reports it
 	defer again.Stop()
 	patience := time.NewTimer(time.Minute)
 	defer patience.Stop()
@@ -119,7 +119,7 @@ func failing(name, text string) func([]job.Status) bool {
 
 func none(all []job.Status) bool { return len(all) == 0 }
 
-// server are options of one server of a cluster in this process.
+// server returns the options for one server of a cluster in this process.
 func server(t *testing.T, reg registry.Registry, ip string, rows chan trace.Row) Options {
 	t.Helper()
 	return Options{
@@ -128,8 +128,8 @@ func server(t *testing.T, reg registry.Registry, ip string, rows chan trace.Row)
 	}
 }
 
-// A server without any file runs what another server's file defines, with the
-// module's bytes from there, as long as it is in the registry.
+// A server without any file runs the jobs that another server's file defines, with modules from
+// there, as long as they are in the registry.
 func TestAServerWithoutAFileRunsTheJobsOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAServerWithoutAFileRunsTheJobsOfTheRegistry(t *testing.T) {
 	})
 }
 
-// zookeeper is a registry on a server of its own.
+// zookeeper returns a registry on a ZooKeeper started for the test.
 func zookeeper(t *testing.T) registry.Registry {
 	t.Helper()
 	s := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -189,7 +189,7 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	if by["10.0.0.1@-@1"] == 0 || by["10.0.0.2@-@1"] == 0 {
 		t.Errorf("one server ran all: %v", by)
 	}
-	// The one with the file goes; the job lives in the registry.
+	// The server with the file goes; the job stays in the registry.
 	if err := stopFirst(); err != nil {
 		t.Error(err)
 	}
@@ -208,8 +208,8 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 			t.Error(err)
 		}
 	}()
-	// What an operator changes meanwhile stays when the file comes back, unless
-	// the file was changed elsewhere.
+	// An operator's changes stay when the file comes back, except for keys that were changed in
+	// the file meanwhile.
 	o.change("j", func(c *v21.Config) { c.ShardingTotalCount = 3 })
 	until(t, second, "another total", total("j", 3))
 	a.Jobs[0].Timeout = 2 * time.Minute
@@ -222,8 +222,7 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	if err := stopFirst(); err != nil {
 		t.Error(err)
 	}
-	// File and registry have changed the same key: the registry wins, and the key is
-	// logged.
+	// If file and registry have both changed a key, the registry wins and the key is logged.
 	a.Jobs[0].Shards = 5
 	first, stopFirst = start(t, a)
 	until(t, first, "a dispute", func(all []job.Status) bool {
@@ -282,7 +281,7 @@ func (o *tool) define(j job.Config) {
 			o.set(path, "")
 		}
 	}
-	// At once: with the one node of before and the other of now, it may run.
+	// in one transaction: a mix of old and new nodes might run
 	o.commit(o.write(modulePath, spelled.Module.String()), o.write(at, spelled.Config.String()))
 }
 
@@ -296,8 +295,8 @@ func digestOfKit(t *testing.T, name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A server does not join a job that it may not or cannot run. It says why, and tries
-// again when something changes.
+// A server does not join a job that it may not or cannot run. It says why, and tries again when
+// something changes.
 func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	t.Parallel()
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
@@ -350,7 +349,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	if r := <-rows; r.State != trace.Succeeded {
 		t.Errorf("%+v", r)
 	}
-	// While it runs it is changed beyond what this server allows.
+	// A running job is changed beyond what this server allows.
 	beyond := fine
 	beyond.Allow.State = true
 	o.define(beyond)
@@ -360,7 +359,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	}
 	o.define(fine)
 	until(t, h, "back", joined("j", 1))
-	// A job of ElasticJob alone is none of ours.
+	// A job that is ElasticJob's alone is not ours.
 	o.set("/n/java", "")
 	o.set("/n/java/config", `{"jobName":"java"}`)
 	if all := h.Jobs(); len(all) != 1 {
@@ -375,7 +374,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	}
 }
 
-// A module that no server offers yet is loaded as soon as one does.
+// A module that no server offers yet is loaded as soon as a server does.
 func TestAModuleComesWithANewPeer(t *testing.T) {
 	t.Parallel()
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
@@ -406,7 +405,7 @@ func TestAModuleComesWithANewPeer(t *testing.T) {
 	}
 }
 
-// Only what jobs hold is given away.
+// Servers serve only modules that a job holds.
 func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
 	t.Parallel()
 	rows := make(chan trace.Row, 100)
@@ -442,8 +441,8 @@ func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
 	}
 }
 
-// A new module takes the place of the old one when every server has it; runs go
-// on with what they began with.
+// A new module replaces the old one when every server has it; runs keep the module that they
+// began with.
 func TestAModuleIsSwappedUnderRuns(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
@@ -517,7 +516,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// No server has the module after that: this is reported, and nothing changes.
+	// No server has the next module: this is reported, and nothing changes.
 	swap("none", strings.Repeat("0", 64))
 	waits := func(all []job.Status) bool {
 		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "10.0.0.1@-@1 (") &&
@@ -525,7 +524,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	}
 	until(t, first, "nobody has it", waits)
 	until(t, second, "nobody has it", waits)
-	// One that does not fit is as good as none.
+	// A module of the wrong kind counts as missing.
 	swap("deal", digestOfKit(t, "deal"))
 	until(t, first, "it is a strategy", func(all []job.Status) bool {
 		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "is of the kinds [strategy], not simple") && all[0].Config.ModuleDigest == next
@@ -536,7 +535,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 			t.Error(err)
 		}
 	}
-	// The file names another module now: it comes by the same way.
+	// When the file names another module, servers get it in the same way.
 	a.Modules["loop"] = Module{Path: kit("result")["result"].Path}
 	again, stopAgain := start(t, a)
 	until(t, again, "the operator's and the file's", func(all []job.Status) bool {
@@ -550,14 +549,14 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	}
 }
 
-// A module of the server's own file that is not there comes from another server,
-// if the file says its digest.
+// If the file pins the digest of a module whose file is missing, the module comes from another
+// server.
 func TestAPinnedModuleComesFromAPeer(t *testing.T) {
 	t.Parallel()
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
 	jobs := []job.Config{{Name: "j", Module: "ok", Shards: 2}}
 	a, b := server(t, reg, "10.0.0.1", rows), server(t, reg, "10.0.0.2", rows)
-	a.Discover, b.Discover = false, true // with it, a server goes on although none of its jobs can run
+	a.Discover, b.Discover = false, true // with Discover, a server goes on even if none of its own jobs can run
 	a.Jobs, b.Jobs = jobs, jobs
 	a.Modules = kit("ok")
 	b.Modules = map[string]Module{"ok": {Path: filepath.Join(t.TempDir(), "gone.wasm"), SHA256: digestOfKit(t, "ok")}}

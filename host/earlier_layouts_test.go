@@ -20,7 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// earlierJob is a job of layout 1 or 2.0, as a console of ElasticJob's sees it.
+// earlierJob is a job of layout 1 or 2.0 as a console of ElasticJob sees it.
 type earlierJob struct {
 	t       *testing.T
 	address string // of ZooKeeper
@@ -29,7 +29,7 @@ type earlierJob struct {
 	layout.Layout
 }
 
-// inEarlierLayouts calls test with a job of each layout in which addresses name members.
+// inEarlierLayouts calls test with a job of each layout that identifies members by address.
 func inEarlierLayouts(t *testing.T, test func(e *earlierJob)) {
 	t.Parallel()
 	for _, of := range []string{job.Layout1, job.Layout20} {
@@ -62,7 +62,7 @@ func (e *earlierJob) member(ip string) (*Host, *pile, func() error) {
 
 func (e *earlierJob) at(node ...string) string { return e.Root() + "/" + strings.Join(node, "/") }
 
-// value is that of a node, and "none" if it is missing.
+// value returns the value of a node, or "none" if the node is missing.
 func (e *earlierJob) value(node ...string) string {
 	n := e.console.read(e.at(node...))
 	if !n.Exists {
@@ -71,15 +71,15 @@ func (e *earlierJob) value(node ...string) string {
 	return string(n.Data)
 }
 
-// lists: two servers have these items, and no others are about to be assigned.
+// lists reports whether two servers have these items and no reshard is due.
 func (e *earlierJob) lists(one, two string) func([]job.Status) bool {
 	return func([]job.Status) bool {
 		return e.value("servers", "10.0.0.1", "sharding") == one && e.value("servers", "10.0.0.2", "sharding") == two && e.value("leader", "sharding", "necessary") == "none"
 	}
 }
 
-// Servers share a job of layout 1 or 2.0. For members of ElasticJob its nodes would be their
-// own, and what a console of theirs writes is obeyed.
+// Servers share a job of layout 1 or 2.0. Members of ElasticJob could use its nodes as their
+// own, and servers obey what an ElasticJob console writes.
 func TestServersShareAJobOfAnEarlierLayout(t *testing.T) {
 	inEarlierLayouts(t, func(e *earlierJob) {
 		t := e.t
@@ -125,7 +125,7 @@ func TestServersShareAJobOfAnEarlierLayout(t *testing.T) {
 	})
 }
 
-// An address has one member, so who comes second waits until the first has gone.
+// An address has one member, so the second server waits until the first has left.
 func TestAnAddressHasOneMember(t *testing.T) {
 	inEarlierLayouts(t, func(e *earlierJob) {
 		t := e.t
@@ -142,7 +142,7 @@ func TestAnAddressHasOneMember(t *testing.T) {
 	})
 }
 
-// Beside members of ElasticJob no server of ours takes part, and it says so.
+// A server of ours does not join beside members of ElasticJob, and says so.
 func TestAnEarlierJobIsLeftToForeignMembers(t *testing.T) {
 	inEarlierLayouts(t, func(e *earlierJob) {
 		t := e.t
@@ -159,14 +159,14 @@ func TestAnEarlierJobIsLeftToForeignMembers(t *testing.T) {
 	})
 }
 
-// Servers of ours go on with a job that members of ElasticJob have left, and take its
-// configuration from where they kept it.
+// Servers of ours take over a job that members of ElasticJob have left, and read its
+// configuration where they kept it.
 func TestServersGoOnWithAnEarlierJob(t *testing.T) {
 	inEarlierLayouts(t, func(e *earlierJob) {
 		t := e.t
 		tree := recorded.EarlierTree(t, map[string]string{job.Layout1: "ej1", job.Layout20: "ej20"}[e.of]+"/basic.json", "at the end")
 		for _, path := range sortedKeys(tree) {
-			if last := path[strings.LastIndexByte(path, '/')+1:]; last != "status" && last != "host" { // they went with the sessions
+			if last := path[strings.LastIndexByte(path, '/')+1:]; last != "status" && last != "host" { // these vanished with the sessions
 				e.console.set(path, tree[path])
 			}
 		}
@@ -219,8 +219,8 @@ func TestAJobIsOfTheLayoutOfItsTree(t *testing.T) {
 	}
 }
 
-// A server without a file finds a job of an earlier layout, and obeys what a console writes to
-// one key of it.
+// A server without a file finds a job of an earlier layout, and obeys a console that writes a
+// single key of it.
 func TestAServerFindsAJobOfKeys(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -264,8 +264,8 @@ func TestAServerFindsAJobOfKeys(t *testing.T) {
 	o.close()
 }
 
-// A member of ElasticJob that makes a job leads before it writes the keys one by one, and leaves
-// those that are there. A server of ours writes none of them meanwhile.
+// A member of ElasticJob that defines a job is leader before it writes the keys one by one, and
+// keeps keys that exist. A server of ours writes none of them meanwhile.
 func TestAServerWaitsWhileKeysAreWritten(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -297,8 +297,8 @@ func TestAServerWaitsWhileKeysAreWritten(t *testing.T) {
 	o.close()
 }
 
-// A job of 1.0.6 has neither a type, which no server of ours writes, nor its stopped server the
-// word of later releases.
+// A job of 1.0.6 has no type, which no server of ours adds, and a stopped server of it lacks
+// the mark of later releases.
 func TestServersGoOnWithAJobWithoutAType(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

@@ -12,20 +12,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// edit is one change of the jobs and modules of a running host. It is prepared while jobs
-// run, and applied once no part of it can fail any more.
+// edit is one change of the jobs and modules of a running host. It is prepared while jobs run,
+// and applied once no part of it can fail any more.
 type edit struct {
 	h      *Host
-	own    map[string]*hosted // the host's own jobs before the edit, without those that leave
-	o      Options            // Jobs: those that are put; Modules: all modules after the edit
-	files  *supply.Catalog    // the same modules; nil: a Runner runs all jobs
+	own    map[string]*hosted // the host's own jobs before the edit, without those that are leaving
+	o      Options            // Jobs: those that the edit puts; Modules: all modules after it
+	files  *supply.Catalog    // the same modules; nil if a Runner runs all jobs
 	result Reloaded
-	dry    bool // it is only prepared
+	dry    bool // only prepare it
 
 	withdrawn, admitted []*hosted
 	changed             []change
 	tried               []*supply.Code // code of new and changed jobs, held until the edit ends
-	give                []func()       // release modules that the edit holds
+	give                []func()       // release the modules that the edit holds
 }
 
 // change is a job with its new configuration.
@@ -34,8 +34,8 @@ type change struct {
 	to *job.Config
 }
 
-// edit changes what the host runs, one edit after the other. plan fills in the change,
-// which then happens completely or not at all. what is the request, for errors.
+// edit changes what the host runs; edits happen one at a time. plan fills in the edit, which
+// then happens completely or not at all. what names the request in errors.
 func (h *Host) edit(ctx context.Context, what string, plan func(context.Context, *edit) error) (*edit, error) {
 	free, err := h.beginEdit(ctx, what)
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	defer free()
 	during, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.running, cancel)() // the end of Run ends the edit, and waits for it
+	defer context.AfterFunc(h.running, cancel)() // Run waits for the edit, so the end of Run cancels it
 	e := h.newEdit()
 	defer e.release()
 	if err = plan(during, e); err == nil {
@@ -53,11 +53,11 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	known, coded := errors.AsType[*Error](err)
 	switch {
 	case during.Err() != nil:
-		return nil, failf(Unavailable, during.Err(), "%s: it was given up, and nothing has changed", what)
+		return nil, failf(Unavailable, during.Err(), "%s: cancelled; nothing has changed", what)
 	case coded:
 		return nil, failf(known.Code, err, "%s", what)
 	case isSystemError(err):
-		return nil, failf(Internal, err, "%s", what) // it may work at the next attempt
+		return nil, failf(Internal, err, "%s", what) // a new attempt may succeed
 	case err != nil:
 		return nil, failf(Invalid, err, "%s", what)
 	}
@@ -69,20 +69,20 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 
 // beginEdit waits until the host runs and no other edit is in progress.
 func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err error) {
-	ended := failf(Unavailable, nil, "%s: the host runs no more", what)
+	ended := failf(Unavailable, nil, "%s: the host has stopped", what)
 	select {
 	case <-h.working:
 	case <-h.over:
 		return nil, ended
 	case <-ctx.Done():
-		return nil, failf(Unavailable, ctx.Err(), "%s: the host does not run yet", what)
+		return nil, failf(Unavailable, ctx.Err(), "%s: the host is not running yet", what)
 	}
 	select {
 	case h.editing <- struct{}{}:
-	case <-h.over: // the end of Run keeps the place
+	case <-h.over: // Run does not release its place
 		return nil, ended
 	case <-ctx.Done():
-		return nil, failf(Unavailable, ctx.Err(), "%s: something else is being changed", what)
+		return nil, failf(Unavailable, ctx.Err(), "%s: another change is in progress", what)
 	}
 	if h.running.Err() != nil {
 		<-h.editing
@@ -91,7 +91,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	return func() { <-h.editing }, nil
 }
 
-// newEdit returns an edit that changes nothing yet.
+// newEdit returns an edit without changes.
 func (h *Host) newEdit() *edit {
 	e := &edit{h: h, own: map[string]*hosted{}, o: h.o}
 	h.mu.Lock()
@@ -111,7 +111,7 @@ func (h *Host) newEdit() *edit {
 	return e
 }
 
-// prepare finds out which jobs are new or changed, and whether they can run.
+// prepare determines which jobs are new or changed, and whether they can run.
 func (e *edit) prepare(ctx context.Context) error {
 	e.o = e.o.WithDefaults()
 	if err := e.o.validate(); err != nil {
@@ -143,8 +143,7 @@ func (e *edit) prepare(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// readModules reads the files of the modules that jobs name, and gives the jobs
-// their digests.
+// readModules reads the module files that jobs name, and sets the jobs' digests.
 func (e *edit) readModules(ctx context.Context) {
 	if e.files == nil {
 		return
@@ -155,13 +154,13 @@ func (e *edit) readModules(ctx context.Context) {
 	}
 }
 
-// put adds a module, or puts another in its place.
+// put adds or replaces a module.
 func (e *edit) put(name string, m Module) {
 	e.o.Modules[name] = m
 	e.files.Put(name, supply.File(m))
 }
 
-// load compiles a module and holds it until the end of the edit.
+// load compiles a module and holds it until the edit ends.
 func (e *edit) load(ctx context.Context, name string) error {
 	digest, err := e.files.Digest(ctx, name)
 	if err != nil {
@@ -175,8 +174,7 @@ func (e *edit) load(ctx context.Context, name string) error {
 	return nil
 }
 
-// users returns the host's own jobs whose configuration names a module, in order of their
-// names.
+// users returns the host's own jobs that name a module, ordered by name.
 func (e *edit) users(module string) (jobs []job.Config) {
 	e.h.mu.Lock()
 	defer e.h.mu.Unlock()
@@ -194,7 +192,7 @@ func (e *edit) remove(name string) {
 	e.withdrawn = append(e.withdrawn, e.own[name])
 }
 
-// wait returns when the module of a job was loaded or refused, or when ctx ends.
+// wait returns when the module of a job is loaded or refused, or ctx ends.
 func (j *hosted) wait(ctx context.Context) error {
 	select {
 	case <-j.loaded:
@@ -204,8 +202,7 @@ func (j *hosted) wait(ctx context.Context) error {
 	}
 }
 
-// owned returns the number of the host's own jobs, which come first in h.jobs. Call it
-// with mu held.
+// owned returns the number of the host's own jobs, which come first in h.jobs. mu must be held.
 func (h *Host) owned() int {
 	n := slices.IndexFunc(h.jobs, func(j *hosted) bool { return j.found })
 	if n < 0 {
@@ -214,14 +211,14 @@ func (h *Host) owned() int {
 	return n
 }
 
-// same reports whether a job has this configuration already.
+// same reports whether a job already has this configuration.
 func (j *hosted) same(h *Host, c *job.Config) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return reflect.DeepEqual(*j.config, *c)
 }
 
-// try loads the code of a job that is new, or that changes j. Its error says why no run
+// try loads the code of a job that is new or, if j is set, changed. Its error says why no run
 // could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := e.h.store.NewCode(c)
@@ -267,7 +264,7 @@ func (j *hosted) ended() bool {
 	}
 }
 
-// release releases the code and modules that the edit still holds.
+// release releases code and modules that the edit still holds.
 func (e *edit) release() {
 	for _, k := range e.tried {
 		k.Close()
@@ -277,7 +274,6 @@ func (e *edit) release() {
 	}
 }
 
-// apply carries out the edit.
 func (e *edit) apply() {
 	h := e.h
 	if e.files != nil {
@@ -295,7 +291,7 @@ func (e *edit) apply() {
 	for _, j := range e.withdrawn {
 		h.withdraw(j)
 	}
-	for _, c := range e.changed { // before one of them, or a new job, has a port of another
+	for _, c := range e.changed { // first free ports that another job may get
 		if c.to.MonitorPort != c.j.config.MonitorPort {
 			c.j.monitored.close()
 		}
@@ -323,19 +319,19 @@ func (h *Host) withdraw(j *hosted) {
 	})
 }
 
-// forget removes a job that has left from the host. If it is still in the registry,
+// forget removes a job that has left from the host. If the job is still in the registry,
 // discovery finds it there.
 func (h *Host) forget(j *hosted) {
 	j.code.Close()
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
 	h.mu.Unlock()
-	h.finder.FileLost(j.config.Name) // before a later edit may add a job of that name
+	h.finder.FileLost(j.config.Name) // before a later edit can add a job with that name
 	close(j.gone)
 }
 
-// admit starts a new job. It first waits for a job of the same name that still leaves, or
-// that discovery has found.
+// admit starts a new job. It first waits until an earlier job of that name, of the host's own
+// or found by discovery, has left.
 func (h *Host) admit(j *hosted) {
 	name := j.config.Name
 	h.mu.Lock()
@@ -343,7 +339,7 @@ func (h *Host) admit(j *hosted) {
 	var before *hosted
 	for _, o := range own {
 		if o.config.Name == name {
-			before = o // the newest
+			before = o // the newest of them
 		}
 	}
 	h.jobs = slices.Insert(h.jobs, len(own), j)
@@ -361,7 +357,7 @@ func (h *Host) admit(j *hosted) {
 	})
 }
 
-// change gives a job another configuration.
+// change gives a job a new configuration.
 func (h *Host) change(j *hosted, to *job.Config) {
 	h.mu.Lock()
 	old, r := *j.config, j.runner
@@ -369,7 +365,7 @@ func (h *Host) change(j *hosted, to *job.Config) {
 	h.mu.Unlock()
 	j.code.Redefine(to)
 	if r != nil {
-		r.Redefine(to) // a job without a runner will begin with it
+		r.Redefine(to) // without a runner, the job begins with it later
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
 		h.finder.Alongside(func() { j.code.CheckStrategy(j.ctx, *to) })

@@ -24,7 +24,7 @@ const (
 	Refused Code = "refused"
 	// Denied: the registry does not permit it.
 	Denied Code = "denied"
-	// Unavailable: the job does not run here at present, or too many requests wait.
+	// Unavailable: the job is not running here at present, or too many requests wait.
 	Unavailable Code = "unavailable"
 	// Unknown: the request may or may not have been carried out.
 	Unknown Code = "unknown"
@@ -36,11 +36,11 @@ const (
 type Error struct {
 	Code Code
 	Msg  string
-	Err  error // the cause; may be nil
-	// Unless names the parameter that overrules the refusal; mostly empty. The caller
-	// decides how it is written: --force, {"force": true}.
+	Err  error // may be nil
+	// Unless names the parameter that overrides the refusal; usually empty. The caller decides
+	// how to show it: --force, {"force": true}.
 	Unless string
-	// Reasons are the causes that have codes.
+	// Reasons are those causes that have a code.
 	Reasons []reason.Reason
 }
 
@@ -59,7 +59,7 @@ func failf(code Code, err error, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
 }
 
-// askError is the error of a request to a job that did not succeed.
+// askError returns the error for a failed request to a job.
 func askError(what, name string, err error) error {
 	var known *Error
 	switch {
@@ -71,8 +71,8 @@ func askError(what, name string, err error) error {
 	return failf(CodeOf(err), err, "%s job %s", what, name)
 }
 
-// CodeOf returns the code of an error: its own, or that of an error of a registry, or of the
-// loop of a job.
+// CodeOf returns the code of an *Error, or the code that corresponds to an error of a registry
+// or of a job's loop.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -91,8 +91,8 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// isSystemError reports whether an error is one of the system, such as a full disk. A file
-// that is missing or may not be read is a fault of the configuration.
+// isSystemError reports whether err comes from the system, such as a full disk. A file that is
+// missing or not readable counts as a fault of the configuration instead.
 func isSystemError(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return false

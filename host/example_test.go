@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job that is a Go function, on a registry in memory.
+// A job that is a Go function, with the registry in memory.
 func Example() {
 	registry := embedded.Memory()
 	defer registry.Close()
@@ -67,7 +67,7 @@ func Example() {
 	// item 2 succeeded: hello, Copenhagen
 }
 
-// toChannel is a trace.Sink; a real one keeps rows for good.
+// toChannel is a trace.Sink; a real sink stores rows durably.
 type toChannel chan<- trace.Row
 
 func (c toChannel) Write(ctx context.Context, batch []trace.Row) error {

@@ -14,8 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// listener is a job in Go that records each event, and how many of its runs went on
-// then.
+// listener is a job in Go that records each event with the number of its runs that go on.
 type listener struct {
 	mu       sync.Mutex
 	going    int
@@ -26,7 +25,7 @@ func (l *listener) Listens() (started, completed bool) { return true, true }
 
 func (l *listener) Run(_ context.Context, c job.Call) job.Outcome {
 	if c.Event != "" {
-		<-time.After(time.Millisecond) // the registry shows a run as begun slightly before its code starts here
+		<-time.After(time.Millisecond) // the registry shows a run slightly before its code starts here
 	}
 	l.count(1, c)
 	if c.Event == "" {

@@ -28,7 +28,7 @@ func (h *Host) newFinder(ctx context.Context) *finder.Finder {
 	return finder.New(ctx, o)
 }
 
-// foundJobs are the jobs of a host that were found in the registry.
+// foundJobs are the jobs of a host that discovery found in the registry.
 type foundJobs struct{ h *Host }
 
 // Unable implements finder.Host.
@@ -90,8 +90,8 @@ func (f *foundJob) Start(ctx context.Context, changed func(*job.Config), ended f
 	return r.Joined(), err
 }
 
-// removeRunner removes the runner, which has ended. Unless the server asked for the end, the
-// job was shut down here.
+// removeRunner removes the runner, which has ended. If the server did not ask for the end, an
+// operator shut the job down here.
 func (f *foundJob) removeRunner(asked bool) {
 	f.h.mu.Lock()
 	defer f.h.mu.Unlock()
@@ -100,7 +100,7 @@ func (f *foundJob) removeRunner(asked bool) {
 	}
 }
 
-// Refuse implements finder.Job. It logs a reason that is new.
+// Refuse implements finder.Job. It logs the reason if it is new.
 func (f *foundJob) Refuse(err error) {
 	if f.job == nil {
 		f.Show(job.Config{Name: f.name})

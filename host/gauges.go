@@ -6,28 +6,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 )
 
-// Gauges are numbers of a host at one moment.
+// Gauges are numbers about a host at one moment.
 type Gauges struct {
 	Started  bool // Run has begun the jobs
-	Draining bool // Run ends
+	Draining bool // Run is ending
 
-	Jobs    int // that run here, or are about to
-	Refused int // whose code this server does not run
-	Loading int // whose modules are being compiled at the start
-	Leads   int // whose leader this server is
-	Owned   int // items of this server
+	Jobs    int // jobs that run here or are about to
+	Refused int // jobs whose code this server does not run
+	Loading int // jobs that wait since the start until their module is compiled
+	Leads   int // jobs that this server leads
+	Owned   int // items that this server owns
 
 	Unstored    int64 // rows that wait for the history
 	Unwritable  int   // jobs whose rows the history does not take at present
 	GuestMemory uint64
-	MemoryLimit uint64 // of all guests together; 0: unknown
-	// Skew is by how much this server's clock is ahead of the registry's; 0 if that is
-	// not known.
+	MemoryLimit uint64 // of all guests together; 0 if unknown
+	// Skew is how far this server's clock is ahead of the registry's; 0 if unknown.
 	Skew time.Duration
 }
 
-// Gauges returns what Jobs would tell, added up. It is fast even with thousands of jobs, and
-// waits for none of them.
+// Gauges returns sums over all jobs. It is fast even with thousands of jobs, and waits for none
+// of them.
 func (h *Host) Gauges() Gauges {
 	h.mu.Lock()
 	sessions, runners := h.sessions, make([]*runner.Runner, 0, len(h.jobs))

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// tally counts events, by kind and what they say.
+// tally counts events by their kind and content.
 type tally struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -32,8 +32,8 @@ func (c *tally) count(e *Event) {
 	c.seen[what]++
 }
 
-// Count misses nothing, however much comes at once, and it sees rows that the history does
-// not take.
+// Count misses no event, however many come at once, and receives rows that the history does not
+// take.
 func TestCountReceivesAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCountReceivesAll(t *testing.T) {
 			Jobs: []job.Config{{Name: "a", Cron: "0 0/5 * * * ?", Shards: items}}, Sinks: []trace.Sink{refusing{}},
 		})
 		<-h.Ready()
-		time.Sleep(6 * time.Minute) // until the history was tried again
+		time.Sleep(6 * time.Minute) // until the host has retried to store the rows
 		g := h.Gauges()
 		if g.Jobs != 1 || g.Leads != 1 || g.Owned != items || !g.Started || g.Draining || g.Unstored != items || g.Unwritable != 1 {
 			t.Errorf("%+v", g)
@@ -61,11 +61,11 @@ func TestCountReceivesAll(t *testing.T) {
 		}
 		c.mu.Unlock()
 		close(gate)
-		_ = stop() // says that not all rows were stored
+		_ = stop() // its error says that some rows were not stored
 	})
 }
 
-// refusing is a history that is away.
+// refusing is a history that takes no rows.
 type refusing struct{}
 
 func (refusing) Write(context.Context, []trace.Row) error { return errors.New("away") }
@@ -106,7 +106,7 @@ func TestGaugesBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// A host is alive as long as its loops turn, and who asks never waits for them.
+// A host is alive as long as its loops make turns, and Alive never waits for them.
 func TestAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +142,7 @@ func TestAliveWhenNobodyAnswers(t *testing.T) {
 	})
 }
 
-// A loop that stands still for half a minute is stuck; one that was frozen with its process
-// is not.
+// A loop that makes no turn for half a minute is stuck, unless the whole process was frozen.
 func TestLoopsThatStandStill(t *testing.T) {
 	t.Parallel()
 	p, now := newPulse(), time.Now()

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// GrantLimits limit what a server grants to a job. The zero value grants nothing. A job
-// that asks for more is an error; it does not get less than it asks for.
+// GrantLimits limit the grants of a server's jobs. The zero value allows none. A job that asks
+// for more is an error; its grants are not reduced.
 type GrantLimits struct {
 	Dirs    []Tree
 	Env     []string // names of variables
@@ -21,9 +21,9 @@ type GrantLimits struct {
 	Random  bool
 	State   bool
 	Secrets []string // names
-	HTTP    []string // as in job.Allow
-	// PrivateHosts are names, or patterns "*.name", of this machine or of a private
-	// network that HTTP may reach all the same.
+	HTTP    []string // in the format of job.Allow
+	// PrivateHosts are names, or patterns "*.name", of hosts on this machine or in a private
+	// network that HTTP may reach anyway.
 	PrivateHosts []string
 }
 
@@ -39,21 +39,21 @@ func (c *GrantLimits) Gives(key string) bool {
 // Tree is a directory of the server with everything below it.
 type Tree struct {
 	Path  string // absolute
-	Write bool   // may be granted for writing, too
+	Write bool   // may also be granted for writing
 }
 
-// GrantViolation is a grant that a job asks for and the limits do not allow.
+// GrantViolation is a grant that a job asks for beyond the limits.
 type GrantViolation struct {
-	Key   string // key in the job's table of grants
-	Place int    // place in the list of that key, from 1; 0: the value is no list
-	Name  string // name in the table of that key; "": the value is no table
+	Key   string // in the job's table of grants
+	Place int    // in the list under that key, from 1; 0 if the value is no list
+	Name  string // in the table under that key; "" if the value is no table
 	Why   reason.Reason
 }
 
-// Error returns one line: what is wrong and how to fix it.
+// Error returns the fault and its fix in one line.
 func (e *GrantViolation) Error() string { return e.Why.WithHint() }
 
-// Violations returns the grants of a job that exceed the limits, and directories that
+// Violations returns the grants of a job that exceed the limits, and granted directories that
 // contain, or lie in, a private directory of the server.
 func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolation {
 	var all []*GrantViolation
@@ -100,8 +100,8 @@ func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolati
 	return all
 }
 
-// grantsOf parses grants. An invalid one, which is reported elsewhere, keeps its place
-// and grants nothing.
+// grantsOf parses grants. An invalid grant, which is reported elsewhere, keeps its index and
+// grants nothing.
 func grantsOf(texts []string) []outbound.Grant {
 	grants := make([]outbound.Grant, len(texts))
 	for i, text := range texts {
@@ -112,9 +112,9 @@ func grantsOf(texts []string) []outbound.Grant {
 	return grants
 }
 
-// covers reports whether the directory is one of the limits' directories or below one. It
-// does not follow links; the sandbox opens the directory relative to that of the limits
-// and follows none, either.
+// covers reports whether the directory is one of the limits' directories, or is below one. It
+// does not follow links, and neither does the sandbox, which opens the directory relative to
+// the limits' directory.
 func (c *GrantLimits) covers(d job.Dir) bool {
 	return filepath.IsAbs(d.Host) && slices.ContainsFunc(c.Dirs, func(top Tree) bool {
 		return (top.Write || !d.Write) && below(top.Path, d.Host)

@@ -45,7 +45,7 @@ func TestHealthy(t *testing.T) {
 			if e, ok := errors.AsType[*Error](err); why != nil && (!ok || len(e.Reasons) != 1 || e.Reasons[0].Code != reason.RegistryFailed) {
 				t.Errorf("%+v does not give its reason by a code", e)
 			}
-			// A job without anything to write shows it, too.
+			// A job shows it even if it has nothing to write.
 			troubles := h.Jobs()[0].Troubles
 			if want := why != nil; want != slices.Equal(troubles, []reason.Reason{reason.Of(reason.RegistryFailed, "registry: read-only")}) || !want && len(troubles) > 0 {
 				t.Errorf("troubles %q", troubles)
@@ -57,7 +57,7 @@ func TestHealthy(t *testing.T) {
 	})
 }
 
-// The registry inside accepts the reshard of a large job, also when it is in memory only.
+// The registry inside accepts the reshard of a large job, even in memory.
 func TestLargeJobInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 )
 
-// boundHeap limits Go's heap to the memory that guests may not use. It returns a function
-// that removes the limit. A limit set with GOMEMLIMIT is left alone.
+// boundHeap limits Go's heap to the memory that guests may not use. It returns a function that
+// removes the limit. It does not change a limit set with GOMEMLIMIT.
 func boundHeap(budget int64, log *slog.Logger) (end func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}

@@ -12,11 +12,11 @@ import (
 type HeldModule struct {
 	Digest string
 	Size   int64
-	Since  time.Time // when the server got it last
+	Since  time.Time // when the server last received it
 }
 
-// HeldModules lists the modules that the server with the data directory dir has on its
-// disk, by digest.
+// HeldModules lists the modules on the disk of the server with the data directory dir, by
+// digest.
 func HeldModules(dir string) ([]HeldModule, error) {
 	held, err := supply.Dir(dir).Held()
 	if err != nil {
@@ -25,10 +25,10 @@ func HeldModules(dir string) ([]HeldModule, error) {
 	return heldOf(held), nil
 }
 
-// PruneModules removes from the disk of the server with the data directory dir, which may
-// be running, the modules that it got last before a time and that used does not name. It
-// asks used twice, and removes none if that returns an error, or names it the second time.
-// Dry only lists them. Uploads and other calls may go on meanwhile.
+// PruneModules removes modules from the disk of the server with the data directory dir: those
+// that the server last received before a time and that used does not return. The server may be
+// running, and uploads and other calls may go on meanwhile. PruneModules calls used twice, and
+// removes no module if used fails or returns it the second time. Dry only lists the modules.
 func PruneModules(dir string, before time.Time, dry bool, used func() (map[string]bool, error)) ([]HeldModule, error) {
 	gone, err := supply.Dir(dir).Prune(before, dry, used)
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -25,24 +25,24 @@ type Host struct {
 	o             Options
 	out           outputs.Outputs
 	begun         atomic.Bool   // Run was called
-	ready         chan struct{} // closed as Ready says
+	ready         chan struct{} // closed as described at Ready
 	tick          *schedule.Ticker
 	strategyCalls sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields up to the next empty line, which Run sets
-	jobs     []*hosted  // the host's own jobs in the order of the file, then those found in the registry, by name
+	jobs     []*hosted  // the host's own jobs in the order of the file, then jobs found in the registry, by name
 	registry registry.Registry
-	sessions *session.Server // the one session of all jobs
+	sessions *session.Server // the one session, shared by all jobs
 	busy     map[string]bool // jobs whose runners have begun and not ended
-	started  bool            // the jobs begin
-	draining bool            // the jobs end
+	started  bool            // the jobs have begun
+	draining bool            // the jobs are ending
 
 	store   *supply.Store
 	applied *applied
-	loading sync.WaitGroup // the host's own jobs at the start, whose code is loaded
+	loading sync.WaitGroup // jobs whose code is being loaded at the start
 	workers *workers.Pool  // shared by the guests of all jobs
 	outside *workers.Pool  // shared by the native commands of all jobs
-	looks   runner.Slots   // shared by jobs that read all their nodes
+	looks   runner.Slots   // limits how many jobs read all their nodes at a time
 	relaxGC func()         // undoes tightGC once the jobs have begun
 	work    work
 	pulse   *pulse
@@ -54,8 +54,8 @@ type Host struct {
 	editing chan struct{} // holds a value during an edit
 }
 
-// New returns a host that has started and opened nothing. If the options are not
-// valid, the error is an *Error that lists everything wrong with them.
+// New returns a host that has started and opened nothing yet. If the options are not valid, the
+// error is an *Error that lists all faults.
 func New(o Options) (*Host, error) {
 	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
@@ -71,17 +71,17 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Ready returns a channel that is closed when every job that was not refused has joined
-// and the registry has what Options define.
+// Ready returns a channel that is closed when every job that was not refused has joined and the
+// registry has what Options define.
 func (h *Host) Ready() <-chan struct{} { return h.ready }
 
 // Run runs the jobs until ctx ends, and then drains. A job whose module cannot be used is
-// refused: Jobs says why, and the others run. Run returns early only if every job is
-// refused. When Run returns, everything it started has ended, except a call of the log, of
-// Observe and of the history, one each, that does not return. Run can be called once.
+// refused: Jobs says why, and the other jobs run. Run returns early only if every job is
+// refused. When Run returns, everything that it started has ended, except at most one call each
+// of the log, of Observe and of the history, if it blocks. Run can be called once.
 func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
-		return failf(Refused, nil, "a host runs only once")
+		return failf(Refused, nil, "a host can run only once")
 	}
 	defer close(h.over)
 	defer h.out.Flush()
@@ -119,11 +119,11 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	return h.runJobs(ctx)
 }
 
-// looksAtOnce is how many jobs read all their nodes at the same time. It is enough to keep
-// the registry busy.
+// looksAtOnce is how many jobs read all their nodes at a time. It is enough to keep the
+// registry busy.
 const looksAtOnce = 64
 
-// setUpJobs creates what all jobs share, and the code of each.
+// setUpJobs creates the parts that all jobs share, and the code of each job.
 func (h *Host) setUpJobs(reg registry.Registry) {
 	sessions := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
 	h.workers, h.outside = workers.New(h.o.Workers), workers.New(h.o.Workers)
@@ -136,8 +136,8 @@ func (h *Host) setUpJobs(reg registry.Registry) {
 	}
 }
 
-// runJobs runs session, ticker, discovery and the jobs until ctx ends. Session and ticker
-// end last, because a runner that ends leaves both.
+// runJobs runs session, ticker, discovery and the jobs until ctx ends. Session and ticker end
+// last, because a runner uses both to leave.
 func (h *Host) runJobs(ctx context.Context) error {
 	endShared := h.runShared(ctx)
 	h.running, h.finder = ctx, h.newFinder(ctx)
@@ -177,13 +177,13 @@ func (h *Host) runJobs(ctx context.Context) error {
 	}
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())
 	h.work.Wait()
-	h.editing <- struct{}{} // waits for the last edit, and no other begins
+	h.editing <- struct{}{} // wait for the last edit, and prevent others
 	finderErr := h.finder.End()
-	h.strategyCalls.Wait() // a strategy cannot be interrupted, and its job no longer waits for it
+	h.strategyCalls.Wait() // a strategy cannot be interrupted, and its job does not wait for it any more
 	return errors.Join(append(h.work.faults, finderErr, endShared())...)
 }
 
-// runShared runs what all jobs share, until end is called.
+// runShared runs the parts that all jobs share, until end is called.
 func (h *Host) runShared(ctx context.Context) (end func() error) {
 	shared, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var sharing sync.WaitGroup
@@ -191,7 +191,7 @@ func (h *Host) runShared(ctx context.Context) (end func() error) {
 	sharing.Go(func() { sessionErr = h.sessions.Run(shared) })
 	sharing.Go(func() {
 		if err := h.tick.Run(shared); err != nil {
-			h.o.Log.Error("the ticker ended", "error", err) // only a second Run could end it, and there is none
+			h.o.Log.Error("the ticker ended", "error", err) // happens only if Run is called twice
 		}
 	})
 	sharing.Go(func() { watchClock(shared, h.o.Log) })
@@ -199,7 +199,7 @@ func (h *Host) runShared(ctx context.Context) (end func() error) {
 	sharing.Go(func() { h.applied.run(shared) })
 	sharing.Go(func() {
 		if err := h.store.Serve(shared); err != nil {
-			h.o.Log.Error("no modules are given to other servers any more", "error", err)
+			h.o.Log.Error("modules are not served to other servers any more", "error", err)
 		}
 	})
 	return func() error {
@@ -209,16 +209,16 @@ func (h *Host) runShared(ctx context.Context) (end func() error) {
 	}
 }
 
-// awaitJobs closes ready when these jobs have joined, and every job that discovery found at
+// awaitJobs closes ready when the given jobs have joined, and every job that discovery found at
 // the start has joined or was refused.
 func (h *Host) awaitJobs(ctx context.Context, jobs []*hosted) {
 	if ctx.Err() != nil {
-		return // a job may have no runner
+		return // some jobs may have no runner
 	}
 	for _, j := range jobs {
 		select {
 		case <-j.runner.Joined():
-		case <-j.gone: // an edit has removed it
+		case <-j.gone: // an edit has removed the job
 		case <-ctx.Done():
 			return
 		}

@@ -51,8 +51,7 @@ func fine(_ context.Context, c job.Call) job.Outcome {
 	return job.Outcome{Verdict: job.OK, Result: []byte(c.ItemParam)}
 }
 
-// start runs a host until the returned function is called, which returns the error of
-// Run.
+// start runs a host until the returned function is called, which returns the error of Run.
 func start(t *testing.T, o Options) (h *Host, stop func() error) {
 	t.Helper()
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -126,7 +125,7 @@ func TestOperators(t *testing.T) {
 				steps := []struct {
 					what string
 					do   func() error
-					runs int // runs in the minute after it
+					runs int // in the minute after the request
 				}{
 					{"pause", func() error { return h.Pause(ctx, "j") }, 0},
 					{"resume", func() error { return h.Resume(ctx, "j") }, 2},
@@ -175,7 +174,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// A module that returns 0 at once.
+// smallest is a module whose entry returns 0 at once.
 const smallest = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a0d020401007f0b0601047f41000b"
 
 func TestModulesThatAreRefused(t *testing.T) {

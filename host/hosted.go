@@ -14,34 +14,34 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// hosted is one job of the host: one of its own, which the server's file or Put
-// defines, or one that discovery found in the registry.
+// hosted is one job of the host: one of its own, which the server's file or Put defines, or one
+// that discovery found in the registry.
 type hosted struct {
 	found bool // in the registry
 	code  *supply.Code
 
-	loaded chan struct{} // closed when its code was loaded or refused; nil if found
+	loaded chan struct{} // closed when its code is loaded or refused; nil if found
 
-	// The fields of the host's own jobs; nil if found:
+	// Fields of the host's own jobs; nil if found:
 
 	ctx   context.Context    //nolint:containedctx // of its run; nil before Run begins its jobs
 	leave context.CancelFunc // ends ctx
 	left  chan struct{}      // closed when its runner has ended
-	gone  chan struct{}      // closed when an edit has removed it and it has left
-	begun chan struct{}      // closed when an edit has added it and it has a runner
+	gone  chan struct{}      // closed when the job has left after an edit removed it
+	begun chan struct{}      // closed when the job has a runner after an edit added it
 
 	monitored *monitored
 
 	// Guarded by the host's mu:
 
-	config *job.Config    // as the server's own file or, if found, the registry has it; not changed
-	runner *runner.Runner // nil: it does not run
-	fault  string         // why it does not run; empty as well if its code says why
+	config *job.Config    // as in the server's own file or, if found, in the registry; its fields do not change
+	runner *runner.Runner // nil if the job is not running
+	fault  string         // why the job is not running; also empty if its code says why
 	leaves bool           // an edit has removed it
 }
 
-// setContext sets the context of one of the host's own jobs, which ends with ctx or when the job
-// leaves.
+// setContext sets the context of one of the host's own jobs. It ends with ctx or when the job
+// is made to leave.
 func (j *hosted) setContext(ctx context.Context) { j.ctx, j.leave = context.WithCancel(ctx) }
 
 // newHosted returns one of the host's own jobs.
@@ -57,8 +57,8 @@ func (j *hosted) whyRefused() string {
 	return j.code.Fault()
 }
 
-// isLoading reports whether one of the host's own jobs has not begun because its code is
-// still being loaded.
+// isLoading reports whether one of the host's own jobs has not begun because its code is still
+// being loaded.
 func (j *hosted) isLoading() bool {
 	select {
 	case <-j.loaded:
@@ -68,8 +68,8 @@ func (j *hosted) isLoading() bool {
 	}
 }
 
-// newRunner returns the runner of a job. The runner calls changed with each new
-// configuration, and with nil if the registry does not have the job.
+// newRunner returns the runner of a job. The runner calls changed with each new configuration,
+// and with nil if the registry does not have the job.
 func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
 	assigner := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.Shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.strategyCalls}
@@ -90,7 +90,7 @@ func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	return runner.New(o)
 }
 
-// define returns the definition of a job of the server's own file.
+// define returns the definition of a job in the server's own file.
 func (h *Host) define(c job.Config) definition.Definition {
 	d := layout.New(c.Layout, h.o.Namespace, c.Name).Define(c)
 	for _, code := range []*definition.Code{d.Module.Code, d.Module.Strategy} {
@@ -104,7 +104,7 @@ func (h *Host) define(c job.Config) definition.Definition {
 	return d
 }
 
-// observer returns what receives the events of a runner; nil if nobody wants them.
+// observer returns the receiver of a runner's events; nil if no option wants them.
 func (h *Host) observer() func(*runner.Event) {
 	if h.o.Observe == nil && h.o.Count == nil {
 		return nil
@@ -117,11 +117,11 @@ func (h *Host) observer() func(*runner.Event) {
 	}
 }
 
-// beginOwn begins one of the host's own jobs, whose code was loaded or refused.
+// beginOwn begins one of the host's own jobs, whose code is loaded or refused.
 func (h *Host) beginOwn(j *hosted) {
 	refused := j.whyRefused()
 	h.mu.Lock()
-	file := j.config // not changed; an edit may replace it
+	file := j.config // the Config itself does not change, an edit replaces the pointer
 	last := file     // used by the job's loop alone
 	j.code.SetPeers(h.peersOf(file.Name))
 	j.runner = h.newRunner(j, func(c *job.Config) {
@@ -140,26 +140,26 @@ func (h *Host) beginOwn(j *hosted) {
 	}
 	if err := h.begin(j.ctx, j, func() { close(j.left) }); err != nil {
 		close(j.left)
-		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
+		h.o.Log.Error("the job cannot run", "job", file.Name, "error", err)
 	}
 	if h.o.Runner == nil && file.ModuleDigest != "" {
 		h.prefetch(j, *file) // a module that is missing here may be fetched from now on
 	}
 }
 
-// work waits for what runs beside Run, and collects the errors of runners.
+// work waits for goroutines beside Run, and collects the errors of runners.
 type work struct {
 	sync.WaitGroup
 	mu     sync.Mutex // guards faults
 	faults []error
 }
 
-// begin starts the runner of a job, which runs until ctx ends, and calls ended when it has
-// ended. begin refuses a job that has a runner already: two runners would be the same
-// member and run everything twice.
+// begin starts the runner of a job, which runs until ctx ends, and calls ended afterwards. It
+// refuses a job that already has a runner: two runners would be the same member and run
+// everything twice.
 func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	h.mu.Lock()
-	name := j.config.Name // an edit may change the rest
+	name := j.config.Name // an edit may change other settings
 	twice := h.busy[name]
 	h.busy[name] = true
 	h.mu.Unlock()

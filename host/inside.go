@@ -9,13 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// maxCommit is the largest transaction of the registry inside, in bytes. Nothing is sent
-// over a network there, so it has room for a reshard of as many items as a job can have.
+// maxCommit is the largest transaction of the registry inside, in bytes. Nothing is sent over a
+// network there, so it has room for a reshard of a job with MaxShards items.
 const maxCommit = 64 << 20
 
-// OpenRegistry opens the registry inside the server whose data directory is dir, as Run
-// does if Options have none. It is for callers who use the registry themselves: they pass
-// it in Options, and close it after Run. It is refused while another process has it open.
+// OpenRegistry opens the registry inside the server with the data directory dir, as Run does if
+// Options have none. It is for callers that use the registry themselves: they pass it in
+// Options, and close it after Run. It is refused while another process has the registry open.
 func OpenRegistry(dir string, log *slog.Logger) (registry.Registry, error) {
 	r, err := embedded.Open(filepath.Join(dir, "registry"), embedded.Options{
 		Relaxed: layout.Relaxed, MaxCommit: maxCommit, Logger: log,

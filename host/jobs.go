@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Jobs returns the status of each job: first the host's own jobs in the order in which
-// they were added, then jobs found in the registry, by name.
+// Jobs returns the status of each job: first the host's own jobs in the order in which they
+// were added, then jobs found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
 	reg, sessions := h.registry, h.sessions
@@ -49,9 +49,9 @@ func (h *Host) Jobs() []job.Status {
 	return all
 }
 
-// Healthy returns nil, or why no job can go on here: there is no session of the registry,
-// its connection is lost, it does not answer, or it cannot be written. The error is an
-// *Error with Reasons. Troubles of a single job are in its Status.
+// Healthy returns nil, or an *Error with Reasons why no job can go on here: there is no
+// registry session, its connection is lost, the registry does not answer, or cannot be written.
+// Troubles of a single job are in its Status.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
 	reg, sessions := h.registry, h.sessions
@@ -71,7 +71,7 @@ func (h *Host) Healthy() error {
 	return nil
 }
 
-// takesNoWrites returns why a registry refuses writes now, for registries that report it.
+// takesNoWrites returns why a registry refuses writes now, if the registry can report that.
 func takesNoWrites(reg registry.Registry) error {
 	if r, ok := reg.(interface{ Healthy() error }); ok {
 		return r.Healthy()
@@ -79,13 +79,13 @@ func takesNoWrites(reg registry.Registry) error {
 	return nil
 }
 
-// Trigger requests that every member of the job runs its items now. It returns when the
-// request is written.
+// Trigger requests that every member of the job runs its items now. It returns when the request
+// is written.
 func (h *Host) Trigger(ctx context.Context, name string) error {
 	return h.ask(ctx, "trigger", name, protocol.AskTrigger{})
 }
 
-// Pause stops the job from beginning at its instants until Resume.
+// Pause prevents the job from beginning at its instants until Resume.
 func (h *Host) Pause(ctx context.Context, name string) error {
 	return h.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
 }
@@ -95,7 +95,7 @@ func (h *Host) Resume(ctx context.Context, name string) error {
 	return h.ask(ctx, "resume", name, protocol.AskPause{})
 }
 
-// DisableItem stops one item of the job from beginning at its instants until EnableItem.
+// DisableItem prevents an item of the job from beginning at its instants until EnableItem.
 func (h *Host) DisableItem(ctx context.Context, name string, item int) error {
 	return h.ask(ctx, "disable an item of", name, protocol.AskItem{Item: item, Disabled: true})
 }
@@ -105,8 +105,7 @@ func (h *Host) EnableItem(ctx context.Context, name string, item int) error {
 	return h.ask(ctx, "enable an item of", name, protocol.AskItem{Item: item})
 }
 
-// DisableServer takes the job's items away from the servers at an address,
-// until EnableServer.
+// DisableServer takes the job's items away from the servers at an address until EnableServer.
 func (h *Host) DisableServer(ctx context.Context, name, ip string) error {
 	return h.ask(ctx, "disable a server of", name, protocol.AskServer{IP: ip, Disabled: true})
 }
@@ -121,8 +120,9 @@ func (h *Host) Reshard(ctx context.Context, name string) error {
 	return h.ask(ctx, "reshard", name, protocol.AskReshard{})
 }
 
-// Cancel asks the guest of an attempt to stop, if that runs on this server, and ends it after
-// its grace, or with now at once. It returns before that. The attempt is not retried.
+// Cancel asks the guest of an attempt that runs on this server to stop, and ends it after its
+// grace period or, with now, at once. Cancel does not wait for the end. The attempt is not
+// retried.
 func (h *Host) Cancel(name string, item int, run string, attempt int, now bool) {
 	if r, err := h.runner(name); err == nil {
 		r.Cancel(runner.Cancellation{Item: item, Run: run, Attempt: attempt, Now: now})
@@ -149,7 +149,7 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 		case j.runner == nil && h.sessions != nil && j.isLoading():
 			return nil, failf(Unavailable, nil, "job %s: its module is being compiled", name)
 		case j.runner == nil && h.sessions == nil:
-			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
+			return nil, failf(Unavailable, nil, "job %s: the host is not running", name)
 		case j.runner == nil:
 			return nil, failf(Unavailable, nil, "job %s has not begun", name)
 		default:

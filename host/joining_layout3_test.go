@@ -22,7 +22,7 @@ type job3 struct {
 	config string
 }
 
-// kept3 are keys of a configuration that a file has no word for.
+// kept3 are keys of a configuration that no setting of a file corresponds to.
 const kept3 = "jobErrorHandlerType:   EMAIL # ours\njobExtraConfigurations:\n- !!org.apache.shardingsphere.elasticjob.tracing.yaml.YamlTracingConfiguration\n  type: RDB\n"
 
 func newJob3(t *testing.T, reg registry.Registry, class, more string) *job3 {
@@ -34,7 +34,7 @@ func newJob3(t *testing.T, reg registry.Registry, class, more string) *job3 {
 	return j
 }
 
-// execute asks for a run as OneOffJobBootstrap.execute does, and the console's trigger.
+// execute requests a run like OneOffJobBootstrap.execute and the console's trigger.
 func (j *job3) execute() {
 	j.t.Helper()
 	j.remove(j.At("trigger"))
@@ -44,7 +44,7 @@ func (j *job3) execute() {
 	}
 }
 
-// withJob3 are options with the job, as a file that follows the registry has it.
+// withJob3 returns options with the job, in a file that follows the registry.
 func withJob3(t *testing.T, reg registry.Registry, rows chan trace.Row, j job.Config) Options {
 	t.Helper()
 	o := server(t, reg, "10.0.0.2", rows)
@@ -55,8 +55,8 @@ func withJob3(t *testing.T, reg registry.Registry, rows chan trace.Row, j job.Co
 	return o
 }
 
-// A job of layout 3 without a cron runs when it is asked for, whatever its type, and its
-// configuration stays the same to the byte.
+// A job of layout 3 without a cron runs on request, whatever its type, and its configuration
+// stays the same to the byte.
 func TestOneOffJobsOfLayout3(t *testing.T) {
 	t.Parallel()
 	const command = "/bin/echo done"
@@ -105,7 +105,8 @@ func TestOneOffJobsOfLayout3(t *testing.T) {
 	}
 }
 
-// A server says why it runs no such job, writes nothing, and joins when the job is another.
+// A server does not run such jobs. It says why, writes nothing, and joins when the job has
+// changed.
 func TestJobsOfLayout3ThatNoServerRuns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -138,7 +139,7 @@ func TestJobsOfLayout3ThatNoServerRuns(t *testing.T) {
 	}
 }
 
-// A file that overwrites a job changes what it has words for. The other keys stay the same
+// A file that overwrites a job changes the keys of its settings. The other keys stay the same
 // to the byte, comments and spaces included.
 func TestAFileKeepsWhatItHasNoWordFor(t *testing.T) {
 	t.Parallel()

@@ -23,13 +23,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// recordedJob is a recorded job that a member of ElasticJob 2.1.5 has made, with that
-// member in it.
+// recordedJob is a recorded job that a member of ElasticJob 2.1.5 has defined, with that member
+// in it.
 type recordedJob struct {
 	*tool
 	member *tool // owns the ephemeral nodes
 	config string
-	text   string // the configuration, as Java wrote it
+	text   string // the configuration as Java wrote it
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	recordedClass = "peer.PeerSimpleJob"
 )
 
-// newRecordedJob writes the nodes of a job after one member had started.
+// newRecordedJob writes the nodes of a job with one member.
 func newRecordedJob(t *testing.T, reg registry.Registry) *recordedJob {
 	t.Helper()
 	var golden struct {
@@ -74,7 +74,7 @@ func (j *recordedJob) close() {
 	j.tool.close()
 }
 
-// rewrite replaces text in the configuration and writes all of it.
+// rewrite replaces text in the configuration and writes it.
 func (j *recordedJob) rewrite(pairs ...string) string {
 	j.t.Helper()
 	text := strings.NewReplacer(pairs...).Replace(j.text)
@@ -96,7 +96,7 @@ func (o *tool) snapshot(at string) map[string]string {
 	return all
 }
 
-// withForeign returns options with the job of the recording, as change alters it.
+// withForeign returns options with the recorded job, altered by change.
 func withForeign(t *testing.T, reg registry.Registry, change func(*job.Config)) Options {
 	t.Helper()
 	o := server(t, reg, "10.0.0.2", make(chan trace.Row, 1000))
@@ -112,7 +112,7 @@ func withForeign(t *testing.T, reg registry.Registry, change func(*job.Config)) 
 
 func asIs(*job.Config) {}
 
-// out wants the job not to run here, for this reason and no other.
+// out reports whether the job does not run here, for this reason alone.
 func out(reason string) func([]job.Status) bool {
 	return func(all []job.Status) bool {
 		return all[0].Instance == "" && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), reason)
@@ -132,8 +132,8 @@ func onBoth(t *testing.T, test func(*testing.T, registry.Registry)) {
 	})
 }
 
-// A server leaves nodes of Java as they are, adds its own, logs how its file differs, and
-// follows changes of Java.
+// A server keeps the nodes of foreign members, adds its own, logs how its file differs, and
+// follows changes by foreign members.
 func TestAServerJoinsAJobOfJava(t *testing.T) {
 	onBoth(t, func(t *testing.T, reg registry.Registry) {
 		java := newRecordedJob(t, reg)
@@ -194,8 +194,8 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 	})
 }
 
-// A server that cannot join a job says why in one line, changes nothing, and joins as
-// soon as the cause is gone.
+// A server that cannot join a job says why in one line, changes nothing, and joins as soon as
+// the cause is gone.
 func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -297,8 +297,8 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 	}
 }
 
-// A strategy that is unknown here is left to foreign members, and reported. Items that
-// they assign are run.
+// A strategy that is unknown here is left to foreign members, and reported. Items that they
+// assign are run.
 func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 	onBoth(t, func(t *testing.T, reg registry.Registry) {
 		java := newRecordedJob(t, reg)
@@ -323,8 +323,7 @@ func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 	})
 }
 
-// A job that is removed while a server must not run it is defined again by that server's
-// file.
+// A job that is removed while a server must not run it is defined again by that server's file.
 func TestARemovedJobIsNobodysAnyMore(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -345,7 +344,7 @@ func TestARemovedJobIsNobodysAnyMore(t *testing.T) {
 	}
 }
 
-// A server without a file learns from wasm/module which class its module stands for.
+// A server without a file reads from wasm/module which class a module replaces.
 func TestAFoundJobOfAnotherClassDoesNotRun(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job with more items than one transaction can assign is assigned in parts, over a
-// registry with ZooKeeper's limit, and all of it runs.
+// A job with more items than one transaction can assign is assigned in parts, within
+// ZooKeeper's limit, and all of its items run.
 func TestAJobOfManyItems(t *testing.T) {
 	t.Parallel()
 	const items = 4_500

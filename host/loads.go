@@ -14,9 +14,9 @@ type JobFault struct {
 	Err error
 }
 
-// Loads loads the code of the jobs of the options as Run would, in a temporary directory,
-// and runs nothing. It returns the jobs that Run would refuse or of which no run could
-// begin, in the order of the options.
+// Loads loads the code of the jobs of the options as Run would, but in a temporary directory,
+// and runs nothing. It returns, in the order of the options, the jobs that Run would refuse or
+// that could not begin a run.
 func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	var refused map[string]string
 	if o.DataDir != "" {
@@ -26,7 +26,7 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 		}
 	}
 	if o.DataDir, err = os.MkdirTemp("", "wasmjobd-"); err != nil {
-		return nil, failf(Internal, err, "make room for modules")
+		return nil, failf(Internal, err, "create a directory for modules")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.DataDir)) }()
 	h, err := New(o)
@@ -53,8 +53,8 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	return faults, nil
 }
 
-// checkCode loads the code of one job and returns why no run of it could begin. A module
-// that the server refuses, because compiling it ended processes, is not compiled here
+// checkCode loads the code of one job and returns why no run of it could begin. If the server
+// already refuses a module because compiling it ended processes, checkCode does not compile it
 // either.
 func (h *Host) checkCode(ctx context.Context, j *hosted, refused map[string]string) error {
 	c := h.setDigests(ctx, j)

@@ -22,23 +22,22 @@ import (
 const (
 	// dumpCommand is the line that a client sends, in upper or lower case.
 	dumpCommand = "dump"
-	// commandPatience is the limit of time for the line, and maxCommand its limit in
-	// bytes.
+	// commandPatience limits the time for that line, and maxCommand its bytes.
 	commandPatience = 5 * time.Second
 	maxCommand      = 64
-	// dumpPatience is the limit of time for one dump, and readPatience for each write
-	// to a client that does not read.
+	// dumpPatience limits the time for one dump, and readPatience the time for each write to a
+	// client that does not read.
 	dumpPatience = time.Minute
 	readPatience = 10 * time.Second
-	// maxDumps is the limit of connections for a job, and maxDumpsFrom the limit from
-	// one address. Further connections are closed.
+	// maxDumps limits the connections for a job, and maxDumpsFrom those from one address.
+	// Further connections are closed.
 	maxDumps     = 16
 	maxDumpsFrom = 2
 )
 
-// monitor serves the monitor port of a job of the server's own file, if it has one, until
-// the job ends or has another. As in ElasticJob, the answer to the line "dump" is the nodes
-// of the job. If the port is taken, the job runs all the same.
+// monitor serves the monitor port of a job in the server's own file, if it has one, until the
+// job ends or gets another port. As in ElasticJob, the line "dump" is answered with the nodes
+// of the job. If the port is taken, the job runs anyway.
 func (h *Host) monitor(j *hosted) {
 	h.mu.Lock()
 	c := *j.config
@@ -53,13 +52,13 @@ func (h *Host) monitor(j *hosted) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {
 		end()
-		h.o.Log.Error("the monitor port cannot be opened, so it gives no dumps", "job", c.Name, "error", err)
+		h.o.Log.Error("the monitor port cannot be opened, so it serves no dumps", "job", c.Name, "error", err)
 		return
 	}
-	h.o.Log.Info("the monitor port gives dumps", "job", c.Name, "address", l.Addr().String())
+	h.o.Log.Info("the monitor port serves dumps", "job", c.Name, "address", l.Addr().String())
 	j.monitored.end = func() {
 		end()
-		_ = l.Close() // now, as another job may be about to open the port
+		_ = l.Close() // at once, as another job may be about to open the port
 	}
 	h.work.Go(func() { h.dumps(ctx, l, c.Name) })
 }
@@ -67,10 +66,10 @@ func (h *Host) monitor(j *hosted) {
 // monitored is the monitor port of a job.
 type monitored struct {
 	mu  sync.Mutex // guards end, and is held while the port is opened
-	end func()     // gives the port back; nil: it is not open
+	end func()     // closes the port; nil if it is not open
 }
 
-// close gives the port back.
+// close closes the port.
 func (m *monitored) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +112,7 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, dumpPatience)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // ends reads and writes
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // ends blocked reads and writes
 	defer stop()
 	defer c.Close() //nolint:errcheck // errors of writes are reported by then
 	if err := c.SetReadDeadline(time.Now().Add(commandPatience)); err != nil {
@@ -130,7 +129,7 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	return errors.Join(dump.Write(ctx, s, layout.NewJob(h.o.Namespace, name), patient{c}), s.Close())
 }
 
-// patient limits the time for each write to a connection.
+// patient limits the time of each write to a connection.
 type patient struct{ net.Conn }
 
 // Write implements io.Writer.
@@ -141,9 +140,9 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Conn.Write(b) //nolint:wrapcheck // it stands for the connection
 }
 
-// callers counts connections per network, so that one does not take all places.
+// callers counts connections per network, so that one client cannot take them all.
 type callers struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	open map[netip.Prefix]int
 	all  int
 }
@@ -168,8 +167,8 @@ func (s *callers) leave(from netip.Prefix) {
 	}
 }
 
-// network returns the range of addresses that one client can choose from: an IPv4 address,
-// or an IPv6 network of 64 bits.
+// network returns the addresses that one client can choose from: a single IPv4 address, or an
+// IPv6 network of 64 bits.
 func network(addr net.Addr) netip.Prefix {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// callBox is a listener that accepts connections with a given address.
+// callBox is a listener that accepts connections with given addresses.
 type callBox struct{ calls chan net.Conn }
 
 func (b callBox) Accept() (net.Conn, error) {
@@ -58,8 +58,8 @@ func closed(c net.Conn) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// One address cannot take all places of a monitor port. A place is free again after its
-// connection.
+// One address cannot take all connections of a monitor port. A connection that ends makes room
+// for another.
 func TestMonitorPortIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestMonitorPort(t *testing.T) {
 	}
 }
 
-// The monitor port of a job is the one that its file has now: another one, that of a job
-// which has another by then, or that of one which leaves.
+// The monitor port of a job follows its file: it may change, move to another job, or go with
+// its job.
 func TestMonitorPortFollowsTheFile(t *testing.T) {
 	t.Parallel()
 	var ports [2]int

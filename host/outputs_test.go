@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// deafLog is a log that takes a line only when its gate is open.
+// deafLog is a log that takes lines only while its gate is open.
 type deafLog struct {
 	slog.Handler
 	gate chan struct{}
@@ -32,8 +32,8 @@ func (l deafLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A log or an observer that blocks does not keep a run from beginning or being recorded,
-// nor the host from ending. Lost lines and events are counted.
+// A log or an observer that blocks neither delays a run or its row, nor the end of the host.
+// Lost lines and events are counted.
 func TestLogAndObserverThatBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,8 +85,7 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 	})
 }
 
-// A host ends even if log and observer do not return, and calls neither of them
-// afterwards.
+// A host ends even if log and observer do not return, and does not call them afterwards.
 func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

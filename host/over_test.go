@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A host starts with a job whose last instant has passed. The other jobs run, the job
-// says why it does not fire, and a trigger runs it.
+// A host starts with a job whose last instant has passed. The other jobs run, the job says why
+// it does not fire, and a trigger runs it.
 func TestAScheduleThatIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/supply"
 )
 
-// maxPeers bounds how many members of a job are read for their addresses.
+// maxPeers bounds how many members of a job are asked for their addresses.
 const maxPeers = 64
 
-// peersOf returns where the members of a job offer modules: at the addresses that they
-// have in the registry, except this server's own.
+// peersOf returns the addresses, from the registry, at which other members of a job serve
+// modules.
 func (h *Host) peersOf(name string) supply.Peers {
 	_, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
 	return func(ctx context.Context) ([]string, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// wantRefused wants an error of the code Invalid with this text.
+// wantRefused checks that err has the code Invalid and contains this text.
 func wantRefused(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	if wantCode(t, what, err, Invalid); err != nil && !strings.Contains(err.Error(), says) {
@@ -17,7 +17,7 @@ func wantRefused(t *testing.T, what string, err error, says string) {
 	}
 }
 
-// kitFrom is the kit for a test that works in a directory of its own.
+// kitFrom returns modules of the kit for a test that changes the working directory.
 func kitFrom(t *testing.T, name string) map[string]Module {
 	t.Helper()
 	path, err := filepath.Abs(kit(name)[name].Path)
@@ -27,11 +27,11 @@ func kitFrom(t *testing.T, name string) map[string]Module {
 	return map[string]Module{name: {Path: path}}
 }
 
-// A host with neither a data directory nor a Runner runs and refuses every job. It writes
+// A host with neither a data directory nor a Runner starts and refuses every job. It writes
 // nothing into the working directory.
 func TestPutWithoutDataDir(t *testing.T) {
 	modules, dir := kitFrom(t, "ok"), t.TempDir()
-	t.Chdir(dir) // therefore not parallel
+	t.Chdir(dir) // so the test is not parallel
 	a := job.Config{Name: "a", Module: "ok", Shards: 1}
 	h, stop := start(t, Options{Modules: modules})
 	const says = "set DataDir"

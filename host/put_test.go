@@ -34,7 +34,7 @@ func TestPut(t *testing.T) {
 		if err := h.Trigger(t.Context(), "b"); err != nil {
 			t.Errorf("trigger right after Put: %v", err)
 		}
-		time.Sleep(toMinute()) // a runs
+		time.Sleep(toMinute()) // a is running
 		for range 2 {
 			if err := h.Put(t.Context(), minutely("a", 3)); err != nil {
 				t.Error(err)
@@ -100,7 +100,7 @@ func TestRemoveDrains(t *testing.T) {
 		h, stop := start(t, Options{Jobs: []job.Config{minutely("a", 2), minutely("b", 1)}, Runner: Func(lasting), Sinks: []trace.Sink{rows}})
 		<-h.Ready()
 		wantCode(t, "a job that is not there", h.Remove(t.Context(), "c"), NotFound)
-		time.Sleep(toMinute()) // both run
+		time.Sleep(toMinute()) // both are running
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wantCode(t, "a job that still runs", h.Remove(short, "a"), Unknown)
@@ -119,7 +119,7 @@ func TestRemoveDrains(t *testing.T) {
 		if err := h.Put(t.Context(), minutely("a", 1)); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(toMinute()) // it runs
+		time.Sleep(toMinute()) // it is running
 		late, cancelLate := context.WithTimeout(t.Context(), time.Second)
 		defer cancelLate()
 		wantCode(t, "a job that still runs", h.Remove(late, "a"), Unknown)
@@ -139,7 +139,7 @@ func TestRemoveDrains(t *testing.T) {
 	})
 }
 
-// expired is a context that has ended.
+// expired returns a context that has ended.
 func expired(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

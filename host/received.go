@@ -10,21 +10,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/supply"
 )
 
-// Signing is by whom a module has to be signed, and how it is signed.
+// Signing is the signature of a module, and the keys of which one must have made it.
 type Signing struct {
-	Keys      []string // public keys in minisign's format, of which one has to have signed; none: nobody has to
-	Signature []byte   // the text of a signature in minisign's format; nil: there is none
+	Keys      []string // public keys in minisign's format, of which one must have signed; without any, a signature is not required
+	Signature []byte   // in minisign's text format; nil if there is none
 }
 
-// ReceivedModule is a module that a server has on its disk, and that no job finds before Keep.
-// Whoever received it closes it.
+// ReceivedModule is a module on a server's disk that jobs do not find before Keep. The caller
+// of ReceiveModule closes it.
 type ReceivedModule struct {
 	staged *module.Staged
 	dir    string
 }
 
-// ReceiveModule writes the bytes of r into a file in the data directory dir of a server, which
-// may be running. After an error nothing of them is left. keys are those of Signing.
+// ReceiveModule copies r into a file in the data directory dir of a server, which may be
+// running. After an error nothing of it is left. keys are those of Signing.
 func ReceiveModule(dir string, r io.Reader, keys []string) (*ReceivedModule, error) {
 	accepted, err := signature.ParseKeys(keys)
 	if err != nil {
@@ -37,9 +37,9 @@ func ReceiveModule(dir string, r io.Reader, keys []string) (*ReceivedModule, err
 	return &ReceivedModule{staged, dir}, nil
 }
 
-// AdmitModule returns the error with which a module is refused, whatever its bytes are: by its
-// signature, and the one that the server with the data directory dir has for the digest. A digest
-// of "" is not known yet.
+// AdmitModule returns the error for a module that must be refused whatever its bytes are,
+// because of its signature and the signature that the server with the data directory dir has
+// for this digest. The digest is empty if it is not known yet.
 func AdmitModule(dir, digest string, s Signing) error {
 	accepted, err := signature.ParseKeys(s.Keys)
 	if err != nil {
@@ -56,12 +56,12 @@ func AdmitModule(dir, digest string, s Signing) error {
 // Size returns the number of bytes.
 func (m *ReceivedModule) Size() int64 { return m.staged.Size() }
 
-// ReadAt implements io.ReaderAt, also after Keep.
+// ReadAt implements io.ReaderAt. It also works after Keep.
 func (m *ReceivedModule) ReadAt(b []byte, at int64) (int, error) { return m.staged.ReadAt(b, at) }
 
-// Keep puts the module into the store of the server. No job runs it because of that. Bytes with
-// another digest and those that are not signed as they have to be are Invalid. sign is the text
-// of the signature; without one, what the server has already will do.
+// Keep puts the module into the server's store, where it runs only once a job uses it. If the
+// digest differs, or a required signature is missing or wrong, the error is Invalid. sign is
+// the text of the signature; if it is empty, the one that the server already has counts.
 func (m *ReceivedModule) Keep(digest string, sign []byte) error {
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, "keep a module")
@@ -77,10 +77,10 @@ func (m *ReceivedModule) Check(digest string, sign []byte) error {
 	return unkept(m.staged.Check(digest, sign), m.dir)
 }
 
-// Close removes what was not kept.
+// Close removes the file unless it was kept.
 func (m *ReceivedModule) Close() error { return unkept(m.staged.Close(), m.dir) }
 
-// unkept is why a module is not kept.
+// unkept converts an error of the store.
 func unkept(err error, dir string) error {
 	switch {
 	case err == nil:

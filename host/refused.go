@@ -12,15 +12,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// CompileInSubprocess is the main function of the program in Options.Compiler. args are its last
-// two arguments, wasm is its standard input and say its standard error. It compiles one
+// CompileInSubprocess is the main function of the program in Options.Compiler. args are its
+// last two arguments, wasm is its standard input and say its standard error. It compiles one
 // module within limits of its own, and returns the exit code.
 func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
 	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 
-// RefusedModules returns the modules that the server with this data directory refuses
-// because compiling them ended a process, with the reason by digest.
+// RefusedModules returns the modules that the server with this data directory refuses because
+// compiling them ended a process: the reason by digest.
 func RefusedModules(dir string) (map[string]string, error) {
 	refused, err := supply.Dir(dir).Refused()
 	if err != nil {
@@ -30,7 +30,7 @@ func RefusedModules(dir string) (map[string]string, error) {
 }
 
 // RetryModule makes the server with this data directory compile a refused module again. A
-// running server tries it when a job with the module fires next.
+// running server does so when a job with the module fires next.
 func RetryModule(dir, digest string) error {
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, "retry a module")

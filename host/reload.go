@@ -8,21 +8,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The functions below change the jobs and modules of a running Host; before Run they wait
-// for it. Each call makes its whole change, or returns an *Error and changes nothing.
-// Only with the code Unknown the change goes on by itself. Calls are decided one after
-// the other; jobs that stay do not wait for them.
+// The functions below change the jobs and modules of a running Host; before Run they wait for
+// it. Each call makes its whole change, or returns an *Error and changes nothing; only with the
+// code Unknown the change goes on. Changes are made one at a time, and unchanged jobs do not
+// wait for them.
 
-// Put adds a job to the host's own jobs, or replaces the configuration of the job with
-// that name. It is an error if the job could not run here. An error with the code Invalid
-// lists all faults of the configuration and the module.
+// Put adds a job to the host's own jobs, or replaces the configuration of the job with that
+// name. It is an error if the job could not run here. An error with the code Invalid lists all
+// faults of the configuration and the module.
 //
-// When Put returns, a new job has begun: Jobs lists it, and Trigger finds it. An earlier
-// job of that name has left by then, and a job that was found in the registry has become
-// the host's own. Changes of a job are written into the registry as at a start, soon
-// after Put has returned and while its runs go on; later runs use them. Putting a job
-// again without a change does nothing. A job may be granted only directories below those
-// of Options.Allow or, without these, if a job of Options had a directory.
+// When Put returns, a new job has begun: Jobs lists it, and Trigger finds it. An earlier job of
+// that name has left by then, and a job that was found in the registry has become the host's
+// own. Changes of a job are written into the registry as at a start, soon after Put has
+// returned and while its runs go on; later runs use them. Putting a job again without a change
+// does nothing. A job may be granted only directories below those of Options.Allow. If Options
+// had no limits but a job with a granted directory, any directory may be granted.
 func (h *Host) Put(ctx context.Context, c job.Config) error {
 	e, err := h.edit(ctx, "put job "+c.Name, func(_ context.Context, e *edit) error {
 		e.o.Jobs = []job.Config{c}
@@ -35,7 +35,7 @@ func (h *Host) Put(ctx context.Context, c job.Config) error {
 		select {
 		case <-j.begun:
 		case <-h.over:
-			return failf(Unavailable, nil, "put job %s: the host runs no more", c.Name)
+			return failf(Unavailable, nil, "put job %s: the host has stopped", c.Name)
 		case <-ctx.Done():
 			return failf(Unknown, ctx.Err(), "put job %s: it begins when an earlier job of that name has left", c.Name)
 		}
@@ -43,14 +43,13 @@ func (h *Host) Put(ctx context.Context, c job.Config) error {
 	return nil
 }
 
-// Remove removes a job that came from Options, Put or Reload. It does not begin at further
+// Remove removes a job that came from Options, Put or Reload. The job does not begin at further
 // instants. Its runs may go on for Options.DrainTimeout, and are asked to stop then. When
 // Remove returns nil, they have ended, their rows are stored, and this host is no longer a
-// member of the job. If ctx ends before that, the error is Unknown, and the removal goes
-// on.
+// member of the job. If ctx ends before that, the error is Unknown, and the removal goes on.
 //
-// The job stays in the registry for its other members. With Options.Discover this host
-// finds it there again. An Operator's Remove deletes it from the registry.
+// The job stays in the registry for its other members. With Options.Discover this host finds it
+// there again. Remove of package operator deletes it from the registry.
 func (h *Host) Remove(ctx context.Context, name string) error {
 	e, err := h.edit(ctx, "remove job "+name, func(_ context.Context, e *edit) error {
 		if e.own[name] == nil {
@@ -71,20 +70,20 @@ func (h *Host) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// notOwn is the error for a job that is not one of the host's own.
+// notOwn returns the error for a job that is not one of the host's own.
 func (h *Host) notOwn(name string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if slices.ContainsFunc(h.jobs, func(j *hosted) bool { return j.found && j.config.Name == name }) {
-		return failf(Refused, nil, "it was found in the registry; an Operator removes it from there")
+		return failf(Refused, nil, "it was found in the registry; use package operator to remove it there")
 	}
 	return failf(NotFound, nil, "the host has no such job")
 }
 
-// PutModule adds a module, or replaces the one with that name. It reads the file, even if
-// the path is the same as before. Jobs that name the module change as with Put, and all of
-// them must be able to run it. A module that no job names yet is compiled, too. The code
-// of the error is Invalid if the module, or a job with it, cannot run here.
+// PutModule adds a module, or replaces the one with that name. It reads the file, even if the
+// path is the same as before. Jobs that name the module change as with Put, and all of them
+// must be able to run it. A module that no job names yet is compiled, too. The code of the
+// error is Invalid if the module, or a job with it, cannot run here.
 func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	_, err := h.edit(ctx, "put module "+name, func(ctx context.Context, e *edit) error {
 		switch {
@@ -101,7 +100,7 @@ func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 }
 
 // RemoveModule removes a module. It is Refused while one of the host's own jobs names the
-// module. Jobs that leave keep the code that they run.
+// module. Jobs that are leaving keep the code that they run.
 func (h *Host) RemoveModule(ctx context.Context, name string) error {
 	_, err := h.edit(ctx, "remove module "+name, func(_ context.Context, e *edit) error {
 		if _, ok := e.o.Modules[name]; !ok || e.files == nil {
@@ -123,9 +122,9 @@ type Reloaded struct {
 	Kept                    int // number of unchanged jobs
 }
 
-// Reload replaces the host's own jobs and modules, as if it had been started with these:
-// it does PutModule and Put of each, and Remove of jobs and modules that are missing, in
-// one edit. The error lists all faults. Reload does not wait for jobs to begin or leave.
+// Reload replaces the host's own jobs and modules as if the host had been started with these:
+// it does PutModule and Put for each of them, and Remove for missing jobs and modules, in one
+// edit. The error lists all faults. Reload does not wait for jobs to begin or leave.
 func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
 	return h.reload(ctx, jobs, modules, false)
 }

@@ -50,7 +50,7 @@ func TestReload(t *testing.T) {
 			Jobs: []job.Config{minutely("changes", 1), minutely("goes", 1), minutely("stays", 1)}, Runner: Func(lasting), Sinks: []trace.Sink{rows},
 		})
 		<-h.Ready()
-		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second))) // all of them run
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(61 * time.Second))) // all of them are running
 		want := Reloaded{Added: []string{"comes"}, Changed: []string{"changes"}, Removed: []string{"goes"}, Kept: 1}
 		for _, reload := range []func(context.Context, []job.Config, map[string]Module) (Reloaded, error){h.CheckReload, h.Reload} {
 			got, err := reload(t.Context(), []job.Config{minutely("changes", 2), minutely("comes", 3), minutely("stays", 1)}, nil)
@@ -76,8 +76,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// Days that a job leaves out, and its jitter, count from the moment at which a file has
-// them.
+// Changes of except and jitter apply from the moment of the reload.
 func TestReloadOfExceptAndJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // it begins on 2000-01-01
@@ -146,8 +145,8 @@ func TestReloadIsRefused(t *testing.T) {
 	})
 }
 
-// A job that comes back while it leaves begins after that. A job that an operator has
-// shut down here runs again when it is changed.
+// A job that is put back while it leaves begins afterwards. A job that an operator has shut
+// down here runs again when it is changed.
 func TestReloadOfAJobThatLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,8 +189,8 @@ func TestReloadOfAJobThatLeaves(t *testing.T) {
 	})
 }
 
-// With Discover, a job that leaves the file goes on as a job of the registry, and a job
-// of the registry that comes into the file becomes the host's own.
+// With Discover, a job that is taken out of the file goes on as a job of the registry, and a
+// job of the registry that is added to the file becomes the host's own.
 func TestReloadAndTheRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +224,7 @@ func TestReloadAndTheRegistry(t *testing.T) {
 	})
 }
 
-// Reload reads the files of modules again. If one cannot run, its job stays as it is.
+// Reload reads the files of modules again. If a module cannot run, its job stays as it is.
 func TestReloadReadsModules(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.wasm")

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Neither a namespace nor a job may have the name of the state of a cluster.
+// Neither a namespace nor a job may have the name of a node for the state of a cluster.
 func TestNamesOfTheClustersStateAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ namespace, job, fault string }{

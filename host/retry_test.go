@@ -50,8 +50,8 @@ func TestRetriesOnlyAsked(t *testing.T) {
 	})
 }
 
-// A run that fails is tried again under its own id, after longer and longer pauses. Each
-// attempt has its row.
+// A run that fails is tried again under its own id, after growing pauses. Each attempt has its
+// row.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestRetryOutlivesItsServer(t *testing.T) {
 	})
 }
 
-// An attempt that ends with its server is followed by one on another server. It gets the
-// next number, but does not count as one of the job's retries.
+// An attempt that ends with its server is followed by an attempt on another server, which gets
+// the next number but does not count towards the job's retries.
 func TestDrainDoesNotCountAsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

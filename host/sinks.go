@@ -7,11 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// sinks is a Sink that writes to all of them. A row is safe when the last one has it.
+// sinks is a Sink that writes to several. A row is safe when all of them have it.
 type sinks []trace.Sink
 
 // Write stores the batch in all sinks. If one of them never takes a row, the others get it
-// all the same.
+// anyway.
 func (s sinks) Write(ctx context.Context, batch []trace.Row) error {
 	var refused error
 	for _, sink := range s {

@@ -37,9 +37,8 @@ func (s wrongSession) Time(ctx context.Context) (time.Time, error) {
 	return t.Add(time.Duration(s.of.ahead.Load())), err
 }
 
-// A server whose clock differs from the registry's by more than the job allows begins
-// nothing and says why, until the clock is set right. It does not ask for the time at
-// each run.
+// A server whose clock differs from the registry's by more than the job allows begins nothing
+// and says why, until the clock is set right. It does not ask for the time at each run.
 func TestClockThatDiffers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,9 +71,8 @@ func TestClockThatDiffers(t *testing.T) {
 	})
 }
 
-// A job fires once a day. If the registry's clock is an hour behind, the instant waits
-// until that clock is near; if it is ahead, the instant begins at once. The status shows
-// both clocks.
+// A job fires once a day. If the registry's clock is an hour behind, the instant waits until
+// that clock is near; if it is ahead, the instant begins at once. The status shows both clocks.
 func TestDailyJobAndTheRegistrysClock(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// kit has the modules of the conformance kit.
+// kit returns modules of the conformance kit.
 func kit(names ...string) map[string]Module {
 	modules := map[string]Module{}
 	for _, name := range names {
@@ -24,7 +24,7 @@ func kit(names ...string) map[string]Module {
 	return modules
 }
 
-// A module assigns the items, and the failure of another is reported.
+// A module assigns the items of a job, and the failure of another module is reported.
 func TestModulesAssign(t *testing.T) {
 	t.Parallel()
 	rows := make(toRows, 10)

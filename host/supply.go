@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// openStore opens the store that gives the jobs their code.
+// openStore opens the store that supplies the jobs' code.
 func (h *Host) openStore() (err error) {
 	o := &h.o
 	keys, err := signature.ParseKeys(o.ModuleKeys)
@@ -31,7 +31,7 @@ func (h *Host) openStore() (err error) {
 	return nil
 }
 
-// pull is how the store gets artifacts.
+// pull returns the function with which the store fetches artifacts.
 func (o *Options) pull() supply.Pull {
 	if o.Pull == nil {
 		return nil
@@ -42,7 +42,7 @@ func (o *Options) pull() supply.Pull {
 	}
 }
 
-// filesOf returns modules as the store has them.
+// filesOf converts modules to the store's type.
 func filesOf(modules map[string]Module) map[string]supply.File {
 	files := make(map[string]supply.File, len(modules))
 	for name, m := range modules {
@@ -51,14 +51,14 @@ func filesOf(modules map[string]Module) map[string]supply.File {
 	return files
 }
 
-// dirs returns the directories below which the sandbox may grant directories. nil, which
-// is any, is for an embedder that grants directories without setting limits.
+// dirs returns the directories below which the sandbox may grant directories. nil allows any,
+// for an embedder that grants directories without setting limits.
 func (o *Options) dirs() []job.Dir {
 	granted := slices.ContainsFunc(o.Jobs, func(c job.Config) bool { return len(c.Allow.Dirs) > 0 })
 	if len(o.Allow.Dirs) == 0 && granted {
 		return nil
 	}
-	dirs := make([]job.Dir, len(o.Allow.Dirs)) // not nil, also without any
+	dirs := make([]job.Dir, len(o.Allow.Dirs)) // empty, not nil, without any
 	for i, t := range o.Allow.Dirs {
 		dirs[i] = job.Dir{Host: t.Path, Write: t.Write}
 	}
@@ -74,10 +74,10 @@ func (o *Options) refuse(j job.Config, file *job.Config) error {
 	return nil
 }
 
-// loadModules starts to load the code of all jobs and returns when one job can run. The
-// others are loaded while that one runs, so a large module delays its own job alone. A job
-// whose code is refused begins as well: each of its fires leaves a row that says why.
-// loadModules returns an error if no job can run.
+// loadModules starts to load the code of all jobs and returns when one job can run. The others
+// are loaded meanwhile, so a large module delays only its own job. A job whose code is refused
+// begins as well: each of its fires leaves a row that says why. loadModules returns an error if
+// no job can run.
 func (h *Host) loadModules(ctx context.Context) error {
 	if len(h.jobs) == 0 {
 		return nil
@@ -105,12 +105,13 @@ func (h *Host) loadModules(ctx context.Context) error {
 	all := errors.Join(faults...)
 	kind := Invalid
 	if isSystemError(all) {
-		kind = Internal // it may work at the next attempt
+		kind = Internal // a new attempt may succeed
 	}
 	return failf(kind, all, "no job can run")
 }
 
-// readBy is setDigests, which holds a slot unless it may wait for a registry of artifacts.
+// readBy calls setDigests. It holds a slot meanwhile, unless it may have to wait for a registry
+// of artifacts.
 func (h *Host) readBy(ctx context.Context, j *hosted, slots chan struct{}) job.Config {
 	for _, name := range []string{j.config.Module, j.config.StrategyModule} {
 		if f, _ := h.store.File(name); f.Artifact != "" {
@@ -122,8 +123,8 @@ func (h *Host) readBy(ctx context.Context, j *hosted, slots chan struct{}) job.C
 	return h.setDigests(ctx, j)
 }
 
-// setDigests reads the modules of a job and puts their digests into its configuration,
-// which it returns.
+// setDigests reads the modules of a job, sets their digests in its configuration, and returns
+// that.
 func (h *Host) setDigests(ctx context.Context, j *hosted) job.Config {
 	c := *j.config
 	if h.o.Runner == nil && c.Module != "" {
@@ -138,8 +139,7 @@ func (h *Host) setDigests(ctx context.Context, j *hosted) job.Config {
 	return c
 }
 
-// loadCode loads the code of one job. The sandbox decides in which order modules are
-// compiled.
+// loadCode loads the code of one job. The sandbox decides in which order modules are compiled.
 func (h *Host) loadCode(ctx context.Context, j *hosted, c job.Config) error {
 	if err := j.code.Load(ctx, c); err != nil {
 		return failf(Invalid, err, "job %s is refused", c.Name)
@@ -147,7 +147,6 @@ func (h *Host) loadCode(ctx context.Context, j *hosted, c job.Config) error {
 	return nil
 }
 
-// closeCode closes the code of all jobs.
 func (h *Host) closeCode() {
 	for _, j := range h.jobs {
 		j.code.Close()
@@ -162,7 +161,6 @@ func (h *Host) prefetch(j *hosted, c job.Config) {
 	h.finder.Alongside(func() { h.loadChanged(j, c) })
 }
 
-// loadChanged loads the code of a changed job.
 func (h *Host) loadChanged(j *hosted, c job.Config) {
 	if err := j.code.Load(h.running, c); err != nil {
 		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)

@@ -10,9 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// Every server shows of each item when it began and ended last and when it is due next,
-// and of the job the number of handled elements, including those of servers that have
-// left.
+// Every server shows when each item last began and ended and when it is due next, and how many
+// elements a job has handled, including on servers that have left.
 func TestTimesOfItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// undefined warns about jobs of the registry that are in no file of this server and that
-// no server runs, and stores their missed instants. It is for a server without Discover.
+// undefined warns about jobs of the registry that are in no file of this server and that no
+// server runs, and stores their missed instants. It is for a server without Discover.
 func (h *Host) undefined(ctx context.Context, names []string, js *session.Job) error {
 	var created []string
 	if h.o.Created {
@@ -56,8 +56,8 @@ func (h *Host) undefined(ctx context.Context, names []string, js *session.Job) e
 	return nil
 }
 
-// created chooses the jobs that an operator made: no file has had them. Those of the file of
-// this server are none of them.
+// created returns those of the jobs that an operator created, which no file has ever defined,
+// without jobs in this server's file.
 func (h *Host) created(ctx context.Context, names []string, js *session.Job) ([]string, error) {
 	h.mu.Lock()
 	own := map[string]bool{}
@@ -82,9 +82,9 @@ func (h *Host) created(ctx context.Context, names []string, js *session.Job) ([]
 	return all, nil
 }
 
-// recordUndefined stores the missed instants of jobs that no file has, if the registry is
-// this server's own. In a shared registry the file of another server may have such a job,
-// and a program that embeds a host may be about to Put it.
+// recordUndefined stores the missed instants of jobs that no file has, if the registry is this
+// server's own. In a shared registry the file of another server may have such a job, and a
+// program that embeds a host may be about to Put it.
 func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.Job) error {
 	if !h.o.Alone || len(h.o.Sinks) == 0 || js.Timeout() > 0 {
 		return nil
@@ -98,7 +98,7 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 		j := missed.Job{
 			Name: name, Layout: l, Registry: js, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, js) },
 			Refused: func(r trace.Row, err error) {
-				log.Error("a row is lost, as no history takes it", "item", r.Item, "run", r.Run, "error", err)
+				log.Error("a row is lost, because the history refuses it", "item", r.Item, "run", r.Run, "error", err)
 			},
 		}
 		rows, err := j.Record(ctx, sinks(h.o.Sinks))

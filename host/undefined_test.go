@@ -13,12 +13,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A job of another server without a member for a moment, in no file of this server,
+// A job of another server that has no member for a moment, and is in no file of this server,
 // causes no warning.
 func TestNewJobsOfOtherServersAreNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg, logged := embedded.Memory(), &bytes.Buffer{} // its handler writes one line after the other
+		reg, logged := embedded.Memory(), &bytes.Buffer{} // safe, as its handler writes one line at a time
 		begin := func(ip, name string, to *slog.Logger) (end func()) {
 			h, err := New(Options{
 				Registry: reg, Instance: job.NewInstanceID(ip, "1"), Log: to, Runner: Func(lasting),

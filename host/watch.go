@@ -8,13 +8,13 @@ import (
 
 const (
 	watchEvery = time.Second
-	// maxSlew is how much the clock may differ from the time that has passed. Time
-	// services cause smaller differences all the time, and those hardly move a fire.
+	// maxSlew is how much the clock may differ from the time that has passed. Time services
+	// cause smaller differences all the time, which hardly affect a fire.
 	maxSlew = 2 * time.Second
 )
 
-// watchClock logs jumps of the clock. All schedules run on the clock, so the log then
-// explains why nothing fires for an hour.
+// watchClock logs jumps of the clock. All schedules follow the clock, so the log then explains
+// why nothing fires for an hour.
 func watchClock(ctx context.Context, log *slog.Logger) {
 	again := time.NewTicker(watchEvery)
 	defer again.Stop()
@@ -35,7 +35,7 @@ func watchClock(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// jump returns how far the clock was set, given how much time it shows and how much has
+// jump returns how far the clock was set, from the time that it shows and the time that has
 // passed. It is 0 below maxSlew.
 func jump(shown, passed time.Duration) time.Duration {
 	if by := (shown - passed).Round(time.Millisecond); by.Abs() >= maxSlew {

@@ -36,7 +36,7 @@ func on(t *testing.T, address string, o zk.Options) *zk.Registry {
 // held are guests that run until they are released or ended.
 type held struct {
 	begun chan job.Call
-	ended chan time.Time // of those that were ended
+	ended chan time.Time // receives the time when a guest was ended
 	let   chan struct{}
 }
 
@@ -70,8 +70,8 @@ func ask(t *testing.T, err error) {
 	}
 }
 
-// A server that starts before ZooKeeper says so, is not ready, and joins as soon as
-// ZooKeeper is there.
+// A server that starts before ZooKeeper says so, is not ready, and joins as soon as ZooKeeper
+// is there.
 func TestServiceComesLate(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -131,8 +131,8 @@ func TestServiceRestarts(t *testing.T) {
 	}
 }
 
-// The connection hangs longer than the session lasts. Guests are ended before another
-// member can take their items, and a new member goes on.
+// The connection hangs longer than the session lasts. Guests are ended before another member
+// can take their items, and a new member goes on.
 func TestSessionExpires(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
@@ -147,14 +147,14 @@ func TestSessionExpires(t *testing.T) {
 		Sinks: []trace.Sink{rows}, Instance: "10.0.0.1@-@1",
 	})
 	<-h.Ready()
-	until(t, h, "items are dealt out", total("on", 2))
+	until(t, h, "items are assigned", total("on", 2))
 	ask(t, h.Trigger(t.Context(), "on"))
 	calls := guests.await(2)
 	frozen := time.Now()
 	proxy.Set(zktest.Freeze)
 	for range 2 {
-		// Three quarters of the session timeout, plus the time to notice. No other member
-		// may have begun by then.
+		// Three quarters of the session timeout, plus the time to notice. No other member may
+		// have begun by then.
 		if at := <-guests.ended; at.Sub(frozen) >= timeout {
 			t.Errorf("ended after %v", at.Sub(frozen))
 		}
@@ -176,8 +176,8 @@ func TestSessionExpires(t *testing.T) {
 	}
 }
 
-// A damaged or forbidden node troubles only its job. The trouble names the path, and the
-// job goes on once the node is repaired.
+// A damaged or forbidden node troubles only its job. The trouble names the path, and the job
+// goes on once the node is repaired.
 func TestDamagedJobs(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -192,7 +192,7 @@ func TestDamagedJobs(t *testing.T) {
 		damage map[string]string // by the path below the job
 		by     *tool
 		names  string // path that the trouble names
-		joins  bool   // it is a member all the same
+		joins  bool   // the server joins anyway
 	}{
 		{name: "orphan", damage: map[string]string{"/instances": "", "/instances" + "/10.0.0.9@-@1": ""}, names: "/instances" + "/10.0.0.9@-@1", joins: true},
 		{name: "config", damage: map[string]string{"/config": "jobName: yaml"}, names: "/config"},
@@ -234,7 +234,8 @@ func TestDamagedJobs(t *testing.T) {
 			by.remove("/n/" + c.name + paths[0]) // the other nodes are in use
 			continue
 		}
-		// In one transaction: between two the server would join, and its job be removed.
+		// In one transaction, so that no server joins between two deletions and the job is
+		// removed under it.
 		nodes := []string{}
 		for _, path := range append(paths, "") {
 			nodes = append(nodes, "/n/"+c.name+path)
