@@ -373,7 +373,7 @@ func (o *Options) private() []job.Private {
 
 // DataPrivate describes a directory in which a server stores its data, for Options.Private.
 func DataPrivate(dir string) job.Private {
-	return job.Private{Path: dir, What: "where this server keeps its own data"}
+	return job.Private{Path: dir, What: "the data of this server"}
 }
 
 // strategy returns the strategy with a name, first from Options.Strategies.

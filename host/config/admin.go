@@ -6,23 +6,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Admin is the table [admin]: where callers with tokens reach the server.
+// Admin is the table [admin]: the address at which callers with tokens reach the server.
 type Admin struct {
-	Listen string // host:port; "": nowhere
-	// TLS names the files of [admin.tls]; the zero value: connections are plain, and
-	// Listen is an address of this machine alone.
+	Listen string // host:port; "": the server has no API
+	// TLS has the files of [admin.tls]. With the zero value, connections are plain, and only
+	// this machine can reach Listen.
 	TLS AdminTLS
 }
 
-// AdminTLS names files in PEM.
+// AdminTLS has paths of PEM files.
 type AdminTLS struct {
 	Cert, Key string // of the server
-	ClientCA  string // who signs the certificates of clients; "": they need none
+	ClientCA  string // authority that signs the certificates of clients; "": clients need none
 }
 
 func (b *builder) admin() Admin {
 	a := Admin{Listen: get(b, "", "admin.listen")}
-	at, secured := b.admissionTLS()
+	at, secured := b.adminTLS()
 	if secured {
 		a.TLS = AdminTLS{Cert: b.adminFile("cert"), Key: b.adminFile("key"), ClientCA: b.adminFile("client_ca")}
 		for _, key := range []string{"cert", "key"} {
@@ -45,9 +45,9 @@ func (b *builder) admin() Admin {
 	return a
 }
 
-// admissionTLS returns the place of the table [admin.tls], or of the first of its keys
-// if variables set them alone.
-func (b *builder) admissionTLS() (place, bool) {
+// adminTLS returns the place of the table [admin.tls], or of its first key if only variables
+// set it.
+func (b *builder) adminTLS() (place, bool) {
 	if b.isTable("admin.tls") {
 		return b.tables["admin.tls"], true
 	}
@@ -59,7 +59,7 @@ func (b *builder) admissionTLS() (place, bool) {
 	return place{}, false
 }
 
-// adminFile is the path of one of the files of [admin.tls]; "" if it is not set.
+// adminFile returns the path of a file in [admin.tls], or "" if it is not set.
 func (b *builder) adminFile(key string) string {
 	if path := "admin.tls." + key; b.isSet(path) {
 		return b.path(path, "")

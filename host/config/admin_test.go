@@ -28,7 +28,7 @@ func TestAdmin(t *testing.T) {
 	}
 }
 
-// A table that would leave the port open to others, or closed, is refused.
+// An [admin] table that would leave the port open to others, or closed, is refused.
 func TestAdminFaults(t *testing.T) {
 	t.Parallel()
 	const open = "other machines reach this address, and would see the tokens of callers (write \"127.0.0.1:8680\", or cert and key in [admin.tls])"
@@ -62,7 +62,7 @@ func TestAdminFaults(t *testing.T) {
 	}
 }
 
-// No job reads the key of the port, or writes to what it trusts.
+// No job may read the key of the API's port, or write to files that the port trusts.
 func TestAdminFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("/etc/t.toml", []byte("[admin]\nlisten = ':1'\n[admin.tls]\ncert = 'c'\nkey = 'k'\nclient_ca = 'a'\n"), Options{})

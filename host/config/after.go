@@ -9,14 +9,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// order checks which jobs of the file run after which.
+// order checks the settings after of all jobs in the file.
 type order struct {
 	*builder
 	names []string
 	jobs  map[string]*job.Config
-	seen  map[string]bool // jobs that were visited
-	path  []string        // from the first visited job to the present one, each after the next
-	depth map[string]int  // of each job of the path, from 1
+	seen  map[string]bool // visited jobs
+	path  []string        // from the first visited job to the present one; each job runs after the next one
+	depth map[string]int  // position of each job in path, from 1
 }
 
 func (b *builder) order() {
@@ -53,13 +53,13 @@ func (o *order) visit(name string) {
 	delete(o.depth, name)
 }
 
-// fault is why the present job cannot run after another.
+// fault returns why the present job cannot run after another.
 func (o *order) fault(before string) reason.Reason {
 	table := joinKey("jobs", before)
 	switch c, k := o.jobs[before], o.depth[before]; {
 	case k > 0:
 		return reason.Of(reason.AfterCycle, strings.Join(append(slices.Clone(o.path[k-1:]), before), " after "))
-	case c == nil && (o.broken || o.afterAny): // it may stand elsewhere, or in what could not be read
+	case c == nil && (o.broken || o.afterAny): // another file may have it, or one that could not be read
 	case c == nil:
 		return meantOr(before, o.names, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
 	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"):

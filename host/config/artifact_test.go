@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// No job reads who asks registries of artifacts, or writes to the certificates that they may have.
+// No job may read the credentials for registries of artifacts, or write to the authority for
+// their certificates.
 func TestFilesOfRegistriesOfArtifactsArePrivate(t *testing.T) {
 	t.Parallel()
 	load := func(source string, dirs ...string) error {
@@ -17,8 +18,8 @@ func TestFilesOfRegistriesOfArtifactsArePrivate(t *testing.T) {
 	const artifact = "oci://registry.example/report:1"
 	err := load(artifact, "ro:/s/docker:/a", "rw:/s/ca:/b", "ro:/s/ca:/c")
 	problems, _ := errors.AsType[Problems](err)
-	if len(problems) != 2 || !strings.Contains(problems[0].String(), "no job may reach who asks registries of artifacts, /s/docker/config.json") ||
-		!strings.Contains(problems[1].String(), "who signs the certificates of registries of artifacts, /s/ca/cert.pem") {
+	if len(problems) != 2 || !strings.Contains(problems[0].String(), "no job may reach the credentials for registries of artifacts, /s/docker/config.json") ||
+		!strings.Contains(problems[1].String(), "the authority for certificates of registries of artifacts, /s/ca/cert.pem") {
 		t.Errorf("%v", err)
 	}
 	for source, dirs := range map[string][]string{artifact: {"ro:/s/ca:/c"}, "m.wasm": {"ro:/s/docker:/a", "rw:/s/ca:/b"}} {

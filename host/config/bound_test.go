@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Large texts that are made to be expensive are read like any
-// other. Where the work grew with the square of the size, this test would not
-// end within the time that the test program has.
+// Large texts that are made to be expensive are read in reasonable time. If the work grew with
+// the square of the size, this test would exceed the time limit of the test program.
 func TestLargeTextsAreRead(t *testing.T) {
 	t.Parallel()
 	numbered := func(format string) string {

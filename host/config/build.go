@@ -19,7 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// Defaults of what the file does not say.
+// Defaults for keys that the file lacks.
 const (
 	defaultData    = "data"
 	defaultDrain   = 30 * time.Second
@@ -27,18 +27,17 @@ const (
 	historyFile    = "history.db"
 )
 
-// builder makes a File of the values that were read.
+// builder makes a File from the values that were read.
 type builder struct {
 	*reader
 	file          File
 	laid          map[string]place
-	dirLimitFault bool                // something is wrong with the directories in [host.allow]
+	dirLimitFault bool                // the directories in [host.allow] have a fault
 	listed        map[string][]string // the days of each calendar
-	httpFault     bool                // something is wrong with http in [host.allow]
+	httpFault     bool                // http in [host.allow] has a fault
 }
 
-// get returns the value of the first path that is set to something valid, or
-// what to take instead.
+// get returns the value of the first path that has a valid value of type T, or instead.
 func get[T any](b *builder, instead T, paths ...string) T {
 	for _, path := range paths {
 		if v, ok := b.values[path].is.(T); ok && !b.values[path].refused {
@@ -48,7 +47,7 @@ func get[T any](b *builder, instead T, paths ...string) T {
 	return instead
 }
 
-// fault reports a problem of a value, at its place or at that of the table.
+// fault reports a problem of a value, at its place or, if it is not set, at its table's.
 func (b *builder) fault(table, key, sub string, why reason.Reason) {
 	path := joinPath(table, key)
 	at := b.named[table]
@@ -68,7 +67,6 @@ func joinPath(table, key string) string {
 	return table + "." + key
 }
 
-// build fills the File in.
 func (b *builder) build() *File {
 	b.laid = map[string]place{}
 	b.server()
@@ -110,7 +108,7 @@ func (b *builder) server() {
 		DrainTimeout: get(b, defaultDrain, "server.drain_timeout"),
 		LogFormat:    get(b, "auto", "server.log.format"),
 	}
-	// The schema has let known names through only.
+	// The schema accepts only names that slog knows.
 	_ = s.LogLevel.UnmarshalText([]byte(get(b, slog.LevelInfo.String(), "server.log.level")))
 	s.MonitorIP = get(b, "", "server.monitor_ip")
 	for key, ip := range map[string]string{"ip": s.IP, "monitor_ip": s.MonitorIP} {
@@ -122,7 +120,7 @@ func (b *builder) server() {
 	b.file.Server = s
 }
 
-// Bounds on labels: each server's travel through the registry.
+// Bounds on labels, since each server's labels travel through the registry.
 const (
 	maxLabels = 64
 	maxLabel  = 256
@@ -146,7 +144,7 @@ func (b *builder) labels() map[string]string {
 	return labels
 }
 
-// isName reports whether a label or a secret may be called so.
+// isName reports whether s is a valid name of a label, a secret or a notifier.
 func isName(name string) bool {
 	for _, r := range name {
 		alphanumeric := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -197,7 +195,8 @@ func (b *builder) module(path, name string) {
 	b.file.Modules = append(b.file.Modules, m)
 }
 
-// keys reads who may sign modules. An empty list would let in whatever it is meant to keep out.
+// keys reads public keys, one of which must sign modules. An empty list is a fault, because it
+// would turn the check off.
 func (b *builder) keys(key string) []string {
 	keys := get(b, []string(nil), key)
 	if !b.isSet(key) || b.values[key].refused {
@@ -218,7 +217,7 @@ func (b *builder) keys(key string) []string {
 	})
 }
 
-// source reads where a module comes from: "file:path" or a path.
+// source reads the source of a module: "file:path" or a path.
 func (b *builder) source(module, source string) string {
 	rest, isFile := strings.CutPrefix(source, "file:")
 	if u, err := url.Parse(source); !isFile && err == nil && u.Scheme != "" {
@@ -248,8 +247,8 @@ func (b *builder) path(key, instead string) string {
 	return b.resolve(place{file: b.main}, instead)
 }
 
-// resolve makes a path absolute, relative to the folder of the file that contains
-// it, so that a configuration means the same wherever the server is started.
+// resolve makes a path absolute, relative to the folder of the file that contains it, so that a
+// configuration means the same wherever the server starts.
 func (b *builder) resolve(at place, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(b.dirs[at.file], path)

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// calendars reads the lists of days of the tables [calendars.<name>]. What is wrong in one is reported here,
-// whether or not a job uses it.
+// calendars reads the lists of days in the tables [calendars.<name>]. It reports faults in them
+// whether or not a job uses the calendar.
 func (b *builder) calendars() map[string][]string {
 	all := map[string][]string{}
 	for _, table := range sortedNames(b.named) {
@@ -27,15 +27,15 @@ func (b *builder) calendars() map[string][]string {
 			if !b.faulty[path+sub] {
 				b.fault(table, "days", sub, reason.Of(reason.DayInvalid, strconv.Quote(days[i])))
 			}
-			days = slices.Delete(days, i, i+1) // no job repeats the fault
+			days = slices.Delete(days, i, i+1) // so that no job reports it again
 		}
 		all[unquoteKey(name)] = days
 	}
 	return all
 }
 
-// except replaces the names of calendars by their days, so that the registry tells all
-// servers the same days.
+// except replaces the names of calendars by their days, so that the registry has the same days
+// for all servers.
 func (b *builder) except(path string, c *job.Config) {
 	table, days := path, []string(nil)
 	if !b.isSet(path + ".except") {

@@ -14,14 +14,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// caseBuilder makes one case of the values that were read.
+// caseBuilder makes one case from the values that were read.
 type caseBuilder struct {
 	*builder
-	tables, leaves []string // all paths of the text, ascending
+	tables, leaves []string // all paths of the text, sorted
 
 	table string
 	c     conformance.Case
-	ids   []string // of the instances, descending
+	ids   []string // of the instances, in descending order
 }
 
 func (b *caseBuilder) has(key string) bool {
@@ -29,7 +29,7 @@ func (b *caseBuilder) has(key string) bool {
 	return v.at.file != "" && !v.refused
 }
 
-// of is the value of a key of the case, or what to take instead.
+// of returns the value of a key of the case, or instead if it is not set.
 func of[T any](b *caseBuilder, key string, instead T) T {
 	return get(b.builder, instead, b.table+"."+key)
 }
@@ -41,9 +41,9 @@ func (b *caseBuilder) number(key string, instead int64) int64 { return of(b, key
 func (b *caseBuilder) texts(key string) map[string]string     { return of[map[string]string](b, key, nil) }
 func (b *caseBuilder) millis(key string, d time.Duration) int64 {
 	return max(1, of(b, key, d).Milliseconds())
-} // less is not nothing
+} // less than a millisecond is not 0
 
-// wrong reports a problem of a key's value, or of what is inside of it.
+// wrong reports a problem of a key's value or of a part of it.
 func (b *caseBuilder) wrong(key, sub string, why reason.Reason) {
 	if path := b.table + "." + key; !b.faulty[path] && !b.faulty[path+sub] {
 		b.fault(b.table, key, sub, why)
@@ -61,7 +61,7 @@ func (b *caseBuilder) build() conformance.Case {
 	return b.c
 }
 
-// request is all but what is granted.
+// request sets everything in the Request except the grants.
 func (b *caseBuilder) request() {
 	item, total := b.number("item", 0), b.number("total", 1)
 	if item >= total {
@@ -73,7 +73,7 @@ func (b *caseBuilder) request() {
 	}
 	name, scheduled := b.text("job", "job"), of(b, "scheduled", caseScheduled()).UnixMilli()
 	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
-	// The name is all that could be wrong with it.
+	// It can only fail for the name, which sameAsServe checks.
 	task, _ := job.NewTaskID(name, []int{int(item)}, caseInstance)
 	r := &b.c.Request
 	r.Kind, r.Event = b.kind(), b.text("event", "")
@@ -104,7 +104,7 @@ func (b *caseBuilder) request() {
 	}
 }
 
-// sameAsServe refuses settings that serve would refuse in such a job.
+// sameAsServe reports values that serve would refuse in a job.
 func (b *caseBuilder) sameAsServe(c job.Config) {
 	fault, ok := errors.AsType[*job.FieldError](c.Validate())
 	switch {
@@ -118,8 +118,7 @@ func (b *caseBuilder) sameAsServe(c job.Config) {
 	}
 }
 
-// kind returns the kind of the case: the one that it sets, or the one that its keys
-// belong to.
+// kind returns the kind that the case sets, or the kind to which its keys belong.
 func (b *caseBuilder) kind() string {
 	has := func(keys ...string) bool { return slices.ContainsFunc(keys, b.has) }
 	switch {
@@ -153,7 +152,7 @@ func (b *caseBuilder) allow() {
 	}
 }
 
-// exchanges are the requests that the network knows.
+// exchanges sets the requests that the network answers.
 func (b *caseBuilder) exchanges() {
 	top := b.table + ".http."
 	for _, path := range inside(b.tables, top) {
@@ -174,7 +173,7 @@ func (b *caseBuilder) exchanges() {
 	}
 }
 
-// instances returns the instances to which a strategy assigns items.
+// instances sets the instances to which a strategy assigns items.
 func (b *caseBuilder) instances() {
 	labels := map[string]map[string]string{}
 	top := b.table + ".instances."
@@ -206,11 +205,11 @@ func (b *caseBuilder) instances() {
 	}
 	d.Previous = slices.Repeat([]int{-1}, total)
 	for item, id := range b.list("previous") {
-		d.Previous[item] = slices.Index(b.ids, caseID(id)) // -1 for an instance that is gone
+		d.Previous[item] = slices.Index(b.ids, caseID(id)) // -1 for an unknown instance
 	}
 }
 
-// caseID spares people the second half of an id.
+// caseID completes an id that lacks its suffix.
 func caseID(text string) string {
 	if text == "" || strings.Contains(text, job.Delimiter) {
 		return text
@@ -247,7 +246,7 @@ func (b *caseBuilder) want() {
 	w.Check = func(a conformance.Answer) error { return errors.Join(flow(a), owners(a)) }
 }
 
-// flow compares the counts that the case has.
+// flow returns a check of the counts that the case has.
 func (b *caseBuilder) flow() func(conformance.Answer) error {
 	type count struct {
 		name string
@@ -271,7 +270,7 @@ func (b *caseBuilder) flow() func(conformance.Answer) error {
 	}
 }
 
-// owners compares the assignment, by names of instances.
+// owners returns a check of the assignment.
 func (b *caseBuilder) owners() func(conformance.Answer) error {
 	var want []int
 	for i, id := range b.list("want.owners") {

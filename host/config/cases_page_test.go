@@ -17,7 +17,7 @@ import (
 
 var update = flags.Bool("update", false, "write the table of the keys of cases anew")
 
-// TestCaseKeysPage: CASEKEYS.md is what the schema of cases says, of every key.
+// TestCaseKeysPage: CASEKEYS.md matches the schema of cases.
 func TestCaseKeysPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/CASEKEYS.md"

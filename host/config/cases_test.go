@@ -82,7 +82,7 @@ func TestParseCases(t *testing.T) {
 	}
 }
 
-// Every fault is told at its place, all in one pass.
+// Every fault is reported at its place, all in one pass.
 func TestFaultsOfCases(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -90,25 +90,25 @@ func TestFaultsOfCases(t *testing.T) {
 		want []string // lines of the problems, without the name of the file
 	}{
 		"nothing":    {"", []string{": cases: there are no cases (write [cases.<name>])"}},
-		"no table":   {"cases = 1", []string{`:1:1: cases: a table is wanted, not a number (write [cases.<name>])`}},
+		"no table":   {"cases = 1", []string{`:1:1: cases: must be a table, not a number (write [cases.<name>])`}},
 		"no toml":    {"[cases.a", []string{`:1:8: expected '.' or ']' to end table name, but got `}},
 		"another":    {"[case.a]\n", []string{`:1:2: case: unknown key (did you mean "cases"?)`}},
 		"variables":  {"[cases.a]\nparam = '${x} $'", nil},
 		"secrets":    {"[cases.a]\nparam = 'secret://x'", nil},
 		"unknown":    {"[cases.a]\nparams = 'x'", []string{`:2:1: cases.a.params: unknown key (did you mean "param"?)`}},
 		"in want":    {"[cases.a.want]\nresults = 'x'", []string{`:2:1: cases.a.want.results: unknown key (did you mean "result"?)`}},
-		"type":       {"[cases.a]\nitem = 'x'\nconfig = 1", []string{`:2:8: cases.a.item: a whole number is wanted, not a string`, `:3:10: cases.a.config: a table of strings is wanted, not a number`}},
+		"type":       {"[cases.a]\nitem = 'x'\nconfig = 1", []string{`:2:8: cases.a.item: must be a whole number, not a string`, `:3:10: cases.a.config: must be a table of strings, not a number`}},
 		"item":       {"[cases.a]\nitem = 3\ntotal = 3", []string{`:2:8: cases.a.item: item 3 of 3: items are numbered from 0 (write total = 4 or more)`}},
 		"total":      {"[cases.a]\nitem = 1", []string{`:2:8: cases.a.item: item 1 of 1`}},
 		"verdict":    {"[cases.a]\nwant.verdict = 'okay'", []string{`:2:16: cases.a.want.verdict: "okay" is not known here (write "ok", `}},
-		"clock":      {"[cases.a]\nclock = 2026-01-01T00:00:00\nscheduled = 'now'", []string{`:2:9: cases.a.clock: a date with a time and a zone`, `:3:13: cases.a.scheduled: a date`}},
-		"metrics":    {"[cases.a.want]\nmetrics = { a = 1, b = 'x', c = 0.5 }", []string{`:2:24: cases.a.want.metrics.b: a number is wanted, not a string`}},
-		"no metrics": {"[cases.a.want]\nmetrics = 1", []string{`:2:11: cases.a.want.metrics: a table of numbers is wanted`}},
+		"clock":      {"[cases.a]\nclock = 2026-01-01T00:00:00\nscheduled = 'now'", []string{`:2:9: cases.a.clock: must be a date with a time and a zone`, `:3:13: cases.a.scheduled: must be a date`}},
+		"metrics":    {"[cases.a.want]\nmetrics = { a = 1, b = 'x', c = 0.5 }", []string{`:2:24: cases.a.want.metrics.b: must be a number, not a string`}},
+		"no metrics": {"[cases.a.want]\nmetrics = 1", []string{`:2:11: cases.a.want.metrics: must be a table of numbers`}},
 		"log":        {"[cases.a.want]\nlog = ['info x', 'hello']", []string{`:2:18: cases.a.want.log[1]: "hello" does not begin with a level (write "info text")`}},
 		"dirs":       {"[cases.a]\ndirs = ['ro:x:/y', 'x', 'ro:x:y']", []string{`:2:20: cases.a.dirs[1]: "x" is not a grant`, `:2:25: cases.a.dirs[2]: "ro:x:y" is not a grant`}},
 		"request":    {"[cases.a]\nhttp.'https://a.org' = {}\nhttp.'GET /x' = {}\nhttp.'get https://a.org' = {}", []string{`:2:6: `, `:3:6: `, `:4:6: `}},
 		"http":       {"[cases.a]\nhttp.'GET https://a.org' = { stats = 1, status = 99 }", []string{`:2:30: cases.a.http."GET https://a.org".stats: unknown key`, `:2:50: `}},
-		"instances":  {"[cases.a]\ninstances = { a = {}, '/' = {}, b = 1 }", []string{`:2:29: cases.a.instances."/": instance id`, `:2:37: cases.a.instances.b: a table of strings is wanted`}},
+		"instances":  {"[cases.a]\ninstances = { a = {}, '/' = {}, b = 1 }", []string{`:2:29: cases.a.instances."/": instance id`, `:2:37: cases.a.instances.b: must be a table of strings`}},
 		"same":       {"[cases.a]\ninstances = { a = {}, 'a@-@1' = {} }", []string{`:1:8: cases.a.instances: an instance is listed twice`}},
 		"owners":     {"[cases.a]\ninstances = { a = {} }\nwant.owners = ['b', 'a']\nprevious = ['a', 'a']", []string{`:3:15: cases.a.want.owners: 2 owners of 1 items`, `:3:16: cases.a.want.owners[0]: "b" is none of`, `:4:12: cases.a.previous: 2 owners of 1 items`}},
 		"many":       {"[cases.a]\ntotal = 2\ninstances = { a = {} }\nwant.owners = ['a']", []string{`:4:15: cases.a.want.owners: 1 owners of 2 items`}},
@@ -138,7 +138,7 @@ func TestFaultsOfCases(t *testing.T) {
 	}
 }
 
-// What a case says decides its kind, and code without verdict leaves that open.
+// The keys of a case decide its kind, and code without verdict leaves the kind open.
 func TestCasesMean(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -163,7 +163,7 @@ func TestCasesMean(t *testing.T) {
 	}
 }
 
-// A file of the largest size that has nothing but cases is read in a moment.
+// A file of the largest size with nothing but cases is read quickly.
 func TestManyCases(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -1,12 +1,11 @@
-// Package config reads jobs.toml: the settings of one server and the jobs that it
-// runs. It holds nothing that changes while the server runs, and opens only the
-// files that it is given, and files of secrets on request: no registry, no module.
+// Package config reads jobs.toml: the settings of one server and the jobs that it runs. It
+// holds nothing that changes while the server runs. It opens only the files that it is given
+// and, on request, files of secrets; it opens no registry and no module.
 //
-// Flow: Load reads the files (read.go), checks every key against one list
-// (schema.go, convert.go), applies the environment (environ.go) and builds a File
-// (build.go, registry.go, peer.go, history.go, job.go, grant.go, secret.go). It does not stop
-// at the first fault: all are returned together, each with its place (problem.go,
-// scan.go).
+// Flow: Load reads the files (read.go), checks every key against one list (schema.go,
+// convert.go), applies the environment (environ.go) and builds a File (build.go, registry.go,
+// peer.go, history.go, job.go, grant.go, secret.go). It does not stop at the first fault: all
+// are returned together, each with its place (problem.go, scan.go).
 package config
 
 import (
@@ -22,30 +21,30 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// File is the whole configuration, complete with defaults, all paths absolute and
-// every value checked.
+// File is the whole configuration, with defaults filled in, absolute paths, and every value
+// checked.
 type File struct {
 	Server   Server
 	Registry Registry
 	Host     Host
 	History  History
 	Admin    Admin
-	Notify   []Notifier   // ascending by name
-	Modules  []Module     // ascending by name
-	Jobs     []job.Config // ascending by name
+	Notify   []Notifier   // sorted by name
+	Modules  []Module     // sorted by name
+	Jobs     []job.Config // sorted by name
 
 	named   map[string]place
 	private []job.Private
-	laid    map[string]place // where what is read from elsewhere is named, by dotted path
+	laid    map[string]place // places of paths and secrets that are read later, by dotted key
 }
 
 // Server is the table [server].
 type Server struct {
-	IP           string // address that names this server to others; "" lets the program choose
+	IP           string // address that identifies this server; "": the program chooses it
 	DataDir      string
-	DrainTimeout time.Duration // how long running items may take to end at a stop
+	DrainTimeout time.Duration // how long running items may take to end when the server stops
 	LogLevel     slog.Level
-	LogFormat    string // auto, text, json
+	LogFormat    string // auto, text or json
 	// Labels describe this server to strategies.
 	Labels map[string]string
 	Peers  Peers
@@ -53,7 +52,7 @@ type Server struct {
 	MonitorIP string
 }
 
-// The kinds of registry.
+// Kinds of registry.
 const (
 	Embedded  = "embedded"
 	ZooKeeper = "zookeeper"
@@ -63,60 +62,60 @@ const (
 type Registry struct {
 	Kind      string // Embedded or ZooKeeper
 	Namespace string
-	Layout    string // for jobs that do not say
+	Layout    string // of jobs that do not set one
 
-	// Of ZooKeeper alone. Digest and TLS are fetched by File.Access.
+	// The following are for ZooKeeper only. File.Access loads Digest and TLS.
 	Servers        []string // host or host:port
-	Chroot         string   // "" for none
+	Chroot         string   // "": none
 	SessionTimeout time.Duration
-	Digest         Secret // "user:password"; its zero value is none
-	TLS            *TLS   // nil: connections are plain
+	Digest         Secret // "user:password"; the zero value is none
+	TLS            *TLS   // nil: plain connections
 }
 
 // TLS is the table [registry.tls].
 type TLS struct {
-	CA         string // file of the certificate authorities that may sign the servers' certificates; "" for those of the system
+	CA         string // file with the certificate authorities for the servers' certificates; "": those of the system
 	Cert, Key  string // files of this server's own certificate and key; both or neither
-	ServerName string // that the certificates must bear; "" for the name in Servers
+	ServerName string // name that the certificates must have; "": the name in Servers
 }
 
 // Host is the table [host].
 type Host struct {
 	Allow         GrantLimits
 	NativeScripts bool     // jobs may run commands of the operating system
-	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
-	Workers       int      // how many guests compute at once; 0: the host decides
-	ModuleKeys    []string // of minisign, of which one has to have signed each module; none: nobody has to
-	Secrets       []Secret // ascending by name
+	Memory        int64    // limit in bytes for all instances together; 0: the sandbox decides
+	Workers       int      // guests that compute at once; 0: the host decides
+	ModuleKeys    []string // minisign keys, of which one must have signed each module; without any, no signature is needed
+	Secrets       []Secret // sorted by name
 }
 
 // Module is one table [modules.<name>].
 type Module struct {
 	Name     string
 	Path     string   // of the file
-	Artifact string   // a reference, as oci://registry.example/report:1.4.0, instead of Path
-	SHA256   string   // the digest it must have, lower-case hex; "" for any
-	Keys     []string // of minisign, of which one has to have signed it; none: those of Host alone
+	Artifact string   // a reference like oci://registry.example/report:1.4.0, instead of Path
+	SHA256   string   // required digest, in lower-case hex; "": any
+	Keys     []string // minisign keys, of which one must have signed it; without any, only those of Host count
 }
 
-// Options are the sources of values other than the files.
+// Options are sources of values besides the files.
 type Options struct {
-	// Env is the environment in the form of os.Environ. It serves ${VAR} and
-	// the overlay (WASMJOBD_SERVER__DATA_DIR=…).
+	// Env is the environment in the form of os.Environ. It is used for ${VAR} and for the
+	// overlay (WASMJOBD_SERVER__DATA_DIR=…).
 	Env []string
 	// Stdin is the content of the path "-"; nil is an empty file.
 	Stdin io.Reader
-	// Elsewhere says that the jobs run on other servers, whose [host.allow] counts in place
-	// of that of the files.
+	// Elsewhere says that the jobs run on other servers, so the [host.allow] of these files
+	// does not limit them.
 	Elsewhere bool
-	// AfterAny lets a job run after jobs that the files do not have.
+	// AfterAny allows jobs to run after jobs that these files do not have.
 	AfterAny bool
 }
 
-// Load reads the files at paths as one configuration: later files add to and
-// override the earlier ones, as included files do, but a job or a module is
-// defined in one place only. "-" reads Options.Stdin. If anything is wrong, the
-// error is a Problems with all of it, and the File is nil.
+// Load reads the files at paths as one configuration. Later files add to and override earlier
+// ones, and so do included files, but a job or a module may be defined in one place only. "-"
+// reads Options.Stdin. If anything is wrong, the error is a Problems with all faults, and the
+// File is nil.
 func Load(paths []string, o Options) (*File, error) {
 	if o.Stdin == nil {
 		o.Stdin = strings.NewReader("")
@@ -140,8 +139,8 @@ func Load(paths []string, o Options) (*File, error) {
 
 const stdin = "<stdin>"
 
-// Parse parses one text; messages contain name, and relative paths start at its
-// folder. It reads no files: "include" is refused.
+// Parse parses one text. Messages contain name, and relative paths start at its folder. It
+// reads no files: "include" is refused.
 func Parse(name string, text []byte, o Options) (*File, error) {
 	r := newReader(o)
 	s := source{name: name, dir: filepath.Dir(name), text: string(text)}
@@ -151,7 +150,7 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 	return r.finish()
 }
 
-// load reads the file at path, unless it was read before, and what it includes.
+// load reads the file at path, unless it was read before, and the files that it includes.
 func (r *reader) load(path string, read map[string]bool) {
 	if !first(path, read) {
 		return
@@ -161,8 +160,8 @@ func (r *reader) load(path string, read map[string]bool) {
 	}
 }
 
-// follow adds s and the files that it includes. Those may not include others: with
-// one level it is easy to find where a key comes from.
+// follow adds s and the files that it includes. Those may not include others: with one level,
+// the origin of a key is easy to find.
 func (r *reader) follow(s source, read map[string]bool) {
 	include := r.add(s)
 	patterns, _ := include.is.([]string)
@@ -194,7 +193,7 @@ func (r *reader) follow(s source, read map[string]bool) {
 	}
 }
 
-// match lists the files of one pattern, ascending.
+// match returns the files that match a pattern, sorted.
 func (r *reader) match(dir, pattern string, at place) []string {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(dir, pattern)
@@ -223,7 +222,7 @@ func first(path string, read map[string]bool) bool {
 	return true
 }
 
-// finish lays the environment over what was read and builds the File.
+// finish applies the environment to the values and builds the File.
 func (r *reader) finish() (*File, error) {
 	r.overlay()
 	b := &builder{reader: r}

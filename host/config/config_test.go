@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// small is the least that a configuration with a job needs.
+// small is a minimal configuration with a job.
 const small = `[modules.m]
 source = "m.wasm"
 [jobs.j]
@@ -43,7 +43,7 @@ func parse(t *testing.T, text string, env ...string) *File {
 	return f
 }
 
-// faults returns the lines of the problems that text has.
+// faults returns the lines of the problems of a text.
 func faults(t *testing.T, text string, env ...string) []string {
 	t.Helper()
 	f, err := Parse("t.toml", []byte(text), Options{Env: env})
@@ -273,7 +273,7 @@ command = "/bin/echo 'a b'"
 	}
 }
 
-// A key that is accepted and then forgotten would be the worst fault of all.
+// No key is accepted and then ignored: each appears in the test of all keys.
 func TestEveryServedKeyIsTested(t *testing.T) {
 	t.Parallel()
 	var self []byte
@@ -400,7 +400,7 @@ func TestDurationsAndSizes(t *testing.T) {
 	}
 }
 
-// Years pass by themselves: what was a good file stays one.
+// A valid file stays valid as years pass.
 func TestAScheduleThatIsOverIsNoFault(t *testing.T) {
 	t.Parallel()
 	const text = "[modules.m]\nsource = 'file:m.wasm'\n[jobs.past]\nmodule = 'm'\ncron = '0 0 2 * * ? 1999'\n[jobs.good]\nmodule = 'm'\ncron = '0 0 2 * * ?'\n"
@@ -419,8 +419,8 @@ func TestAScheduleThatIsOverIsNoFault(t *testing.T) {
 	}
 }
 
-// What is looked at whenever a directory is opened does not grow with the number of
-// modules, but for those that are links.
+// The number of private paths, which are checked whenever a directory is opened, does not grow
+// with the number of modules, except for links.
 func TestModulesOfAFolderArePrivateTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

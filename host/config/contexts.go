@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Context says how the verbs of one person reach a server.
+// Context says how one person's commands reach a server.
 type Context struct {
 	Name    string
-	Address string // as https://host:8680
-	// TokenFile has the token, CA the authorities of the server, Cert and Key what the
-	// client shows; "": none. Relative paths start at the folder of the file.
+	Address string // like https://host:8680
+	// TokenFile contains the token, CA the certificate authorities of the server, Cert and Key
+	// the client's certificate; "": none. Relative paths start at the folder of the file.
 	TokenFile, CA, Cert, Key string
 }
 
@@ -27,8 +27,8 @@ func contextKeys() []key {
 	}
 }
 
-// LoadContexts reads a file of contexts, sorted by name. If anything is wrong, the error
-// is a Problems with all faults.
+// LoadContexts reads a file of contexts, sorted by name. If anything is wrong, the error is a
+// Problems with all faults.
 func LoadContexts(path string, env []string) ([]Context, error) {
 	r := newReaderOf(contextKeys(), Options{Env: env})
 	if s, ok := r.open(path); ok {

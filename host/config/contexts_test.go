@@ -49,7 +49,7 @@ func TestFaultsOfContexts(t *testing.T) {
 	}
 }
 
-// Whatever the file has, there are contexts with whole paths, or faults with their place.
+// Any text gives contexts with absolute paths, or faults with their place.
 func FuzzContexts(f *testing.F) {
 	for _, text := range append(odd(), "[contexts.a]\nca='x'\n", "contexts.''.address=''", "contexts={a={key='${X'}}") {
 		f.Add(text)

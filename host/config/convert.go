@@ -12,10 +12,10 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// convert turns the TOML parser's value of key k into the Go value of the key:
-// string, bool, int64 (numbers and sizes), time.Duration, []string,
-// map[string]string, job.Pool. at is called for every fault, with its sub-path (""
-// for the value itself, "[0]" or ".name" for a part of it).
+// convert turns the TOML parser's value of key k into a Go value: string, bool, int64 (numbers
+// and sizes), time.Duration, []string, map[string]string, job.Pool. It calls at for every
+// fault, with the sub-path of the faulty part ("" for the value itself, "[0]" or ".name" for an
+// element).
 func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, why reason.Reason)) (any, bool) {
 	c := converter{key: k, lookup: lookup, at: at}
 	v := c.value(raw)
@@ -29,8 +29,8 @@ type converter struct {
 	refused bool
 }
 
-// refuse reports a fault. One inside of a list or a table leaves the rest of it
-// in force, so that what is wrong there is found in the same pass.
+// refuse reports a fault. A fault in an element of a list or table does not end the conversion,
+// so that all faults are found in one pass.
 func (c *converter) refuse(sub string, why reason.Reason) {
 	c.refused = c.refused || sub == ""
 	c.at(sub, why)
@@ -74,19 +74,19 @@ func (c *converter) value(raw any) any {
 	return nil
 }
 
-// expand replaces the variables of a string.
+// expand replaces the variables in a string.
 func (c *converter) expand(s string) (string, reason.Reason) {
 	if c.key.plain {
 		return s, reason.Reason{}
 	}
-	// A guest that got the reference for the secret would go on with it.
+	// Otherwise a guest would receive the reference instead of the secret.
 	if strings.HasPrefix(s, "secret://") {
 		return "", reason.Of(reason.SecretsNotServed)
 	}
 	return expand(s, c.lookup)
 }
 
-// parse reads a string value after its variables have been replaced.
+// parse reads a string value whose variables have been replaced.
 func (c *converter) parse(s string) (any, reason.Reason) {
 	k := c.key
 	switch k.takes {
@@ -122,8 +122,8 @@ func (c *converter) word(s string) reason.Reason {
 	return meantOr(s, k.words, reason.WordMeant, reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words)))
 }
 
-// meantOr is the reason that names the known word which was probably meant, or else
-// the other reason.
+// meantOr returns the reason meant with the known word that is similar to word. If there is
+// none, it returns unknown.
 func meantOr(word string, known []string, meant reason.Code, unknown reason.Reason) reason.Reason {
 	if near := nearest.To(word, known); near != "" {
 		return reason.Of(meant, strconv.Quote(word), strconv.Quote(near))
@@ -131,7 +131,7 @@ func meantOr(word string, known []string, meant reason.Code, unknown reason.Reas
 	return unknown
 }
 
-// notText explains what to write instead of a bare number and the like.
+// notText says what to write instead of a bare number or another value that is no string.
 func (c *converter) notText(raw any) reason.Reason {
 	n, whole := raw.(int64)
 	switch {
@@ -201,7 +201,7 @@ func (c *converter) list(raw any) any {
 	for i, element := range elements {
 		sub := "[" + strconv.Itoa(i) + "]"
 		s, _ := c.text(sub, element)
-		out = append(out, s) // "" in place of a fault: the others keep their index
+		out = append(out, s) // keep the indexes of the other elements
 	}
 	return out
 }
@@ -221,7 +221,7 @@ func (c *converter) texts(raw any) any {
 	return out
 }
 
-// text reads one string inside a list or a table.
+// text reads one string in a list or table.
 func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
@@ -244,8 +244,8 @@ func (c *converter) text(sub string, raw any) (string, bool) {
 	return s, true
 }
 
-// itemTable writes { 0 = "a", 1 = "b" } as the text that ElasticJob knows. That
-// text has no way to escape a comma or an equals sign.
+// itemTable converts { 0 = "a", 1 = "b" } to ElasticJob's text, which cannot escape a comma or
+// an equals sign.
 func (c *converter) itemTable(table map[string]any) any {
 	byItem := make(map[int]string, len(table))
 	for _, name := range sortedNames(table) {
@@ -307,7 +307,7 @@ func (c *converter) instances(raw any) any {
 	return pool
 }
 
-// whole is a number within the bounds of the key, or 0 if it was refused.
+// whole returns a number within the bounds of the key, or 0 if it was refused.
 func (c *converter) whole(raw any) int {
 	n, _ := c.number(raw).(int64)
 	return int(n)
@@ -315,7 +315,7 @@ func (c *converter) whole(raw any) int {
 
 // moment reads a date with a time and a zone, with or without quotes.
 func (c *converter) moment(raw any) any {
-	if at, ok := raw.(time.Time); ok && !strings.HasSuffix(at.Location().String(), "-local") { // the parser's name for none
+	if at, ok := raw.(time.Time); ok && !strings.HasSuffix(at.Location().String(), "-local") { // the parser's mark for a missing zone
 		return at
 	}
 	if s, text := raw.(string); text {
@@ -328,7 +328,7 @@ func (c *converter) moment(raw any) any {
 	return nil
 }
 
-// sums reads { rows = 3, share = 0.5 }.
+// sums reads a table of numbers such as { rows = 3, share = 0.5 }.
 func (c *converter) sums(raw any) any {
 	table, ok := raw.(map[string]any)
 	if !ok {
@@ -349,7 +349,7 @@ func (c *converter) sums(raw any) any {
 	return out
 }
 
-// kindOf names the type of a TOML value for a message.
+// kindOf names the type of a TOML value in a message.
 func kindOf(raw any) string {
 	switch raw.(type) {
 	case string:

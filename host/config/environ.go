@@ -9,10 +9,11 @@ import (
 
 const envPrefix = "WASMJOBD_"
 
-// environment is the process's variables.
+// environment maps the names of variables to their values.
 type environment map[string]string
 
-// newEnvironment reads the form of os.Environ; of two settings the last counts.
+// newEnvironment reads a list in the form of os.Environ. If a variable occurs twice, the last
+// one counts.
 func newEnvironment(list []string) environment {
 	e := make(environment, len(list))
 	for _, entry := range list {
@@ -28,10 +29,10 @@ func (e environment) lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// overlay applies variables such as WASMJOBD_SERVER__DATA_DIR, which sets
-// server.data_dir: two underscores stand for the dot. Variables with the prefix but
-// without two underscores are not settings and are ignored. Jobs and modules must
-// be defined in a file: a variable changes one key, it defines nothing.
+// overlay applies variables such as WASMJOBD_SERVER__DATA_DIR, which sets server.data_dir: two
+// underscores stand for the dot. It ignores variables with the prefix but without two
+// underscores. A variable sets one key of a job or module that a file defines; it cannot define
+// one.
 func (r *reader) overlay() {
 	for _, name := range sortedNames(r.env) {
 		rest, ours := strings.CutPrefix(name, envPrefix)
@@ -43,8 +44,8 @@ func (r *reader) overlay() {
 }
 
 // overlayOne sets the key that the parts of a variable's name lead to, or reports why the
-// variable cannot set one. Variables have no hyphens and dots, so a part may mean several
-// of the jobs or modules that the files define.
+// variable cannot set it. Variable names have no hyphens and dots, so a part may stand for
+// several of the jobs or modules that the files define.
 func (r *reader) overlayOne(variable string, parts []string) {
 	at := place{file: variable}
 	r.order[variable] = len(r.order)
@@ -87,14 +88,14 @@ func (r *reader) overlayOne(variable string, parts []string) {
 		r.report(at.problem(path, reason.Of(reason.VariableOfFileKey)))
 		return
 	}
-	// What a variable holds is taken as it is, dollars and all.
+	// Dollar signs in the value have no special meaning.
 	is, ok := convert(k, fromText(k, r.env[variable]), nil, func(sub string, why reason.Reason) {
 		r.report(at.problem(path+sub, why))
 	})
 	r.values[path] = value{is: is, at: at, refused: !ok}
 }
 
-// unset reports that no variable can set the key, or something in it.
+// unset reports why no variable can set the key or a part of it.
 func (r *reader) unset(at place, path string, k key) {
 	switch {
 	case k.release != "":
@@ -106,9 +107,8 @@ func (r *reader) unset(at place, path string, k key) {
 	}
 }
 
-// defined finds the jobs or modules whose name is spelled part in a variable, where
-// there are no lower-case letters, hyphens or dots. If there are none, it returns
-// part itself.
+// defined returns the jobs or modules whose name a variable spells as part, where lower-case
+// letters, hyphens and dots are missing. If there are none, it returns part itself.
 func (r *reader) defined(path, part string) []string {
 	plain := strings.NewReplacer("-", "_", ".", "_")
 	var names []string
@@ -125,7 +125,7 @@ func (r *reader) defined(path, part string) []string {
 	return names
 }
 
-// fromText makes of a variable's text what the TOML parser would have given.
+// fromText converts a variable's text to the value that the TOML parser would return.
 func fromText(k key, s string) any {
 	switch k.takes {
 	case flag:
@@ -148,5 +148,5 @@ func fromText(k key, s string) any {
 	return escapeDollar(s)
 }
 
-// escapeDollar keeps expand from looking into a value.
+// escapeDollar makes expand keep the value as it is.
 func escapeDollar(s string) string { return strings.ReplaceAll(s, "$", "$$") }

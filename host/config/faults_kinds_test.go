@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFaultsOfKinds has the faults of keys that only some jobs have, of the
-// grants that name something, and of what [host] says about them.
+// TestFaultsOfKinds has the faults of keys for some kinds of jobs, of grants, and of [host].
 func TestFaultsOfKinds(t *testing.T) {
 	t.Parallel()
 	const native = "[modules.m]\nsource = 'm'\n[host]\nallow_native_scripts = true\n[jobs.j]\nschedule = 'manual'\nkind = 'script'\n"
@@ -65,7 +64,7 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 		{"days_that_are_none", "[calendars.bank]\ndays = ['2026-02-30', '12-25']\n[calendars.site]\ndays = [5]\n[defaults]\nexcept = ['bnak', '12-24']\n" + small + "[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nexcept = ['bank', 'christmas', '12-26']\n", []string{
 			`t.toml:2:9: calendars.bank.days[0]: "2026-02-30" is not a day (write "2026-12-25", "2026-12-24..2027-01-01", or "12-25" for each year)`,
-			`t.toml:4:9: calendars.site.days[0]: a string is wanted, not a number (write "5")`,
+			`t.toml:4:9: calendars.site.days[0]: must be a string, not a number (write "5")`,
 			`t.toml:6:11: defaults.except[0]: there is no calendar "bnak" (did you mean "bank"?)`,
 			`t.toml:15:19: jobs.k.except[1]: "christmas" is neither a day nor a calendar (write "2026-12-25", "2026-12-24..2027-01-01", "12-25" for each year, or the name of a table [calendars.…])`,
 		}},
@@ -77,7 +76,7 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:7:10: jobs.j.jitter: 1.5s is not a multiple of 1s, the unit of the registry (write 2s)`,
 		}},
 		{"bad_args", small + "kind = 'script'\nargs = ['a', 5, \"\\u0000\"]\n", []string{
-			`t.toml:7:14: jobs.j.args[1]: a string is wanted, not a number (write "5")`,
+			`t.toml:7:14: jobs.j.args[1]: must be a string, not a number (write "5")`,
 			"t.toml:7:17: jobs.j.args[2]: is not UTF-8, or has a NUL",
 		}},
 
@@ -98,7 +97,7 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:8:11: jobs.j.command: the command line has a " that is not closed (write the program and its arguments, in quotes where they have blanks)`,
 		}},
 		{"command_of_another_type", native + "command = 5\nlimits.memory = '1MiB'\n", []string{
-			`t.toml:8:11: jobs.j.command: a string is wanted, not a number (write "5")`,
+			`t.toml:8:11: jobs.j.command: must be a string, not a number (write "5")`,
 			"t.toml:9:17: jobs.j.limits.memory: a command of the operating system runs outside of the sandbox, so this has no effect (remove it)",
 		}},
 		{"sandbox_of_a_command", native + "command = 'echo'\nallow.random = true\nallow.dirs = ['ro:/a:/a']\nlimits = { fuel = 5, grace = '1s' }\n[host.allow]\nrandom = true\ndirs = ['ro:/a']\n", []string{
@@ -122,11 +121,11 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:6:19: jobs.j.limits.instance: "pool" is not known here (write "per-run" or { pool = 4, max_uses = 100 })`,
 		}},
 		{"instance_as_number", small + "limits.instance = 4\n", []string{
-			`t.toml:6:19: jobs.j.limits.instance: a table is wanted, not a number (write "per-run" or { pool = 4, max_uses = 100 })`,
+			`t.toml:6:19: jobs.j.limits.instance: must be a table, not a number (write "per-run" or { pool = 4, max_uses = 100 })`,
 		}},
 		{"instance_inside", small + "limits.instance = { pool = 0, max_uses = '5', size = 3 }\n", []string{
 			"t.toml:6:28: jobs.j.limits.instance.pool: 0 is out of range (write 1 to 1000)",
-			"t.toml:6:42: jobs.j.limits.instance.max_uses: a whole number is wanted, not a string (write 5 without quotes)",
+			"t.toml:6:42: jobs.j.limits.instance.max_uses: must be a whole number, not a string (write 5 without quotes)",
 			"t.toml:6:54: jobs.j.limits.instance.size: unknown key (known here: max_uses, pool)",
 		}},
 		{"instance_without_pool", small + "[jobs.j.limits.instance]\nmax_uses = 5\n", []string{
@@ -136,7 +135,7 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:7:15: jobs.j.limits.state_value: 1MiB is out of range (write "1B" to "256KiB")`,
 			"t.toml:8:14: jobs.j.limits.http_calls: 0 is out of range (write 1 to 1000000)",
 			`t.toml:9:13: jobs.j.limits.http_body: a size is a string with a unit (write "5B" for bytes or "5MiB")`,
-			"t.toml:10:14: jobs.j.limits.open_files: a whole number is wanted, not a string (write 5 without quotes)",
+			"t.toml:10:14: jobs.j.limits.open_files: must be a whole number, not a string (write 5 without quotes)",
 		}},
 
 		{"state_and_secrets_above_limit", small + "allow = { state = true, secrets = ['a', 'b'] }\n[host.allow]\nsecrets = ['b']\n[host.secrets]\na = 'env:A'\nb = 'env:B'\n", []string{
@@ -146,45 +145,45 @@ func TestFaultsOfKinds(t *testing.T) {
 		{"http_above_limit", small + "allow.http = ['https://a.org/v1', 'https://a.org', 'POST https://a.org/v1', 'ftp://a.org', 5]\n[host.allow]\nhttp = ['GET https://a.org', 'https://a.org/v1']\n", []string{
 			`t.toml:6:35: jobs.j.allow.http[1]: https://a.org is more than [host.allow] gives (add "https://a.org" to http in [host.allow])`,
 			`t.toml:6:77: jobs.j.allow.http[3]: "ftp" is not a scheme that can be granted (write http or https)`,
-			`t.toml:6:92: jobs.j.allow.http[4]: a string is wanted, not a number (write "5")`,
+			`t.toml:6:92: jobs.j.allow.http[4]: must be a string, not a number (write "5")`,
 		}},
 		{"http_without_limit", small + "allow.http = ['https://a.org/v1']\n", []string{
 			`t.toml:6:15: jobs.j.allow.http[0]: https://a.org/v1 is more than [host.allow] gives (add "https://a.org/v1" to http in [host.allow])`,
 		}},
 		{"limit_of_http", small + "allow.http = ['https://a.org']\n[host.allow]\nhttp = ['https://*/x', 'a.org']\nprivate_hosts = ['10.0.0.1', 'a b', 5, '*.internal']\n", []string{
-			// The intended grant limit is unknown, so nothing is above it.
+			// The intended grant limit is unknown, so no grant is reported to exceed it.
 			"t.toml:8:9: host.allow.http[0]: a grant for every public host needs https, the default port and no path (write \"https://*\", or name hosts)",
 			"t.toml:8:24: host.allow.http[1]: it has no scheme (write \"https://host/path\" or \"GET https://host/path\")",
 			"t.toml:9:18: host.allow.private_hosts[0]: a private host is listed by its name (grant an address itself)",
 			`t.toml:9:30: host.allow.private_hosts[1]: the host "a b" has a character that is invalid in a name (write a DNS name or an address)`,
-			"t.toml:9:37: host.allow.private_hosts[2]: a string is wanted, not a number (write \"5\")",
+			"t.toml:9:37: host.allow.private_hosts[2]: must be a string, not a number (write \"5\")",
 		}},
 		{"unknown_secrets", "[host.allow]\nsecrets = ['tokn', 'zzz', 5]\n[host.secrets]\ntoken = 'env:A'\n", []string{
 			`t.toml:2:12: host.allow.secrets[0]: there is no secret "tokn" (did you mean "token"?)`,
 			`t.toml:2:20: host.allow.secrets[1]: there is no secret "zzz" (add zzz = "env:NAME" to [host.secrets])`,
-			`t.toml:2:27: host.allow.secrets[2]: a string is wanted, not a number (write "5")`,
+			`t.toml:2:27: host.allow.secrets[2]: must be a string, not a number (write "5")`,
 		}},
 		{"secret_granted_twice", small + "allow.secrets = ['a', 'a']\n[host]\nallow.secrets = ['a']\nsecrets.a = 'env:A'\n", []string{
 			`t.toml:6:23: jobs.j.allow.secrets[1]: the secret "a" is listed twice`,
 		}},
-		// What is written there may be the secret, and is not to be shown.
+		// The value may be the secret itself, so no message shows it.
 		{"secrets_that_are_written_out", "[host.secrets]\na = 'hunter2'\nb = 42\nc = 'env:hunter 2'\nd = 'file:'\n'e f' = 'env:A'\n", []string{
 			`t.toml:2:5: host.secrets.a: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
-			`t.toml:3:5: host.secrets.b: a string is wanted, not a number (write "env:NAME")`,
-			`t.toml:4:5: host.secrets.c: after env: the name of a variable is wanted (write "env:NAME")`,
+			`t.toml:3:5: host.secrets.b: must be a string, not a number (write "env:NAME")`,
+			`t.toml:4:5: host.secrets.c: after env: expected the name of a variable (write "env:NAME")`,
 			`t.toml:5:5: host.secrets.d: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
 			`t.toml:6:9: host.secrets."e f": this cannot be the name of a secret (use up to 64 letters, digits, _, . and -)`,
 		}},
 		{"secrets_as_text", "[host]\nsecrets = 'hunter2'\n", []string{
-			`t.toml:2:11: host.secrets: a table of strings is wanted, not a string (write { name = "text" })`,
+			`t.toml:2:11: host.secrets: must be a table of strings, not a string (write { name = "text" })`,
 		}},
 		{"labels", "[server.labels]\n'a b' = 'x'\nlong = '" + strings.Repeat("x", 257) + "'\nn = 3\n", []string{
 			`t.toml:2:9: server.labels."a b": "a b" cannot be the name of a label (use up to 64 letters, digits, _, . and -)`,
 			"t.toml:3:8: server.labels.long: the label is too long (use at most 256 bytes)",
-			`t.toml:4:5: server.labels.n: a string is wanted, not a number (write "3")`,
+			`t.toml:4:5: server.labels.n: must be a string, not a number (write "3")`,
 		}},
 		{"host", "[host]\nallow_native_scripts = 'yes'\nmemory = '1KiB'\nworkers = 0\n", []string{
-			"t.toml:2:24: host.allow_native_scripts: true or false is wanted, not a string (write true or false)",
+			"t.toml:2:24: host.allow_native_scripts: must be true or false, not a string (write true or false)",
 			`t.toml:3:10: host.memory: 1KiB is out of range (write "2MiB" to "1048576GiB")`,
 			"t.toml:4:11: host.workers: 0 is out of range (write 1 to 10000)",
 		}},
@@ -199,8 +198,7 @@ func TestFaultsOfKinds(t *testing.T) {
 	}
 }
 
-// A default is for the jobs that it means something to; the others are not
-// refused for it.
+// A default applies to the jobs that can have it; the other jobs are not refused for it.
 func TestDefaultsOfOtherKindsAreNotInherited(t *testing.T) {
 	t.Parallel()
 	f := parse(t, small+`

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFaults has one row for every kind of fault, with its exact place.
+// TestFaults has a row for every kind of fault, with its exact place.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"quoted_and_dotted_keys", "[jobs.\"a b\"]\nmodule.x = 1\n", []string{
 			`t.toml:1:7: jobs."a b": cron is missing (write cron = "0 0 2 * * ?", or schedule = "manual" for a job that only a trigger runs)`,
-			`t.toml:2:1: jobs."a b".module: a string is wanted, not a table (put it in quotes)`,
+			`t.toml:2:1: jobs."a b".module: must be a string, not a table (put it in quotes)`,
 		}},
 		{"column_counts_characters", "[server]\nip = 'ü' # ü\n'日本' = 1\n", []string{
 			`t.toml:2:6: server.ip: "ü" is not an IP address (write an address such as "10.0.0.7")`,
@@ -82,31 +82,31 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:17: jobs.j.limits.memory: 5GiB is out of range (write "64KiB" to "4GiB")`,
 		}},
 		{"number_in_quotes", small + "shards = '3'\n", []string{
-			"t.toml:6:10: jobs.j.shards: a whole number is wanted, not a string (write 3 without quotes)",
+			"t.toml:6:10: jobs.j.shards: must be a whole number, not a string (write 3 without quotes)",
 		}},
 		{"number_out_of_range", small + "shards = 0\n", []string{
 			"t.toml:6:10: jobs.j.shards: 0 is out of range (write 1 to 100000)",
 		}},
 		{"flag_in_quotes", small + "failover = 'true'\n", []string{
-			"t.toml:6:12: jobs.j.failover: true or false is wanted, not a string (write true without quotes)",
+			"t.toml:6:12: jobs.j.failover: must be true or false, not a string (write true without quotes)",
 		}},
 		{"number_as_text", small + "param = 5\n", []string{
-			`t.toml:6:9: jobs.j.param: a string is wanted, not a number (write "5")`,
+			`t.toml:6:9: jobs.j.param: must be a string, not a number (write "5")`,
 		}},
 		{"number_as_setting", small + "config = { a = 'x', b = 5 }\n", []string{
-			`t.toml:6:25: jobs.j.config.b: a string is wanted, not a number (write "5")`,
+			`t.toml:6:25: jobs.j.config.b: must be a string, not a number (write "5")`,
 		}},
 		{"string_as_list", "include = 'x'\n", []string{
-			`t.toml:1:11: include: a list of strings is wanted, not a string (write ["a", "b"])`,
+			`t.toml:1:11: include: must be a list of strings, not a string (write ["a", "b"])`,
 		}},
 		{"number_in_list", "[host.allow]\nenv = ['A',\n  7]\n", []string{
-			`t.toml:3:3: host.allow.env[1]: a string is wanted, not a number (write "7")`,
+			`t.toml:3:3: host.allow.env[1]: must be a string, not a number (write "7")`,
 		}},
 		{"value_as_table", "server = 3\n", []string{
-			"t.toml:1:1: server: a table is wanted, not a number (write [server])",
+			"t.toml:1:1: server: must be a table, not a number (write [server])",
 		}},
 		{"array_of_tables", "[[jobs]]\nname = 'x'\n", []string{
-			"t.toml:1:3: jobs: a table is wanted, not a list of tables (write [jobs.<name>])",
+			"t.toml:1:3: jobs: must be a table, not a list of tables (write [jobs.<name>])",
 		}},
 		{"unknown_word", small + "overlap = 'queue'\n", []string{
 			`t.toml:6:11: jobs.j.overlap: "queue" is not known here (did you mean "queue-one"?)`,
@@ -190,9 +190,9 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:15: jobs.j.allow.dirs[0]: writing to the directory /srv/a is more than [host.allow] gives (add "rw:/srv/a" to dirs in [host.allow])`,
 		}},
 		{"dirs_of_the_server", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d', 'ro:/k:/e', 'rw:/m:/f', 'ro:/m:/g']\n[host.allow]\ndirs = ['rw:/']\n[host]\nsecrets.a = 'file:/k/key'\n[modules.n]\nsource = 'file:/m/n.wasm'\n[server]\ndata_dir = '/d'\n", []string{
-			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may reach where this server keeps its own data, /d (grant another directory)",
-			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may reach where this server keeps its own data, /d (grant another directory)",
-			"t.toml:6:60: jobs.j.allow.dirs[3]: no job may reach where this server keeps its own data, /d (grant another directory)",
+			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may reach the data of this server, /d (grant another directory)",
+			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may reach the data of this server, /d (grant another directory)",
+			"t.toml:6:60: jobs.j.allow.dirs[3]: no job may reach the data of this server, /d (grant another directory)",
 			"t.toml:6:72: jobs.j.allow.dirs[4]: no job may reach the file of a secret, /k/key (grant another directory)",
 			"t.toml:6:84: jobs.j.allow.dirs[5]: no job may write to a module, /m/n.wasm (grant another directory)",
 		}},
@@ -225,7 +225,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:22: jobs.j.retry.attempts: 0 is out of range (write 1 to 100)`,
 			`t.toml:6:55: jobs.j.retry.max_backoff: 1s is less than backoff, 1m0s`,
 			`t.toml:6:61: jobs.j.retry.max: unknown key (known here: attempts, backoff, max_backoff, only_asked)`,
-			`t.toml:10:1: jobs.k.retry: a table is wanted, not a number (write [jobs.k.retry])`,
+			`t.toml:10:1: jobs.k.retry: must be a table, not a number (write [jobs.k.retry])`,
 		}},
 		{"empty_path", "[server]\ndata_dir = ''\n", []string{
 			"t.toml:2:12: server.data_dir: the path is empty (remove it)",
@@ -234,15 +234,15 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:11: jobs.j.overlap: "skpi" is not known here (did you mean "skip"?)`,
 		}},
 		{"types", small + "param = [[1]]\nclass = 1.5\ndescription = true\nstrategy = 1979-05-27\nitem_params = true\nkind = 1\nconfig = 'x'\nlimits.memory = 1.5\nshards = 1.5\n", []string{
-			"t.toml:6:9: jobs.j.param: a string is wanted, not a list (put it in quotes)",
-			"t.toml:7:9: jobs.j.class: a string is wanted, not a number with a fraction (put it in quotes)",
-			"t.toml:8:15: jobs.j.description: a string is wanted, not true or false (put it in quotes)",
-			"t.toml:9:12: jobs.j.strategy: a string is wanted, not a date (put it in quotes)",
-			`t.toml:10:15: jobs.j.item_params: item parameters are a table or a string, not true or false (write { 0 = "a", 1 = "b" })`,
-			`t.toml:11:8: jobs.j.kind: a string is wanted, not a number (write "simple", "dataflow" or "script")`,
-			`t.toml:12:10: jobs.j.config: a table of strings is wanted, not a string (write { name = "text" })`,
+			"t.toml:6:9: jobs.j.param: must be a string, not a list (put it in quotes)",
+			"t.toml:7:9: jobs.j.class: must be a string, not a number with a fraction (put it in quotes)",
+			"t.toml:8:15: jobs.j.description: must be a string, not true or false (put it in quotes)",
+			"t.toml:9:12: jobs.j.strategy: must be a string, not a date (put it in quotes)",
+			`t.toml:10:15: jobs.j.item_params: must be a table or a string, not true or false (write { 0 = "a", 1 = "b" })`,
+			`t.toml:11:8: jobs.j.kind: must be a string, not a number (write "simple", "dataflow" or "script")`,
+			`t.toml:12:10: jobs.j.config: must be a table of strings, not a string (write { name = "text" })`,
 			`t.toml:13:17: jobs.j.limits.memory: a size is a string with a unit, not a number with a fraction (write "64MiB")`,
-			"t.toml:14:10: jobs.j.shards: a whole number is wanted, not a number with a fraction (write a number from 1 to 100000)",
+			"t.toml:14:10: jobs.j.shards: must be a whole number, not a number with a fraction (write a number from 1 to 100000)",
 		}},
 		{"elasticjob_spellings", small + "jobParameter = ''\njobShardingStrategyClass = ''\nreconcileIntervalMinutes = 1\nmaxTimeDiffSeconds = 1\njobClass = ''\njobType = ''\n", []string{
 			`t.toml:6:1: jobs.j.jobParameter: unknown key (did you mean "param"?)`,
@@ -257,7 +257,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"item_parameter_that_cannot_be_written", small + "shards = 2\nitem_params = { 0 = 'a,b', 1 = 1 }\n", []string{
 			"t.toml:7:21: jobs.j.item_params.0: item parameters: the parameter \"a,b\" of item 0 contains a comma or an equals sign (put such values into [jobs.<name>.config])",
-			`t.toml:7:32: jobs.j.item_params.1: a string is wanted, not a number (write "1")`,
+			`t.toml:7:32: jobs.j.item_params.1: must be a string, not a number (write "1")`,
 		}},
 		{"not_inheritable", "[defaults]\nshards = 3\ncron = 'x'\n", []string{
 			"t.toml:2:1: defaults.shards: cannot be a default (set it in each job)",
@@ -268,13 +268,13 @@ func TestFaults(t *testing.T) {
 		}},
 		{"several_in_one_list", small + "allow.dirs = ['/etc', 5, 'rw:/a:/a', 'ro:/b:/b']\n[host.allow]\ndirs = ['/c', 1, 'ro:/d']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: "/etc" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
-			`t.toml:6:23: jobs.j.allow.dirs[1]: a string is wanted, not a number (write "5")`,
-			// The intended grant limit is unknown, so nothing is above it.
+			`t.toml:6:23: jobs.j.allow.dirs[1]: must be a string, not a number (write "5")`,
+			// The intended grant limit is unknown, so no grant is reported to exceed it.
 			`t.toml:8:9: host.allow.dirs[0]: "/c" is not a grant (write "ro:/directory" or "rw:/directory")`,
-			`t.toml:8:15: host.allow.dirs[1]: a string is wanted, not a number (write "1")`,
+			`t.toml:8:15: host.allow.dirs[1]: must be a string, not a number (write "1")`,
 		}},
 		{"several_in_one_table", small + "shards = 2\nitem_params = { 1 = 1, 5 = 'a' }\n", []string{
-			`t.toml:7:21: jobs.j.item_params.1: a string is wanted, not a number (write "1")`,
+			`t.toml:7:21: jobs.j.item_params.1: must be a string, not a number (write "1")`,
 			"t.toml:7:28: jobs.j.item_params.5: there is no item 5 (with shards = 2 the items are 0 to 1)",
 		}},
 		{"less_than_nothing", small + "timeout = -5\nlimits.memory = -1\n", []string{
@@ -286,7 +286,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"include_of_nothing", "include = ['', 1]\n", []string{
 			"t.toml:1:11: include: cannot be used here (load the file from disk)",
-			"t.toml:1:16: include[1]: a string is wanted, not a number (write \"1\")",
+			"t.toml:1:16: include[1]: must be a string, not a number (write \"1\")",
 		}},
 		{"include_of_a_text", "include = ['x.toml']\n", []string{
 			"t.toml:1:11: include: cannot be used here (load the file from disk)",
@@ -302,7 +302,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What other packages refuse is put at its place; the words are theirs.
+// Faults found by other packages are reported at their place, in the words of the package.
 func TestFaultsFoundByOthers(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
@@ -364,7 +364,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		"WASMJOBD_INCLUDE__X: include: this is a value, not a table (let the name of the variable end here)",
 		"WASMJOBD_JOBS__J__CONFIG: jobs.j.config: a table cannot be set by a variable (set it in a file; ${NAME} takes a variable of another name)",
 		"WASMJOBD_JOBS__J__CONFIG__URL: jobs.j.config: a table cannot be set by a variable (set it in a file; ${NAME} takes a variable of another name)",
-		"WASMJOBD_JOBS__J__SHARDS: jobs.j.shards: a whole number is wanted, not a string (write a number from 1 to 100000)",
+		"WASMJOBD_JOBS__J__SHARDS: jobs.j.shards: must be a whole number, not a string (write a number from 1 to 100000)",
 		"WASMJOBD_JOBS__K__SHARDS: jobs.k: a variable cannot define it (define it in a file)",
 		`WASMJOBD_SERVER__DRAIN_TIMEOUT: server.drain_timeout: a duration needs a unit (write "1s" for seconds)`,
 		`WASMJOBD_SERVER__DRAIN_TIMOUT: server.drain_timout: unknown key (did you mean "drain_timeout"?)`,

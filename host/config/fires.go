@@ -9,22 +9,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Schedule returns the instants at which a job fires: Next is the first one
-// strictly after t, or the zero time for never.
+// Schedule returns the instants at which a job fires: Next returns the first instant strictly
+// after t, or the zero time if there is none.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// Compile reads the schedule of a job: its cron, without the days on which it does not
-// fire, and later by its share of the jitter. An empty dialect is quartz, an empty time
-// zone UTC.
+// Compile reads the schedule of a job: its cron, without excepted days, and delayed by the
+// job's jitter. An empty dialect is quartz, an empty time zone UTC.
 func Compile(c job.Config) (Schedule, error) { return schedule.Of(c) }
 
-// Location loads a time zone as the key timezone is read.
+// Location loads a time zone by the rules for the key timezone.
 func Location(name string) (*time.Location, error) { return schedule.LoadLocation(name) }
 
-// Never is the error of a schedule that has no instant after from, and says
-// why; nil if there is one.
+// Never returns an error that says why a schedule has no instant after from, or nil if it has
+// one.
 func Never(s Schedule, from time.Time) error {
 	if why := schedule.WhyNever(s, from); why != "" {
 		return fmt.Errorf("never fires: %s", why)
@@ -32,8 +31,8 @@ func Never(s Schedule, from time.Time) error {
 	return nil
 }
 
-// Warnings returns what in a schedule is valid but may not be intended: parts of its
-// text without effect, and the effects of clock changes in the year after from.
+// Warnings returns what in a schedule is valid but may not be intended: parts of its text
+// without effect, and effects of clock changes in the year after from.
 func Warnings(s Schedule, from time.Time) []string {
 	q, ok := schedule.Plain(s).(*schedule.Quartz)
 	if !ok {
@@ -42,7 +41,7 @@ func Warnings(s Schedule, from time.Time) []string {
 	return slices.Concat(q.Warnings(), q.ClockChanges(from))
 }
 
-// Over is the reason why a schedule fires no more; "" if it does, or never did.
+// Over returns why a schedule does not fire any more; "" if it does, or if it never fired.
 func Over(s Schedule, now time.Time) string {
 	if !schedule.Over(s, now) {
 		return ""
@@ -50,9 +49,9 @@ func Over(s Schedule, now time.Time) string {
 	return schedule.WhyNever(s, now)
 }
 
-// checkCron also refuses a schedule that never fires: schedule = "manual" is the
-// way to ask for no fires. A schedule that is over was right once, and is accepted:
-// it must not keep the other jobs of the file from running.
+// checkCron also refuses a schedule that never fires: schedule = "manual" says so explicitly.
+// It accepts a schedule that is over, which was valid once and must not prevent the other jobs
+// of the file from running.
 func checkCron(c job.Config) error {
 	s, err := Compile(c)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// odd are texts that exercise the spelling of TOML rather than our keys.
+// odd returns texts that exercise the syntax of TOML rather than our keys.
 func odd() []string {
 	return []string{
 		small,
@@ -26,8 +26,8 @@ func odd() []string {
 	}
 }
 
-// FuzzParse proves that no text makes the reader panic, and that whatever is
-// refused is refused with a place inside the text.
+// FuzzParse checks that no text makes the reader panic, and that each fault has a place inside
+// the text.
 func FuzzParse(f *testing.F) {
 	for _, text := range odd() {
 		f.Add(text)
@@ -58,8 +58,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzScan holds the scanner against the parser: in a text that the parser
-// accepts, the scanner finds each key and value, at its place.
+// FuzzScan compares the scanner with the parser: in a text that the parser accepts, the scanner
+// finds each key and value, at its place.
 func FuzzScan(f *testing.F) {
 	for _, text := range odd() {
 		f.Add(text)
@@ -78,7 +78,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// compare looks for everything below path in the marks.
+// compare checks that the marks have everything below path.
 func compare(t *testing.T, text string, marks map[string]mark, path string, raw any) {
 	t.Helper()
 	switch raw := raw.(type) {
@@ -132,7 +132,7 @@ func begins(t *testing.T, text string, m mark, path string, raw any) {
 	case []any:
 		set = "["
 	default:
-		return // tables begin at a header, a dotted key or a brace
+		return // a table can begin at a header, a dotted key or a brace
 	}
 	if m.value >= len(text) || !strings.ContainsRune(set, rune(text[m.value])) {
 		t.Fatalf("the value of %s does not begin at %.20q", path, text[min(m.value, len(text)):])

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// GrantLimits is the table [host.allow]: the most that this server grants to any
-// job. A job asks for grants in a table of the same name.
+// GrantLimits is the table [host.allow]: the most that this server grants to any job. A job
+// asks for grants in a table of the same name.
 type GrantLimits = host.GrantLimits
 
 // Tree is one entry of dirs in [host.allow].
@@ -52,8 +52,7 @@ func (b *builder) grantLimits() GrantLimits {
 	return c
 }
 
-// limitSecrets returns the secrets in [host.allow], which are names in
-// [host.secrets].
+// limitSecrets returns the secrets in [host.allow], which must be names in [host.secrets].
 func (b *builder) limitSecrets() []string {
 	const path = "host.allow.secrets"
 	names := get(b, []string(nil), path)
@@ -68,9 +67,8 @@ func (b *builder) limitSecrets() []string {
 	return names
 }
 
-// grants parses directories in [jobs.<name>.allow], and checks all of that table
-// against the grant limits. Those of other servers are not known here: admission holds
-// the job against them.
+// grants parses the directories in [jobs.<name>.allow], and checks that table against the grant
+// limits, unless the job runs on other servers; then their admission checks it.
 func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
 	a.Dirs = b.dirsOf(table)
@@ -87,8 +85,8 @@ func (b *builder) grants(path string, a *job.Allow) {
 			sub = "." + quoteKey(e.Name)
 		}
 		switch {
-		case b.faulty[table+"."+e.Key+sub]: // it has its problem
-		case e.Key == "dirs" && b.dirLimitFault, e.Key == "http" && b.httpFault: // a faulty entry there may have been meant to allow it
+		case b.faulty[table+"."+e.Key+sub]: // already reported
+		case e.Key == "dirs" && b.dirLimitFault, e.Key == "http" && b.httpFault: // the faulty limit may have been meant to allow it
 		default:
 			b.fault(table, e.Key, sub, e.Why)
 		}
@@ -112,7 +110,7 @@ func (b *builder) httpGrants(table string, texts []string) {
 	}
 }
 
-// privateHosts checks the list of them.
+// privateHosts checks the key private_hosts.
 func (b *builder) privateHosts(hosts []string) {
 	for i, name := range hosts {
 		sub := "[" + strconv.Itoa(i) + "]"
@@ -151,7 +149,7 @@ func (b *builder) dirsOf(table string) []job.Dir {
 	return dirs
 }
 
-// dir reads one such entry of the key at path.
+// dir reads one entry of the key at path.
 func (b *builder) dir(path, entry string) (job.Dir, bool) {
 	mode, rest, _ := strings.Cut(entry, ":")
 	colon := strings.LastIndexByte(rest, ':')

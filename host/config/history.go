@@ -11,24 +11,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// History is the table [history]: where rows are kept, and how long.
+// History is the table [history]: where rows are stored, and how long.
 type History struct {
-	Path     string // of the SQLite file; "" where there is an address
-	Address  string // postgres:// or mysql://, with user, host and database, and no password; "" for a file
-	Password Secret // of the user there, fetched by File.HistoryPassword; its zero value is none
-	// ElasticJob lets servers write the tables of ElasticJob's event trace, too.
+	Path     string // of the SQLite file; "" if there is an address
+	Address  string // postgres:// or mysql://, with user, host and database but without a password; "" for a file
+	Password Secret // of the user in Address, loaded by File.HistoryPassword; the zero value is none
+	// ElasticJob makes servers also write the tables of ElasticJob's event trace.
 	ElasticJob bool
-	Age        time.Duration // rows older than this go; 0 keeps them
-	PerJob     int           // of each job only so many are kept; 0 keeps all
-	Size       int64         // the oldest rows go that do not fit these bytes; 0 keeps all
+	Age        time.Duration // older rows are deleted; 0: none
+	PerJob     int           // number of rows kept per job; 0: all
+	Size       int64         // limit in bytes, beyond which the oldest rows are deleted; 0: none
 }
 
-// rootCert is the option of an address that names the file with the authority of the
+// rootCert is the option in an address that names the file with the authority for the
 // database's certificate.
 const rootCert = "sslrootcert"
 
-// protection is how an address asks for protected connections: an option, the values
-// that it takes, the strictest first, and how many of them look at the certificate.
+// protection describes how an address asks for protected connections: an option, its values
+// from the strictest on, and how many of these check the certificate.
 type protection struct {
 	option   string
 	modes    []string
@@ -64,8 +64,8 @@ func (b *builder) history() {
 	b.file.History = h
 }
 
-// dsn reads sqlite://relative/path, sqlite:///absolute/path, or the address of a
-// database on a server. No message repeats it: it may have a password.
+// dsn reads sqlite://relative/path, sqlite:///absolute/path, or the address of a database
+// server. No message repeats it, as it may contain a password.
 func (b *builder) dsn(dsn string) (path, address string) {
 	refuse := func(why reason.Reason) { b.fault("history", "dsn", "", why) }
 	scheme, path, ok := strings.Cut(dsn, "://")
@@ -120,7 +120,7 @@ func (b *builder) address(scheme, dsn string) string {
 	return dsn
 }
 
-// suits refuses options that the driver would, and those that look as if they protected
+// suits refuses options that the driver would refuse, and options that only seem to protect
 // something.
 func suits(p protection, options url.Values) reason.Reason {
 	known := []string{p.option, rootCert}
@@ -139,8 +139,8 @@ func suits(p protection, options url.Values) reason.Reason {
 	return reason.Reason{}
 }
 
-// HistoryPassword returns the password of the user in the address of the history; ""
-// if there is none. The error is a Problems.
+// HistoryPassword returns the password for the user in the address of the history; "" if there
+// is none. The error is a Problems.
 func (f *File) HistoryPassword(env []string) (string, error) {
 	if f.History.Password == (Secret{}) {
 		return "", nil

@@ -19,7 +19,7 @@ type jobKeys struct {
 	*builder
 	path    string
 	kind    job.Kind
-	command bool // it has a command, or was meant to
+	command bool // command is set, even if to an invalid value
 }
 
 func (b *builder) keysOf(path string) jobKeys {
@@ -28,8 +28,8 @@ func (b *builder) keysOf(path string) jobKeys {
 
 func (k jobKeys) own(name string) string { return k.path + "." + name }
 
-// places returns the places of a setting in the file. A job inherits no setting of
-// other kinds of jobs.
+// places returns the paths at which the file may have a setting of the job. A job inherits no
+// settings of other kinds of jobs.
 func (k jobKeys) places(s *job.Setting) []string {
 	if !s.Inherits || !s.Misplaced(k.kind, k.command).None() {
 		return []string{k.own(s.Name)}
@@ -37,7 +37,7 @@ func (k jobKeys) places(s *job.Setting) []string {
 	return []string{k.own(s.Name), "defaults." + s.Name}
 }
 
-// set sets the value that the file has for a setting, or its default.
+// set sets the file's value of a setting, or the default.
 func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	is := s.Default
 	for _, path := range k.places(s) {
@@ -58,11 +58,10 @@ func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	}
 }
 
-// job builds one job from the table at path, with [defaults] for missing keys.
 func (b *builder) job(path, name string) {
 	k := b.keysOf(path)
-	// With an embedded registry only this file changes a job; in a shared one,
-	// other servers and consoles change it, too.
+	// With an embedded registry only this file changes a job. In a shared registry, other
+	// servers and consoles do as well.
 	c := job.Config{Name: name, Overwrite: b.file.Registry.Kind == Embedded, Layout: b.file.Registry.Layout}
 	for s := range job.Settings() {
 		k.set(&s, &c)
@@ -83,8 +82,8 @@ func (b *builder) job(path, name string) {
 	b.file.Jobs = append(b.file.Jobs, c)
 }
 
-// unsaid returns the keys that neither the job nor [defaults] sets: there the job
-// of the registry applies without a message.
+// unsaid returns the settings that yield to the registry because neither the job nor [defaults]
+// sets them.
 func (k jobKeys) unsaid() []string {
 	var names []string
 	for s := range job.Settings() {
@@ -95,7 +94,7 @@ func (k jobKeys) unsaid() []string {
 	return names
 }
 
-// monitorPort checks that no two jobs have the same.
+// monitorPort checks that no two jobs have the same port.
 func (b *builder) monitorPort(path string, c job.Config) {
 	for _, other := range b.file.Jobs {
 		if c.MonitorPort != 0 && other.MonitorPort == c.MonitorPort {
@@ -105,7 +104,7 @@ func (b *builder) monitorPort(path string, c job.Config) {
 	}
 }
 
-// faultOf reports a fault of a key of a job that may have come from [defaults].
+// faultOf reports a fault of a job's key, which [defaults] may have set.
 func (b *builder) faultOf(path, key string, why reason.Reason) {
 	if !b.isSet(path+"."+key) && b.isSet("defaults."+key) {
 		path = "defaults"
@@ -144,14 +143,14 @@ func (b *builder) schedule(path string, c job.Config) {
 		return
 	}
 	if zone != nil {
-		c.TimeZone = "" // its fault is no reason to be silent about the cron
+		c.TimeZone = "" // report the cron's faults as well
 	}
 	if err := checkCron(c); err != nil {
 		b.fault(path, "cron", "", reason.Of(reason.CronRefused, err.Error()))
 	}
 }
 
-// misplaced reports keys that belong to jobs of another kind.
+// misplaced reports keys that belong to other kinds of jobs.
 func (k jobKeys) misplaced() {
 	if k.values[k.own("kind")].refused {
 		return
@@ -166,7 +165,7 @@ func (k jobKeys) misplaced() {
 	}
 }
 
-// code checks what the job runs: a module of the file, or a command.
+// code checks the job's module or command.
 func (b *builder) code(path string, c job.Config) {
 	switch {
 	case b.isSet(path + ".command"):
@@ -185,8 +184,7 @@ func (b *builder) code(path string, c job.Config) {
 	}
 }
 
-// command checks whether the job may have a command; what it says is checked by
-// the job itself.
+// command checks whether the job may have a command. Package job checks the command line.
 func (b *builder) command(path string, c job.Config) {
 	v := b.values[path+".command"]
 	switch {
@@ -230,7 +228,7 @@ func (b *builder) itemParams(path string, c job.Config) {
 	}
 }
 
-// doubledItem finds an item that a valid text of item parameters names twice.
+// doubledItem finds an item that occurs twice in a valid text of item parameters.
 func doubledItem(text string) (item int, twice bool) {
 	seen := map[int]bool{}
 	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
@@ -255,7 +253,7 @@ func (b *builder) noItem(path string, item, shards int) reason.Reason {
 	return reason.Of(reason.ItemUnknown, strconv.Itoa(item), strconv.Itoa(shards), strconv.Itoa(shards-1))
 }
 
-// validated adds what the job itself says is wrong with it.
+// validated adds the faults that Validate finds.
 func (b *builder) validated(path string, c job.Config) {
 	err := c.Validate()
 	all := []error{err}
@@ -275,9 +273,9 @@ func (b *builder) validated(path string, c job.Config) {
 		case key == "name":
 			b.fault(path, "", "", f.Why)
 		case b.values[path+"."+key].refused, b.faulty[path+"."+f.Field], b.faulty[path+"."+key]:
-			// The value in c is a stand-in, or the place has its problem.
+			// c has a substitute for the value, or the place already has a problem.
 		case b.values[path+".kind"].refused && ofSomeKind(key):
-			// Of what kind the job is meant to be is not known.
+			// The intended kind of the job is not known.
 		case sub != "":
 			b.fault(path, key, sub, f.Why)
 		default:

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write makes files below a new folder, which it returns.
+// write creates files in a new folder, and returns the folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,8 +27,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// loadFaults loads the named files below dir and returns the problems with
-// paths below dir shortened.
+// loadFaults loads the named files in dir and returns the problems, without dir in their paths.
 func loadFaults(t *testing.T, dir string, names ...string) []string {
 	t.Helper()
 	var paths []string
@@ -95,7 +94,7 @@ func TestASyntaxErrorDoesNotHideOtherFiles(t *testing.T) {
 		"a.toml":    "[modules.m\n",
 		"b.toml":    "[sever]\n",
 	})
-	// That the module is unknown may be the fault of a.toml, so it is not said.
+	// a.toml, which is broken, may define the module, so it is not reported as unknown.
 	want := []string{
 		`main.toml:2:7: jobs.j: cron is missing (write cron = "0 0 2 * * ?", or schedule = "manual" for a job that only a trigger runs)`,
 		"main.toml:4:10: jobs.j.shards: 0 is out of range (write 1 to 100000)",
@@ -112,7 +111,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := write(t, map[string]string{
 		"main.toml": "include = ['none/*.toml', 'gone.toml', '[']\n",
 		"deep.toml": "include = ['main2.toml']\n",
-		// Included files include nothing.
+		// Included files cannot include others.
 		"main2.toml": "include = ['deep.toml']\n",
 		"big.toml":   "#" + strings.Repeat("x", maxFileBytes),
 	})

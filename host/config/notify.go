@@ -11,13 +11,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Notifier is a table [notify.NAME]: where alerts of jobs are sent.
+// Notifier is a table [notify.NAME]: a destination for alerts of jobs.
 type Notifier struct {
 	Name    string
-	Webhook Secret   // its address, which may have a token in it
-	Key     Secret   // signs what is posted; its zero value is none
-	Mail    Mail     // in place of a webhook
-	Events  []string // that it gets; none: all
+	Webhook Secret   // the address, which may contain a token
+	Key     Secret   // signs posted messages; the zero value is none
+	Mail    Mail     // instead of a webhook
+	Events  []string // events that it receives; none: all
 }
 
 // Mail is the table [notify.NAME.mail].
@@ -25,17 +25,17 @@ type Mail struct {
 	Server   string // smtp://host:port or smtps://host:port
 	From     string
 	To       []string
-	User     string // "": nobody signs in
+	User     string // "": without authentication
 	Password Secret
 }
 
-// maxRecipients is how many recipients mail may have.
+// maxRecipients is the largest number of recipients.
 const maxRecipients = 20
 
-// maxNotifierName is the longest name of a notifier.
+// maxNotifierName is the longest name of a notifier, in bytes.
 const maxNotifierName = 64
 
-// events that a notifier can choose.
+// events returns the events that a notifier can select.
 func events() []string { return []string{"failed", "missed", "late", "too_long", "recovered"} }
 
 func (b *builder) notifier(path, name string) {
@@ -97,7 +97,7 @@ func (b *builder) mail(path string) Mail {
 	return m
 }
 
-// isPort reports whether the port of an address can be one; it may be left out.
+// isPort reports whether text is a valid port of an address; it may be empty.
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return text == "" || err == nil && n > 0
@@ -117,8 +117,8 @@ type NotifierSecrets struct {
 	URL, Key, Password string
 }
 
-// Notifiers fetches the addresses and keys of all notifiers, by name. The error is a
-// Problems with every one that is not there, or not what it should be.
+// Notifiers loads the secrets of all notifiers, by name. The error is a Problems with every
+// secret that is missing or invalid.
 func (f *File) Notifiers(env []string) (map[string]NotifierSecrets, error) {
 	variables := newEnvironment(env)
 	all := map[string]NotifierSecrets{}

@@ -13,7 +13,7 @@ import (
 
 const notifying = "[notify.ops]\nwebhook = 'env:HOOK'\nkey = 'env:KEY'\nevents = ['late']\n"
 
-// A notifier and the job that names it are read, with secrets from where the file says.
+// A notifier, and the job that names it, are read, with secrets from where the file says.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("t.toml", []byte(notifying+small+"notify = ['ops']\nexpect = { within = '3h', max_duration = '25m' }\nerror_handler = 'ignore'\n"), Options{})
@@ -37,7 +37,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// A notifier that sends mail is read whole, and its password is from where the file says.
+// All settings of a notifier that sends mail are read.
 func TestNotifyByMail(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("t.toml", []byte("[notify.ops.mail]\nserver = 'smtp://mail.example.org:587'\nfrom = 'Jobs <jobs@example.org>'\nto = ['a@example.org']\nuser = 'jobs'\npassword = 'env:MAIL'\n"), Options{})
@@ -80,7 +80,7 @@ func TestNotifyFaults(t *testing.T) {
 	}
 }
 
-// mailing is a notifier that sends mail, with one line more, or another one.
+// mailing returns a notifier that sends mail, with one line added or replaced.
 func mailing(line string) string {
 	lines := map[string]string{"server": "server = 'smtp://h'", "from": "from = 'a@b.c'", "to": "to = ['a@b.c']"}
 	if name, _, ok := strings.Cut(line, " "); ok {

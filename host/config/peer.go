@@ -8,11 +8,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Peers holds the settings in [server] for modules that pass between servers.
+// Peers holds the settings in [server] about the exchange of modules between servers.
 type Peers struct {
-	Listen  string // host:port where this server offers modules to others; "": nowhere
-	Address string // host:port at which others reach it; "": as Listen says
-	Token   Secret // what all servers share; fetched by File.PeerToken
+	Listen  string // host:port where this server serves modules to others; "": nowhere
+	Address string // host:port at which others reach it; "": like Listen
+	Token   Secret // shared by all servers; loaded by File.PeerToken
 }
 
 // peers reads the keys of [server] that begin with "peer".
@@ -46,7 +46,7 @@ func (b *builder) peers() Peers {
 	return p
 }
 
-// isEndpoint reports whether s is host:port. The host may be missing.
+// isEndpoint reports whether s is host:port. The host may be empty.
 func isEndpoint(s string) bool {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -65,8 +65,8 @@ func isLoopback(endpoint string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// PeerToken returns the secret with which servers get modules from each other; ""
-// if there is none. The error is a Problems.
+// PeerToken returns the secret with which servers fetch modules from each other; "" if there is
+// none. The error is a Problems.
 func (f *File) PeerToken(env []string) (string, error) {
 	if f.Server.Peers.Token == (Secret{}) {
 		return "", nil

@@ -10,13 +10,12 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// Private returns the paths that no job is granted: the server's data, the files of
-// its secrets, and, for writing, the files that it starts with.
+// Private returns the paths that no job may be granted: the server's data, the files of its
+// secrets, and, for writing, the files that it starts with.
 func (f *File) Private() []job.Private { return slices.Clone(f.private) }
 
-// private returns the paths that no job is granted. If a guest could write to a
-// file of the configuration, or to a module, the server would trust that at its
-// next start.
+// private returns the paths that no job may be granted. If a guest could write to a file of the
+// configuration, or to a module, the server would trust the result at its next start.
 func (b *builder) private() []job.Private {
 	f := &b.file
 	all := []job.Private{host.DataPrivate(f.Server.DataDir)}
@@ -37,27 +36,27 @@ func (b *builder) private() []job.Private {
 	}
 	add(f.Admin.TLS.Key, "the key of this server", false)
 	add(f.Admin.TLS.Cert, "the certificate of this server", true)
-	add(f.Admin.TLS.ClientCA, "who signs the certificates of operators", true)
+	add(f.Admin.TLS.ClientCA, "the authority for operators' certificates", true)
 	if slices.ContainsFunc(f.Modules, func(m Module) bool { return m.Artifact != "" }) {
 		credentials, ca := oci.FilesOf(b.env.lookup)
-		add(credentials, "who asks registries of artifacts", false)
-		add(ca, "who signs the certificates of registries of artifacts", true)
+		add(credentials, "the credentials for registries of artifacts", false)
+		add(ca, "the authority for certificates of registries of artifacts", true)
 	}
 	for _, path := range sortedNames(b.dirs) {
 		if path != stdin {
 			add(path, "the configuration", true)
 		}
 	}
-	// A directory that holds one module of a folder holds all, and each is looked at
-	// whenever a directory is opened.
+	// Each private path is checked whenever a directory is opened, so one module stands for all
+	// modules of a folder: no granted directory reaches only some of them.
 	seen := map[string]bool{}
 	for _, m := range f.Modules {
-		if m.Path == "" { // an artifact
+		if m.Path == "" { // it is an artifact
 			continue
 		}
 		folder := filepath.Dir(m.Path)
 		if info, err := os.Lstat(m.Path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			folder = m.Path // which leads elsewhere
+			folder = m.Path // the link leads to another folder
 		}
 		if !seen[folder] {
 			add(m.Path, "a module", true)

@@ -10,13 +10,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Problem is one thing that is wrong, at one place. Line and Col count from 1,
-// Col in characters; both are 0 where there is no text to point at.
+// Problem is one fault at one place. Line and Col count from 1, Col in characters; both are 0
+// if there is no text to point at.
 type Problem struct {
 	File string
 	Line int
 	Col  int
-	Path string // dotted key, as TOML spells it
+	Path string // dotted key in TOML's spelling
 	Why  reason.Reason
 }
 
@@ -38,12 +38,12 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 	return b, nil
 }
 
-// message and hint are for people. What the file has in names and values must not
-// break the line.
+// message and hint are for people. Names and values from the file are escaped, because they
+// must not break the line.
 func (p Problem) message() string { return printable(p.Why.String()) }
 func (p Problem) hint() string    { return printable(p.Why.Hint()) }
 
-// String is one line in the style of a compiler.
+// String returns one line in the style of a compiler.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -61,11 +61,11 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems is the error of Load and Parse: everything that was found, files in
-// the order of reading, then by position.
+// Problems is the error of Load and Parse: all faults, ordered by the reading of the files,
+// then by position.
 type Problems []Problem
 
-// Error is one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -74,8 +74,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted sorts the problems for people, who fix them from top to bottom; order
-// gives the place of a file among those read.
+// sorted sorts the problems for people, who fix them from top to bottom. order gives the
+// position of each file among those read.
 func (ps Problems) sorted(order map[string]int) Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(
@@ -106,7 +106,7 @@ func (p place) problem(path string, why reason.Reason) Problem {
 	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Why: why}
 }
 
-// quoted lists words for a message: "a", "b" or "c".
+// quoted returns a list of words for a message: "a", "b" or "c".
 func quoted(words []string) string {
 	q := make([]string, len(words))
 	for i, w := range words {

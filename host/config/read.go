@@ -23,34 +23,34 @@ import (
 const (
 	maxFileBytes = 1 << 20
 	maxFiles     = 1000
-	// maxProblems bounds the work for a file that is not a configuration at all.
+	// maxProblems bounds the work for a file that is no configuration at all.
 	maxProblems = 1000
 )
 
-// value is one key as it was set.
+// value is the value of a key that was set.
 type value struct {
-	is      any // what convert gave
+	is      any // result of convert
 	at      place
-	inside  map[string]place // positions of elements, by sub-path
-	refused bool             // it was set, but to something that was refused
+	inside  map[string]place // places of elements, by sub-path
+	refused bool             // set, but to a value that was refused
 }
 
-// reader gathers the keys of all files.
+// reader collects the keys of all files.
 type reader struct {
 	schema   *node
 	env      environment
 	values   map[string]value  // by dotted path
-	named    map[string]place  // where each job and each module is defined
+	named    map[string]place  // where each job and module is defined
 	tables   map[string]place  // where each other table begins
-	order    map[string]int    // files in the order of reading
-	dirs     map[string]string // the folder of each file; none for the environment
+	order    map[string]int    // position of each file in the order of reading
+	dirs     map[string]string // the folder of each file; the environment has none
 	main     string            // the first file
 	problems Problems
-	faulty   map[string]bool // paths of the problems
-	broken   bool            // a file could not be parsed: what it defines is not known
+	faulty   map[string]bool // paths with problems
+	broken   bool            // a file could not be parsed, so its definitions are unknown
 
-	elsewhere bool // the limits of other servers count
-	afterAny  bool // jobs may run after those of other files
+	elsewhere bool // the grant limits of other servers apply
+	afterAny  bool // jobs may run after jobs of other files
 }
 
 func newReader(o Options) *reader { return newReaderOf(schema(), o) }
@@ -70,7 +70,7 @@ func newReaderOf(keys []key, o Options) *reader {
 	}
 }
 
-// isSet reports whether the key was written, be it with a wrong value.
+// isSet reports whether the key was set, even to an invalid value.
 func (r *reader) isSet(path string) bool { return r.values[path].at.file != "" }
 
 func (r *reader) report(p Problem) {
@@ -85,7 +85,7 @@ func (r *reader) report(p Problem) {
 	r.faulty[p.Path] = true
 }
 
-// printable escapes what would disturb a terminal or a line-based reader.
+// printable escapes characters that would disturb a terminal or a line-based reader.
 func printable(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		return s
@@ -96,11 +96,11 @@ func printable(s string) string {
 // source is one text to read.
 type source struct {
 	name string // for messages
-	dir  string // relative paths start here; "" for the working directory
+	dir  string // relative paths start here; "": in the working directory
 	text string
 }
 
-// open reads a file; false if that was reported as a problem.
+// open reads a file. If that fails, it reports a problem and returns false.
 func (r *reader) open(path string) (source, bool) {
 	text, err := readBounded(path)
 	if err != nil {
@@ -111,15 +111,14 @@ func (r *reader) open(path string) (source, bool) {
 	return source{name: path, dir: filepath.Dir(path), text: text}, true
 }
 
-// reportBroken reports a file whose definitions are not known.
+// reportBroken reports a file whose definitions are unknown.
 func (r *reader) reportBroken(at place, why reason.Reason) {
 	r.broken = true
 	r.report(at.problem("", why))
 }
 
-// openIncluded opens a file that matches a pattern. A path in full may name a pipe,
-// as <(…) does; one that matches a pattern is an accident, and reading it would
-// block for ever.
+// openIncluded opens a file that matches a pattern. A path without pattern may name a pipe, as
+// <(…) does; a pipe that matches a pattern is an accident, and reading it would block for ever.
 func (r *reader) openIncluded(path string) (source, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		r.order[path] = len(r.order)
@@ -143,7 +142,7 @@ func readText(in io.Reader) (string, error) {
 	return string(text), err
 }
 
-// plainError drops the verb and the path, which the message has already.
+// plainError removes the verb and the path, which the message has already.
 func plainError(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
@@ -182,7 +181,7 @@ func (r *reader) add(s source) value {
 	return include
 }
 
-// document is a text on its way into the values.
+// document is a text while it is read into the values.
 type document struct {
 	*reader
 	source
@@ -204,14 +203,14 @@ func (d *document) syntax(err error) Problem {
 	if !errors.As(err, &p) {
 		return place{file: d.name}.problem("", reason.Of(reason.NotTOML, err.Error()))
 	}
-	// Line and column of the parser disagree with each other at the end of a
-	// line; its offset is right, save for blanks that it counts in.
+	// Line and column of the parser disagree with each other at the end of a line. Its offset
+	// is right, except that it includes blanks.
 	start := min(max(0, p.Position.Start), len(d.lines.text))
 	blanks := len(d.lines.text[start:]) - len(strings.TrimLeft(d.lines.text[start:], " \t"))
 	return d.place(start+min(blanks, max(0, p.Position.Len-1))).problem(p.LastKey, reason.Of(reason.NotTOML, p.Message))
 }
 
-// table checks the keys of one table against the schema, and goes into it.
+// table checks the keys of a table against the schema and reads the table.
 func (d *document) table(n *node, path string, raw map[string]any) {
 	for _, name := range sortedNames(raw) {
 		full := joinKey(path, name)
@@ -229,7 +228,7 @@ func (d *document) table(n *node, path string, raw map[string]any) {
 	}
 }
 
-// subtable goes into a table. A job or a module can be defined only once.
+// subtable reads a table. A job or a module can be defined only once.
 func (d *document) subtable(parent, n *node, path string, raw any) {
 	below, ok := raw.(map[string]any)
 	if !ok {
@@ -253,7 +252,7 @@ func (d *document) subtable(parent, n *node, path string, raw any) {
 	d.table(n, path, below)
 }
 
-// isTable reports whether a table was written, be it empty.
+// isTable reports whether a table was written, even if empty.
 func (r *reader) isTable(path string) bool { return r.tables[path] != (place{}) }
 
 func (d *document) leaf(k key, path string, raw any) {
@@ -277,8 +276,8 @@ func (d *document) leaf(k key, path string, raw any) {
 	d.values[path] = v.over(d.values[path])
 }
 
-// over adds the names of an earlier file's table to those of this one, as all
-// tables of several files add up. Other values take the place of the earlier.
+// over adds names from an earlier file's table that v lacks, since the tables of several files
+// add up. Other values replace the earlier ones.
 func (v value) over(earlier value) value {
 	below, ok := earlier.is.(map[string]string)
 	names, table := v.is.(map[string]string)
@@ -294,8 +293,8 @@ func (v value) over(earlier value) value {
 	return v
 }
 
-// unknown reports a key that the schema does not have. Where it is clear what
-// was meant, that key counts as set: it is not missing on top of it.
+// unknown reports a key that the schema does not have. If it resembles a known key, that key
+// counts as set, so that it is not reported as missing as well.
 func (d *document) unknown(n *node, path, name string) {
 	full := joinKey(path, name)
 	at := d.keyAt(full)

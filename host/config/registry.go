@@ -16,13 +16,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// maxSession is the longest session that can be requested from ZooKeeper.
+// maxSession is the longest session that ZooKeeper can be asked for.
 const maxSession = time.Hour
 
-// system means the certificates that the machine trusts.
+// system stands for the certificates that the machine trusts.
 const system = "system"
 
-// registry reads [registry].
 func (b *builder) registry() {
 	r := Registry{
 		Kind:      get(b, Embedded, "registry.kind"),
@@ -45,7 +44,7 @@ func (b *builder) registry() {
 	b.file.Registry = r
 }
 
-// reserved is the node below which ZooKeeper keeps its own.
+// reserved is the node that ZooKeeper keeps for itself.
 const reserved = "zookeeper"
 
 // onlyZooKeeper reports keys that have no meaning for the embedded registry.
@@ -60,8 +59,8 @@ func (b *builder) onlyZooKeeper() {
 	}
 }
 
-// tls returns the place of the table [registry.tls], or of the first of its keys
-// that a variable sets.
+// tls returns the place of the table [registry.tls], or of its first key if only variables set
+// it.
 func (b *builder) tls() (place, bool) {
 	if b.isTable("registry.tls") {
 		return b.tables["registry.tls"], true
@@ -97,11 +96,11 @@ func (b *builder) zookeeper(r *Registry) {
 	r.TLS = b.registryTLS()
 }
 
-// servers checks the addresses in registry.servers. What was refused when the file was read
-// is not reported again.
+// servers checks the addresses in registry.servers. Elements that were already refused are not
+// reported again.
 func (b *builder) servers(servers []string) {
 	if !b.isSet("registry.servers") || len(servers) == 0 && !b.values["registry.servers"].refused {
-		at := b.values["registry.kind"].at // that kind needs the missing key
+		at := b.values["registry.kind"].at // the kind requires the missing key
 		if b.isSet("registry.servers") {
 			at = b.values["registry.servers"].at
 		}
@@ -113,7 +112,7 @@ func (b *builder) servers(servers []string) {
 		sub := "[" + strconv.Itoa(i) + "]"
 		refuse := func(why reason.Reason) { b.fault("registry", "servers", sub, why) }
 		switch {
-		case b.faulty["registry.servers"+sub]: // is reported already
+		case b.faulty["registry.servers"+sub]: // already reported
 		case strings.Contains(s, ","):
 			refuse(reason.Of(reason.ServersInOne))
 		case strings.Contains(s, "/"):
@@ -127,8 +126,7 @@ func (b *builder) servers(servers []string) {
 	}
 }
 
-// isServer reports whether s is host or host:port. Of a bare IPv6 address no
-// part is a port.
+// isServer reports whether s is host or host:port. No part of a bare IPv6 address is a port.
 func isServer(s string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return true
@@ -146,7 +144,7 @@ func isServer(s string) bool {
 	return host != "" && !strings.ContainsFunc(host, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// isPath reports whether path is absolute and clean, and has only characters that
+// isPath reports whether path is absolute and clean, and contains only characters that
 // ZooKeeper allows.
 func isPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
@@ -161,8 +159,8 @@ func isPath(path string) bool {
 	return true
 }
 
-// registryTLS parses [registry.tls]. ca is required, because a table without it
-// would suggest a protection that does not exist.
+// registryTLS parses [registry.tls]. ca is required, because a table without it would suggest a
+// protection that does not exist.
 func (b *builder) registryTLS() *TLS {
 	at, ok := b.tls()
 	if !ok {
@@ -189,8 +187,7 @@ func (b *builder) registryTLS() *TLS {
 	return t
 }
 
-// tlsFile is the path of one of the files of [registry.tls]; "" if it is not
-// set.
+// tlsFile returns the path of a file in [registry.tls], or "" if it is not set.
 func (b *builder) tlsFile(key string) string {
 	path := "registry.tls." + key
 	b.laid[path] = b.values[path].at
@@ -200,15 +197,15 @@ func (b *builder) tlsFile(key string) string {
 	return b.path(path, "")
 }
 
-// Access holds what the registry requires of clients.
+// Access holds the credentials that the registry requires of clients.
 type Access struct {
 	Digest string      // "user:password", or ""
-	TLS    *tls.Config // nil: connections are plain
+	TLS    *tls.Config // nil: plain connections
 }
 
-// Access fetches what [registry] names of it: the digest from env, which has
-// the form of os.Environ, or from its file, and the certificates from theirs.
-// The error is a Problems with everything that is not there.
+// Access loads the credentials for [registry]: the digest from env, which has the form of
+// os.Environ, or from its file, and the certificates from their files. The error is a Problems
+// with everything that is missing.
 func (f *File) Access(env []string) (Access, error) {
 	var a Access
 	var problems Problems

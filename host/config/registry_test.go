@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ensemble is the least that a configuration with ZooKeeper needs.
+// ensemble is a minimal configuration with ZooKeeper.
 const ensemble = "[registry]\nkind = 'zookeeper'\nservers = ['zk1:2181', 'zk2']\n"
 
 func TestZooKeeper(t *testing.T) {
@@ -67,7 +67,7 @@ func TestZooKeeperByVariables(t *testing.T) {
 	}
 }
 
-// In a shared registry somebody else may have changed a job.
+// In a shared registry another server or console may have changed a job.
 func TestOverwriteByKindOfRegistry(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -119,7 +119,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			"t.toml:3:11: registry.servers: ZooKeeper's servers are missing (" + servers + ")",
 		}},
 		{"servers_as_one_text", "[registry]\nkind = 'zookeeper'\nservers = 'zk1:2181,zk2:2181'\n", []string{
-			`t.toml:3:11: registry.servers: a list of strings is wanted, not a string (write ["a", "b"])`,
+			`t.toml:3:11: registry.servers: must be a list of strings, not a string (write ["a", "b"])`,
 		}},
 		{"servers_of_all_kinds", "[registry]\nkind = 'zookeeper'\nservers = ['zk1,zk2', 'zk/chroot', 'zk:port', 'zk:0', '', 'a:b:c', 'zk', 'zk', 3]\n", []string{
 			"t.toml:3:12: registry.servers[0]: these are several servers in one string (" + servers + ")",
@@ -129,7 +129,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:3:55: registry.servers[4]: "" is not a server (write "host:2181")`,
 			`t.toml:3:59: registry.servers[5]: "a:b:c" is not a server (write "host:2181")`,
 			`t.toml:3:74: registry.servers[7]: "zk" is listed twice (remove it)`,
-			`t.toml:3:80: registry.servers[8]: a string is wanted, not a number (write "3")`,
+			`t.toml:3:80: registry.servers[8]: must be a string, not a number (write "3")`,
 		}},
 		{"chroot", ensemble + "chroot = 'production'\n", []string{
 			`t.toml:4:10: registry.chroot: "production" is not the path of a node (write a path such as "/production", or remove it)`,
@@ -147,16 +147,16 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:4:10: registry.digest: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
 		}},
 		{"digest_as_number", ensemble + "digest = 12345\n", []string{
-			`t.toml:4:10: registry.digest: a string is wanted, not a number (write "env:NAME")`,
+			`t.toml:4:10: registry.digest: must be a string, not a number (write "env:NAME")`,
 		}},
 		{"digest_without_name", ensemble + "digest = 'env:'\n", []string{
-			`t.toml:4:10: registry.digest: after env: the name of a variable is wanted (write "env:NAME")`,
+			`t.toml:4:10: registry.digest: after env: expected the name of a variable (write "env:NAME")`,
 		}},
 		{"tls_of_nothing", ensemble + "tls = {}\n", []string{
 			`t.toml:4:1: registry.tls: ca is missing (write ca = "path/to/ca.pem", or "system" for those that this machine trusts)`,
 		}},
 		{"tls_as_a_flag", ensemble + "tls = true\n", []string{
-			"t.toml:4:1: registry.tls: a table is wanted, not true or false (write [registry.tls])",
+			"t.toml:4:1: registry.tls: must be a table, not true or false (write [registry.tls])",
 		}},
 		{"half_a_pair", ensemble + "[registry.tls]\nca = ''\ncert = 'c'\nserver_name = ''\nkeys = 'k'\n", []string{
 			`t.toml:5:6: registry.tls.ca: the path is empty (remove it)`,
@@ -292,7 +292,7 @@ func TestAccessThatIsNotThere(t *testing.T) {
 	}
 }
 
-// pairOf makes a certificate that signs itself, and its key.
+// pairOf creates a self-signed certificate and its key.
 func pairOf(t *testing.T) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -2,8 +2,7 @@ package config
 
 import "reflect"
 
-// fixedSetting is a setting by which a server goes as long as it runs, and what it is
-// in a File.
+// fixedSetting is a setting that a running server cannot change, with its value in a File.
 type fixedSetting struct {
 	key string
 	of  func(*File) any
@@ -46,9 +45,8 @@ func fixed() []fixedSetting {
 	}
 }
 
-// NeedsRestart returns the settings, other than jobs and modules, in which next
-// differs from f, the configuration of a running server: it uses them only after a
-// restart.
+// NeedsRestart returns the settings, other than jobs and modules, in which next differs from f,
+// the configuration of a running server: it uses them only after a restart.
 func (f *File) NeedsRestart(next *File) (keys []string) {
 	for _, s := range fixed() {
 		if !reflect.DeepEqual(s.of(f), s.of(next)) {
@@ -58,8 +56,8 @@ func (f *File) NeedsRestart(next *File) (keys []string) {
 	return keys
 }
 
-// With returns f with the jobs and modules of next, which the server uses from now
-// on. The private paths stay: running guests were checked against them.
+// With returns f with the jobs and modules of next, which the server uses from now on. The
+// private paths stay, since running guests were checked against them.
 func (f *File) With(next *File) *File {
 	now := *f
 	now.Jobs, now.Modules, now.named = next.Jobs, next.Modules, next.named

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each key that is not about jobs or modules is taken at the start, and told when it
-// was changed. The layout of the registry is one of the jobs.
+// Each key outside of jobs and modules applies at the start, and NeedsRestart reports a change
+// of it. The layout of the registry is a setting of jobs.
 func TestNeedsRestartKnowsEveryKey(t *testing.T) {
 	t.Parallel()
 	var keys []string

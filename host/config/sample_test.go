@@ -37,8 +37,8 @@ func TestTheSampleShowsEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := regexp.MustCompile(`(?m)^#([^ \n])`).ReplaceAllString(string(text), "$1")
-	whole = strings.Replace(whole, "include = ", "#", 1)       // of files that are not there
-	whole = strings.Replace(whole, `kind = "embedded"`, "", 1) // another kind stands below
+	whole = strings.Replace(whole, "include = ", "#", 1)       // the included files do not exist
+	whole = strings.Replace(whole, `kind = "embedded"`, "", 1) // the sample sets another kind below
 	if _, err := Parse(sample, []byte(whole), Options{}); err != nil {
 		t.Errorf("the examples are not valid:\n%v", err)
 	}

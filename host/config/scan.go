@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on the shape of a file. The TOML parser recurses for every level, so
-// the scanner looks first.
+// Bounds on the nesting of a file. The TOML parser recurses for every level, so the scanner
+// checks first.
 const (
 	maxNesting  = 32
 	maxKeyParts = 16
 )
 
-// mark says where a key and its value begin, as byte offsets. The value of a
-// table that has a header is the header's key.
+// mark has the byte offsets of a key and its value. For a table with a header, the value is the
+// key in the header.
 type mark struct{ key, value int }
 
-// scan finds the position of every key of a TOML text, because the parser returns
-// positions only of syntax errors. Paths are spelled by joinKey; elements of arrays
-// have an index, as in "dirs[0]".
+// scan finds the position of every key of a TOML text, because the parser returns positions
+// only of syntax errors. Paths are spelled by joinKey; elements of arrays have an index, as in
+// "dirs[0]".
 //
-// It assumes a valid text: in any other it finds the keys before the first fault,
-// and possibly nonsense after it. deep is the offset at which the text is nested
-// beyond the bounds, or -1.
+// It assumes a valid text. In an invalid text it finds the keys before the first fault, and
+// possibly nonsense after it. deep is the offset at which the nesting exceeds the bounds, or
+// -1.
 func scan(text string) (marks map[string]mark, deep int) {
 	s := &scanner{text: text, deep: -1, marks: map[string]mark{}, tables: map[string]int{}}
 	table := ""
@@ -48,7 +48,7 @@ type scanner struct {
 	at     int
 	deep   int
 	marks  map[string]mark
-	tables map[string]int // elements seen of each array of tables
+	tables map[string]int // number of elements seen, by array of tables
 }
 
 // part is one name of a dotted key.
@@ -57,7 +57,7 @@ type part struct {
 	at   int
 }
 
-// next is the byte at the position, 0 at the end.
+// next returns the byte at the position, or 0 at the end.
 func (s *scanner) next() byte {
 	if s.at >= len(s.text) {
 		return 0
@@ -67,7 +67,7 @@ func (s *scanner) next() byte {
 
 func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.text[s.at:], prefix) }
 
-// skip moves over the bytes in set.
+// skip moves over bytes in set.
 func (s *scanner) skip(set string) {
 	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 {
 		s.at++
@@ -113,8 +113,7 @@ func (s *scanner) header() string {
 	return path
 }
 
-// enter marks the tables on the way to parts below path and returns the path
-// of the last one.
+// enter marks the tables on the way to parts below path and returns the path of the last one.
 func (s *scanner) enter(path string, parts []part) string {
 	for _, p := range parts {
 		path = joinKey(path, p.name)
@@ -128,7 +127,7 @@ func (s *scanner) enter(path string, parts []part) string {
 	return path
 }
 
-// bare is the path of an array of tables itself, without its own index.
+// bare returns the path of an array of tables without its own index.
 func (s *scanner) bare(parts []part) string {
 	if len(parts) == 0 {
 		return ""
@@ -152,7 +151,6 @@ func (s *scanner) pair(path string, depth int) {
 	s.value(path, depth)
 }
 
-// key reads a dotted key.
 func (s *scanner) key() []part {
 	var parts []part
 	for {
@@ -180,7 +178,7 @@ func (s *scanner) key() []part {
 	}
 }
 
-// quoted reads a string of one line and returns what it says.
+// quoted reads a single-line string and returns its content.
 func (s *scanner) quoted() string {
 	quote := s.next()
 	s.at++
@@ -202,7 +200,7 @@ func (s *scanner) quoted() string {
 	return unescape(content)
 }
 
-// value moves over one value and marks what is inside it.
+// value moves over one value and marks its elements.
 func (s *scanner) value(path string, depth int) {
 	if depth >= maxNesting {
 		s.deep = s.at
@@ -222,7 +220,7 @@ func (s *scanner) value(path string, depth int) {
 	}
 }
 
-// lines moves over a string of several lines.
+// lines moves over a multi-line string.
 func (s *scanner) lines() {
 	quote := s.text[s.at : s.at+3]
 	s.at += 3
@@ -253,7 +251,7 @@ func (s *scanner) inline(path string, depth int) {
 	s.each('}', func(int) { s.pair(path, depth) })
 }
 
-// each calls do at each element of an array or an inline table, up to its end.
+// each calls do at each element of an array or inline table, up to its end.
 func (s *scanner) each(end byte, do func(i int)) {
 	s.at++
 	for i := 0; s.deep < 0; i++ {
@@ -299,7 +297,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// joinKey appends a name to a dotted path, with quotes where TOML wants them.
+// joinKey appends a name to a dotted path, in quotes where TOML requires them.
 func joinKey(path, name string) string {
 	if path == "" {
 		return quoteKey(name)
@@ -319,9 +317,9 @@ func quoteKey(name string) string {
 	return name
 }
 
-// lineIndex turns offsets into lines and columns. Counting characters from the
-// start of the line each time would take minutes for a megabyte in one line,
-// so it has a count for every offset.
+// lineIndex converts offsets to lines and columns. It stores the column count of every offset,
+// because counting characters from the start of the line each time would take minutes for a
+// megabyte in one line.
 type lineIndex struct {
 	text   string
 	starts []int   // offset of each line
@@ -342,7 +340,7 @@ func indexLines(text string) lineIndex {
 	return x
 }
 
-// position counts lines from 1 and columns in characters from 1.
+// position returns the line and, in characters, the column of an offset, both from 1.
 func (x lineIndex) position(offset int) (line, col int) {
 	offset = max(0, min(offset, len(x.text)))
 	line = sort.SearchInts(x.starts, offset+1)

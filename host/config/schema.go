@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// takes says what kind of value a key wants.
+// takes is the type of a key's value.
 type takes = job.SettingType
 
 const (
@@ -22,32 +22,32 @@ const (
 	items     = job.Items
 	instances = job.Instances
 
-	moment takes = "moment" // 2026-01-02T03:04:05Z, also in quotes
+	moment takes = "moment" // 2026-01-02T03:04:05Z, with or without quotes
 	sums   takes = "sums"   // a table of numbers with free names
 )
 
-// key describes one key of the file: the schema is a list of them. A "*" in the
-// path stands for a name that the operator chooses.
+// key describes one key of the file; the schema is a list of them. A "*" in the path stands for
+// a name that the operator chooses.
 type key struct {
 	path  string
 	takes takes
-	words []string // of a word; also what may stand instead of a duration
+	words []string // of a word; also the words allowed in place of a duration
 	min   int64    // of a number or size
 	max   int64
-	// inherits is set for a key of a job that [defaults] may set for all of them: it
-	// says how to run, not what.
+	// inherits is set for a job's key that [defaults] may set for all jobs: it says how to run,
+	// not what.
 	inherits bool
-	// plain is set for texts that are taken as they are: without variables.
+	// plain is set for texts in which variables are not replaced.
 	plain bool
-	// secret is set for what names a secret, and may be one by mistake: no
-	// message repeats it.
+	// secret is set for keys that name a secret. The value may be the secret itself by mistake,
+	// so no message repeats it.
 	secret bool
-	// release is set for a key that is known but not served, and says what to do
-	// instead. Such a key is refused, not ignored: otherwise the operator would
-	// rely on a limit or a retry that does not exist.
+	// release is set for a key that is known but not supported, and says what to do instead.
+	// Such a key is refused, not ignored: otherwise the operator would rely on a limit or a
+	// retry that does not exist.
 	release string
-	// about and unset describe a key of a file of cases: what it means, and what holds
-	// without it. What keys of jobs.toml mean stands in that file.
+	// about and unset describe a key of a file of cases: its meaning, and its default. For keys
+	// of jobs.toml, that file has these.
 	about, unset string
 }
 
@@ -158,7 +158,7 @@ type node struct {
 	children map[string]*node
 }
 
-// schemaTree builds the tree, [defaults] included.
+// schemaTree builds the tree, including [defaults].
 func schemaTree(keys []key) *node {
 	root := &node{}
 	for _, k := range keys {
@@ -185,7 +185,7 @@ func (n *node) add(path string, k key) {
 	n.key = k
 }
 
-// free reports whether the names in this table are the operator's.
+// free reports whether the operator chooses the names in this table.
 func (n *node) free() bool { return n.children["*"] != nil }
 
 func (n *node) child(name string) *node {
@@ -195,10 +195,10 @@ func (n *node) child(name string) *node {
 	return n.children[name]
 }
 
-// names are the keys that can stand in this table, ascending.
+// names returns the keys that this table can have, sorted.
 func (n *node) names() []string { return sortedNames(n.children) }
 
-// meant is the key of this table that name was probably meant to be, or "".
+// meant returns the key of this table that resembles name, or "".
 func (n *node) meant(name string) string {
 	if known := elastic(name); n.children[known] != nil {
 		return known
@@ -206,13 +206,14 @@ func (n *node) meant(name string) string {
 	return nearest.To(name, n.names())
 }
 
-// elasticKeys are our names of those of ElasticJob's keys that are no settings of a job.
+// elasticKeys maps keys of ElasticJob, in lower case, to ours, where no setting of a job has
+// them.
 var elasticKeys = map[string]string{ // read only
 	"jobshardingstrategytype": "strategy", "serverlists": "servers", "sessiontimeoutmilliseconds": "session_timeout",
 	"fetchdatacount": "fetch_count", "concurrentdataprocessthreadcount": "concurrency",
 }
 
-// elastic returns our name of a key that ElasticJob names differently.
+// elastic returns our name for a key that ElasticJob names differently.
 func elastic(name string) string {
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
 	if ours, ok := elasticKeys[plain]; ok {

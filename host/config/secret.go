@@ -12,17 +12,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Secret is where a secret comes from, not what it is.
+// Secret says where a secret comes from. It does not contain the secret.
 type Secret struct {
 	Name string // in [host.secrets]
-	Env  string // the variable that has it, or
+	Env  string // the variable that contains it, or
 	File string // the file
 }
 
 // MaxSecret is the longest secret, in bytes.
 const MaxSecret = 64 << 10
 
-// secrets reads [host.secrets].
 func (b *builder) secrets() []Secret {
 	const table = "host.secrets"
 	texts := get(b, map[string]string(nil), table)
@@ -41,8 +40,8 @@ func (b *builder) secrets() []Secret {
 	return secrets
 }
 
-// secret parses "env:NAME" or "file:path". Any other text may be the secret itself,
-// so no message repeats it.
+// secret parses "env:NAME" or "file:path". Any other text may be the secret itself, so no
+// message repeats it.
 func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
 	path := joinPath(table, key)
 	at := b.values[path].at
@@ -64,9 +63,9 @@ func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
 	return Secret{}, false
 }
 
-// Secrets fetches the values of all secrets, by name: from env, which has the
-// form of os.Environ, or from their files, without the line end there. The error is a
-// Problems with every one that is not there.
+// Secrets loads the values of all secrets, by name: from env, which has the form of os.Environ,
+// or from their files, without a final line end. The error is a Problems with every secret that
+// is missing.
 func (f *File) Secrets(env []string) (map[string]string, error) {
 	variables := newEnvironment(env)
 	values := make(map[string]string, len(f.Host.Secrets))
@@ -85,8 +84,8 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 	return values, nil
 }
 
-// SecretSums are digests of the secrets that a server reads when it starts, by their keys, as
-// they are now. One that cannot be had is zero.
+// SecretSums returns digests of the present values of the secrets that a server reads when it
+// starts, by key. The digest of a missing secret is zero.
 func (f *File) SecretSums(env []string) map[string][sha256.Size]byte {
 	variables := newEnvironment(env)
 	sums := map[string][sha256.Size]byte{}
@@ -114,8 +113,7 @@ func (f *File) SecretSums(env []string) map[string][sha256.Size]byte {
 	return sums
 }
 
-// absent is the problem of something that is named in the file, and is not
-// there, or not what it should be.
+// absent returns the problem of something that the file names and that is missing or invalid.
 func (f *File) absent(path string, code reason.Code, err error) Problem {
 	return f.laid[path].problem(path, reason.Of(code, err.Error()))
 }
@@ -139,7 +137,7 @@ func (s Secret) fetch(variables environment) (string, error) {
 }
 
 func (s Secret) read() (string, error) {
-	// Waiting for the writer of a pipe might take for ever.
+	// Opening a pipe might wait for a writer for ever.
 	if info, err := os.Stat(s.File); err == nil && !info.Mode().IsRegular() {
 		return "", errors.New("is not a regular file")
 	}

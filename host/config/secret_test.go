@@ -84,8 +84,8 @@ nowhere = "file:nowhere"
 	}
 }
 
-// Each secret of a server has a digest by its key, which differs when the secret does, or is
-// not there.
+// Each secret of a server has a digest under its key, which changes when the secret changes or
+// is missing.
 func TestSecretSumsOfAllSecrets(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("t.toml", []byte(notifying+"[host.secrets]\na = 'env:A'\n[server]\npeer_listen = ':7071'\npeer_token = 'env:PEERS'\n"+

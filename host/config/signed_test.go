@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Who may sign modules is read, and keys of the server apply at a restart.
+// Public keys for modules are read, and those of the server apply at a restart.
 func TestKeysOfModules(t *testing.T) {
 	t.Parallel()
 	const (

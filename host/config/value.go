@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// longest bounds every duration: a slip of a few zeros should not be a job
-// that never times out.
+// longest bounds every duration: a slip of a few zeros must not make a job that never times
+// out.
 const longest = 10 * 365 * 24 * time.Hour
 
 // parseDuration reads "90s", "1h30m", "1.5h", "30d", "2w".
@@ -86,8 +86,8 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$. What a
-// variable holds is not looked at again.
+// expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$. It does not expand the
+// values of variables again.
 func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	var b strings.Builder
 	for {

@@ -76,7 +76,7 @@ var heldNumbers = []held{
 	{"docs/FAULTS.md", "a sign of life every 50 ms", "test/faults/guest/main.go", "beat = 50 * time.Millisecond\n"},
 
 	{"docs/CASEKEYS.md", "| deadline of the run | `10s` |", "host/config/cases.go", "caseTimeout  = 10 * time.Second "},
-	{"docs/CASEKEYS.md", "may go on after that | `2s` |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
+	{"docs/CASEKEYS.md", "may go on after the deadline | `2s` |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
 	{"docs/CASEKEYS.md", "| memory limit | `64MiB` |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
 
 	{"abi/REFERENCE.md", "cut after 8 KiB", "host/internal/sandbox/hostcalls.go", "maxErrorText = 8 << 10\n"},
