@@ -57,6 +57,21 @@ func TestNotifyByMail(t *testing.T) {
 	}
 }
 
+// No job may read the secrets of notifiers.
+func TestSecretsOfNotifiersArePrivate(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("/etc/t.toml", []byte("[notify.ops]\nwebhook = 'file:hook'\nkey = 'file:key'\n"+
+		"[notify.people.mail]\nserver = 'smtp://h'\nfrom = 'a@b.c'\nto = ['a@b.c']\nuser = 'u'\npassword = 'file:mail'\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/etc/hook", "/etc/key", "/etc/mail"} {
+		if !slices.ContainsFunc(f.Private(), func(p job.Private) bool { return p.Path == path && !p.Readable }) {
+			t.Errorf("%s is not private", path)
+		}
+	}
+}
+
 func TestNotifyFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

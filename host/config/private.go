@@ -28,7 +28,11 @@ func (b *builder) private() []job.Private {
 		}
 	}
 	add(f.History.Path, "the history", false)
-	for _, s := range slices.Concat(f.Host.Secrets, []Secret{f.Registry.Digest, f.Server.Peers.Token, f.History.Password}) {
+	secrets := slices.Concat(f.Host.Secrets, []Secret{f.Registry.Digest, f.Server.Peers.Token, f.History.Password})
+	for i := range f.Notify {
+		secrets = append(secrets, f.Notify[i].Webhook, f.Notify[i].Key, f.Notify[i].Mail.Password)
+	}
+	for _, s := range secrets {
 		add(s.File, "the file of a secret", false)
 	}
 	if f.Registry.TLS != nil {
