@@ -11,48 +11,46 @@ import (
 // DefaultFindings bounds a Report when CheckInput.Limit is 0.
 const DefaultFindings = 1000
 
-// CheckInput says which instants have to be accounted for and where the rows
-// are.
+// CheckInput says which instants must be accounted for, and has the rows.
 type CheckInput struct {
 	Job string
-	// Items are the items that the job has now. Rows of other items are checked,
-	// too, but only between their first and their last row.
+	// Items are the present items of the job. Rows of other items are checked too, but only
+	// between the first and the last row of the item.
 	Items []int
-	// Instants yields the scheduled instants t with after < t <= upTo in
-	// ascending order until yield returns false.
+	// Instants yields the scheduled instants t with after < t <= upTo in ascending order until
+	// yield returns false.
 	Instants Instants
-	// Schedule is the name that rows give the schedule of Instants. Rows that name
-	// no schedule are checked against it, too.
+	// Schedule is the name under which rows refer to the schedule of Instants. Rows without a
+	// schedule's name are checked against it as well.
 	Schedule string
-	// Elsewhere: the instants are those of other jobs, after which this one runs. Only the
-	// attempts of its runs are checked.
+	// Elsewhere says that the instants are those of other jobs, after which this job runs. Only
+	// the attempts of its runs are checked.
 	Elsewhere bool
-	// Of returns the instants of another schedule that the job had before; nil:
-	// they are unknown, and its rows are not checked.
+	// Of returns the instants of an earlier schedule of the job. If it is nil, or returns nil,
+	// rows under other schedules are not checked.
 	Of func(schedule string) Instants
 	// From and To are the window (From, To] in Unix milliseconds.
 	From, To int64
-	// Rows yields the job's rows that touch the window, ordered by instant,
-	// then item, then run, then attempt. Gaps that begin before the window
-	// and reach into it belong to them.
+	// Rows yields the job's rows that touch the window, ordered by instant, then item, then
+	// run, then attempt. Gaps that begin before the window and reach into it are among them.
 	Rows iter.Seq2[Row, error]
 
-	// Start is the instant after which each of Items is accounted for, if
-	// that is later than From. Nil: from the item's first row on, because an
-	// item may be younger than the window.
+	// Start returns the instant after which an item must be accounted for, if that is later
+	// than From. If Start is nil, an item is checked from its first row on, because it may be
+	// younger than the window.
 	Start func(item int) int64
-	// Open returns the instant up to which an item is accounted for; nil: its last
+	// Open returns the instant up to which an item must be accounted for; nil: up to its last
 	// row.
 	//
-	// Without it, one run of each item may still go on after rows which say only
-	// that nothing ran; that run is not reported.
+	// Without it, the last run of an item may still be going on if only rows without a run
+	// follow; such a run is not reported.
 	Open func(item int) int64
 	// Limit bounds the findings that are kept; 0 is DefaultFindings.
 	Limit int
 }
 
-// Instants yields the instants t of a schedule with after < t <= upTo in ascending
-// order until yield returns false.
+// Instants yields the instants t of a schedule with after < t <= upTo in ascending order until
+// yield returns false.
 type Instants func(after, upTo int64, yield func(int64) bool)
 
 // Report is the result of Check.
@@ -60,21 +58,21 @@ type Report struct {
 	Findings []Finding // by item, then by instant
 	More     int64     // findings beyond the limit
 	Rows     int64     // rows read
-	Instants int64     // scheduled instants gone through
+	Instants int64     // scheduled instants that were compared
 }
 
-// Check compares schedule and rows: every instant of every item must be in exactly
-// one final row or in exactly one gap, the attempts of every run must be complete,
-// and the counts of gaps must be right. Runs by trigger belong to no scheduled
-// instant; only their attempts are checked. The error is that of Rows, or says that
-// they are not in order; a mistake in the rows is a Finding.
+// Check compares schedule and rows: every instant of every item must be in exactly one final
+// row or in exactly one gap, the attempts of every run must be complete, and the counts of gaps
+// must be right. Runs by trigger belong to no scheduled instant; only their attempts are
+// checked. The error comes from Rows, or says that they are not in order. A mistake in the rows
+// is a Finding.
 //
-// Where the schedule changed, the rows before and after are checked against their
-// own schedules. The moment of the change is unknown, so between the last row of
-// the one and the first of the other nothing is reported as missing.
+// If the schedule changed, rows before and after are checked against their own schedules. The
+// moment of the change is unknown, so nothing is reported as missing between the last row under
+// one schedule and the first row under the next.
 //
-// It makes one pass through rows and instants together and keeps a few words for
-// each item, however many rows there are.
+// Check makes a single pass through rows and instants together, and needs a few words of memory
+// for each item, however many rows there are.
 func Check(in CheckInput) (Report, error) {
 	if in.Limit <= 0 {
 		in.Limit = DefaultFindings
@@ -106,19 +104,18 @@ func Check(in CheckInput) (Report, error) {
 type account struct {
 	item  int
 	begun bool
-	// Every instant up to base is accounted for or out of the window; there
-	// are baseN of them since the pass began. baseN is known once the pass
-	// has reached base.
+	// Every instant up to base is accounted for or outside the window. baseN is their number
+	// since the pass began; it is known once the pass has reached base.
 	base, baseN int64
-	// covered is the last instant that a row accounts for, by that run.
+	// covered is the last instant that a row accounts for, and by the run of that row.
 	covered    int64
 	by         string
 	hasCovered bool
-	// held is a finding that would be wrong if this run were going on.
+	// held is a finding that would be wrong if its run were still going on.
 	held *Finding
 }
 
-// group is the attempts of one run seen so far.
+// group has the attempts of one run that were read so far.
 type group struct {
 	first, last Row
 	rows        int
@@ -129,8 +126,8 @@ type group struct {
 
 type checker struct {
 	in       CheckInput
-	schedule string   // by which the job goes at this point
-	instants Instants // its own; nil: not known
+	schedule string   // the job's schedule at the position of the pass
+	instants Instants // of that schedule; nil: not known
 	items    map[int]*account
 	ticks    ticks
 	bounds   bounds
@@ -167,15 +164,15 @@ func (c *checker) add(row Row) error {
 		c.gap(row)
 		return nil
 	}
-	// The attempts before a retry may be in the history of another server, and of a trigger
-	// they have another instant.
+	// The attempts before a retry may be in another server's history and, for a trigger, have
+	// another instant.
 	c.group = group{first: row, holes: row.Attempt != 1 && row.Cause != Retry && !unrun(row)}
 	c.group.count(row)
 	return nil
 }
 
-// unrun reports whether a row stands for no attempt at all: the instant was skipped
-// before a run began.
+// unrun reports whether a row stands for no attempt at all: the instant was skipped before a
+// run began.
 func unrun(row Row) bool {
 	return row.Attempt == 0 && (row.State == Skipped || row.State == Missed)
 }
@@ -194,7 +191,7 @@ func (g *group) join(row Row) {
 func (g *group) count(row Row) {
 	g.rows++
 	g.last = row
-	if row.Cause == Retry { // an operator has asked for it after the run had ended
+	if row.Cause == Retry { // an operator asked for it after the run had ended
 		g.finals = 0
 	}
 	if row.State.Final() {
@@ -217,7 +214,7 @@ func (c *checker) closeRun() {
 	if row.Cause != Trigger && row.Cause != Retry && row.Cause != Failover && !named {
 		c.found(at, Malformed, "run id %q is not that of its instant", row.Run)
 	}
-	if named && !c.in.Elsewhere && row.Cause != Backfill { // which comes after the instant was accounted for
+	if named && !c.in.Elsewhere && row.Cause != Backfill { // a backfilled instant was accounted for before
 		c.cover(st, row.Instant, row.Instant, row.Run)
 	}
 	if g.repeated || g.finals > 1 {
@@ -227,7 +224,7 @@ func (c *checker) closeRun() {
 		c.found(at, Hole, "the %d attempts of run %s begin at %d and end at %d", g.rows, row.Run, row.Attempt, g.last.Attempt)
 	}
 	if began(g.last.State) {
-		// One item runs once at a time: whatever was unsettled before is over.
+		// An item runs once at a time, so its earlier runs have ended.
 		c.release(st)
 	}
 	if !g.last.State.Final() {
@@ -237,7 +234,7 @@ func (c *checker) closeRun() {
 	}
 }
 
-// began reports whether a guest ran for a row of this state.
+// began reports whether a row of this state stands for a guest that ran.
 func began(s State) bool { return s != Skipped && s != Missed }
 
 func (c *checker) gap(row Row) {
@@ -251,7 +248,7 @@ func (c *checker) gap(row Row) {
 	c.bounds.push(bound{at: last, item: row.Item, gap: true, since: before, count: row.Count, finding: at})
 }
 
-// lastOf is the last instant that a row speaks of.
+// lastOf returns the last instant of a row.
 func lastOf(row Row) int64 {
 	if row.Count == 0 {
 		return row.Instant
@@ -259,8 +256,8 @@ func lastOf(row Row) int64 {
 	return max(row.Instant, row.Last)
 }
 
-// cover accounts for the instants from first through last and returns how many
-// instants of the pass lie before first.
+// cover accounts for the instants from first through last. It returns the number of instants of
+// the pass before first.
 func (c *checker) cover(st *account, first, last int64, run string) int64 {
 	c.advance(first)
 	before, latest := c.ticks.n, c.ticks.last
@@ -282,13 +279,13 @@ func (c *checker) cover(st *account, first, last int64, run string) int64 {
 	}
 	if !st.begun || last > st.base {
 		st.begun, st.base, st.baseN = true, last, c.ticks.n
-		// The number of instants up to the end of a gap is known only when the pass has
-		// arrived there; its bound fills it in.
+		// The number of instants up to the end of a gap is known only once the pass has reached
+		// it; then its bound sets baseN.
 	}
 	return before
 }
 
-// missing reports the count instants after st.base, the last of which is last.
+// missing reports that count instants after st.base, up to last, have no row.
 func (c *checker) missing(st *account, last, count int64, atEnd bool) {
 	if count <= 0 {
 		return
@@ -311,8 +308,8 @@ func (c *checker) missing(st *account, last, count int64, atEnd bool) {
 	c.keep(f)
 }
 
-// hold keeps a finding back until it is sure that its run is not going on. An
-// item runs once at a time, so at most one finding of it can be excused.
+// hold keeps a finding until it is certain that its run is not still going on. An item runs
+// once at a time, so it has at most one such finding.
 func (c *checker) hold(st *account, f Finding) {
 	c.release(st)
 	st.held = &f

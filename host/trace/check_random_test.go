@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// world is a schedule and a history of it that has every instant accounted for.
+// world is a schedule with a history that accounts for every instant.
 type world struct {
 	rng      *rand.Rand
 	instants []int64
@@ -43,7 +43,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// history writes legal rows for every instant of an item.
+// history writes valid rows for every instant of an item.
 func (w *world) history(i int) {
 	for at := 0; at < len(w.instants); {
 		if w.rng.IntN(4) == 0 {
@@ -73,14 +73,14 @@ func (w *world) attempts(r trace.Row) {
 	}
 }
 
-// mutate breaks one thing, and says what.
+// mutate breaks one row, and describes how.
 func (w *world) mutate() string {
 	i := w.rng.IntN(len(w.rows))
 	r := &w.rows[i]
 	switch w.rng.IntN(4) {
 	case 0:
 		if r.Cause == trace.Trigger && r.Attempt == 1 && r.State.Final() {
-			return "" // nothing says that there was a trigger
+			return "" // no row shows that there was a trigger
 		}
 		w.rows = slices.Delete(w.rows, i, i+1)
 		return "dropped"
@@ -109,8 +109,8 @@ func (w *world) mutate() string {
 	}
 }
 
-// shift moves a bound of a gap to a neighbouring instant or just off one, and
-// keeps the rest of the row as if that were right.
+// shift moves an end of a gap to a neighbouring instant or just off an instant, and adapts the
+// rest of the row.
 func (w *world) shift(r *trace.Row) string {
 	first, _ := slices.BinarySearch(w.instants, r.Instant)
 	last, _ := slices.BinarySearch(w.instants, r.Last)
@@ -180,7 +180,7 @@ func TestCheckFindsEveryMutation(t *testing.T) {
 	}
 }
 
-// A part of a legal history is legal, wherever it is cut.
+// A valid history is valid in any window.
 func TestCheckOfAnyWindow(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2_000) {
@@ -207,7 +207,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { check(t, seed) })
 }
 
-// BenchmarkCheck goes through a million rows of ten items.
+// BenchmarkCheck checks a million rows of ten items.
 func BenchmarkCheck(b *testing.B) {
 	const n, items = 100_000, 10
 	rows := func(yield func(trace.Row, error) bool) {

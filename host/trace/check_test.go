@@ -24,7 +24,7 @@ func every(after, upTo int64, yield func(int64) bool) {
 	}
 }
 
-// run is a final row of item 0 at an instant.
+// run returns a final row of item 0 at an instant.
 func run(instant int64) trace.Row {
 	return trace.Row{Job: "j", Run: strconv.FormatInt(instant, 10), Attempt: 1, Instant: instant,
 		Cause: trace.Schedule, State: trace.Succeeded}
@@ -41,7 +41,7 @@ func gap(first, last, count int64) trace.Row {
 		Cause: trace.Schedule, State: trace.Missed}
 }
 
-// asked is the next attempt of a run, for which an operator has asked.
+// asked returns the next attempt of a run, which an operator asked for.
 func asked(c trace.Cause, r trace.Row) trace.Row {
 	r.Cause = c
 	return r
@@ -71,13 +71,13 @@ func seq(rows []trace.Row) iter.Seq2[trace.Row, error] {
 	}
 }
 
-// under says by which schedule a row came about.
+// under sets the schedule of a row.
 func under(schedule string, r trace.Row) trace.Row {
 	r.Schedule = schedule
 	return r
 }
 
-// other is the schedule "7s", and no other one is known.
+// other returns the instants of the schedule "7s", the only other one that is known.
 func other(schedule string) trace.Instants {
 	if schedule != "7s" {
 		return nil
@@ -90,7 +90,7 @@ func other(schedule string) trace.Instants {
 
 func fixed(t int64) func(int) int64 { return func(int) int64 { return t } }
 
-// brief spells findings as "kind item first-last count".
+// brief formats findings as "kind item first-last count".
 func brief(findings []trace.Finding) string {
 	var out []string
 	for _, f := range findings {
@@ -207,8 +207,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Rows are held against the schedule under which they came about. What was begun
-// under another one than the present one is no finding; what is wrong in it is.
+// Rows are checked against their own schedule. A run under an earlier schedule is no finding by
+// itself, but faults in it are.
 func TestCheckWhereTheScheduleChanged(t *testing.T) {
 	t.Parallel()
 	changed := func(more ...trace.Row) []trace.Row {
@@ -252,8 +252,8 @@ func TestCheckWhereTheScheduleChanged(t *testing.T) {
 	}
 }
 
-// The instants of a job that runs after others are theirs. A run that ended twice did so all
-// the same.
+// If a job runs after others, its instants are theirs and not checked. A run that ended twice
+// is still a finding.
 func TestCheckOfInstantsElsewhere(t *testing.T) {
 	t.Parallel()
 	in := trace.CheckInput{Job: "j", Items: []int{0}, To: 100, Elsewhere: true, Instants: func(int64, int64, func(int64) bool) {}}

@@ -12,42 +12,42 @@ type Kind string
 const (
 	// Missing: instants with neither a run nor a gap.
 	Missing Kind = "missing"
-	// Doubled: a run with more than one end, or an attempt with two rows.
+	// Doubled: a run that ended more than once, or an attempt with two rows.
 	Doubled Kind = "doubled"
-	// Overlap: instants that are in a gap and also in a run or another gap.
+	// Overlap: instants in a gap and also in a run or another gap.
 	Overlap Kind = "overlap"
-	// WrongCount: the count of a gap differs from that of the schedule.
+	// WrongCount: the count of a gap differs from the number of instants in the schedule.
 	WrongCount Kind = "count"
-	// Dangling: the last attempt promised another one that never came.
+	// Dangling: the last attempt says that another follows, and none does.
 	Dangling Kind = "dangling"
-	// Hole: the attempts of a run are not 1, 2, 3 and so on.
+	// Hole: the attempts of a run are not numbered 1, 2, 3 and so on.
 	Hole Kind = "hole"
-	// Unscheduled: a run or the bound of a gap at no instant of the schedule.
+	// Unscheduled: a run, or an end of a gap, at no instant of the schedule.
 	Unscheduled Kind = "unscheduled"
-	// Malformed: the row contradicts itself.
+	// Malformed: a row contradicts itself.
 	Malformed Kind = "malformed"
 )
 
-// Finding is one place where rows and schedule disagree.
+// Finding is one disagreement of rows and schedule.
 type Finding struct {
 	Kind Kind
 	Job  string
 	Item int
-	// Run is the run id of the wrong row; empty if there is no row.
+	// Run is the run id of the faulty row; empty if there is no row.
 	Run     string
 	Attempt int
 	// First and Last bound the instants concerned, in Unix milliseconds.
 	First, Last int64
-	// Count is how many scheduled instants lie from First through Last; 0
-	// where that says nothing.
+	// Count is the number of scheduled instants from First through Last, or 0 if it has no
+	// meaning.
 	Count  int64
 	Detail string
 }
 
-// String is one line for people, with times in UTC.
+// String returns one line for people, with times in UTC.
 func (f Finding) String() string { return f.Text(time.UTC) }
 
-// Text is one line for people, with times in zone.
+// Text returns one line for people, with times in zone.
 func (f Finding) Text(zone *time.Location) string {
 	at := moment(f.First, zone)
 	if f.Last != f.First {

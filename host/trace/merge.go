@@ -2,12 +2,11 @@ package trace
 
 import "iter"
 
-// Merge merges the histories of several servers, each in the order that CheckInput
-// requires, into one. A row that several of them have comes once; that happens when
-// a server died before it could report that it had stored the row. Two such rows
-// differ if a server lost the registry but lived on: then the other server knows
-// what became of the run, and the server itself how its guest ended. The first
-// error ends the sequence.
+// Merge merges the histories of several servers, each in the order that CheckInput requires,
+// into one. It yields a row that several histories have once. Such rows exist if a server died
+// before it could report that it had stored the row. They differ if the server only lost the
+// registry: then the other server knows what became of the run, and the first one how its guest
+// ended. The first error ends the sequence.
 func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	if len(histories) == 1 {
 		return histories[0]
@@ -41,8 +40,8 @@ func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	}
 }
 
-// Detail ranks rows of the same attempt by what they say about it: first what
-// became of the run, then what only the server knows that ran it.
+// Detail ranks rows of the same attempt by what they contain: first the end of the run, then
+// facts that only the server that ran it knows.
 func Detail(r *Row) int {
 	n := 0
 	if r.State.Final() {
@@ -57,7 +56,7 @@ func Detail(r *Row) int {
 	return n
 }
 
-// head is the next row of a history.
+// head is a history with its next row.
 type head struct {
 	next func() (Row, error, bool)
 	row  Row
@@ -73,8 +72,8 @@ func newHead(next func() (Row, error, bool)) *head {
 
 func (h *head) advance() { h.row, h.err, h.more = h.next() }
 
-// least returns the history whose row comes first, or one that cannot be read; nil
-// at the end of all.
+// least returns the history whose row comes first, or a history that cannot be read; nil when
+// all are at their end.
 func least(all []*head) *head {
 	var first *head
 	for _, h := range all {

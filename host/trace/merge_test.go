@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// What several servers have stored is one history: in order, and what two of them
-// have only once.
+// The histories of several servers form one: in order, and with rows that two of them have only
+// once.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	row := func(i int, at int64, n int) trace.Row {
@@ -20,7 +20,7 @@ func TestMerge(t *testing.T) {
 	}
 	a, b, c := row(0, 10, 1), row(1, 10, 1), row(0, 20, 1)
 	again, last := row(0, 20, 2), row(1, 30, 1)
-	detail := row(0, 20, 2) // by a server that lost the registry and lived
+	detail := row(0, 20, 2) // by a server that lost the registry and lived on
 	detail.State, detail.End = trace.TakenOver, 25
 	taken := detail
 	taken.End = 0
@@ -55,7 +55,7 @@ func TestMerge(t *testing.T) {
 				t.Error(d)
 			}
 			for range trace.Merge(all...) {
-				break // whoever has seen enough ends all of them
+				break // leaving the loop must end all histories
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// open begins the accounts of items that have to be accounted for from a time on.
+// open begins the accounts of the items at a time, if Start is known.
 func (c *checker) open(from int64) {
 	c.items = map[int]*account{}
 	if c.in.Start == nil || c.instants == nil {
@@ -19,8 +19,8 @@ func (c *checker) open(from int64) {
 	}
 }
 
-// follow switches to the schedule of the row, if it is another one: runs that began
-// under the earlier one are checked against that.
+// follow switches to the schedule of the row if it differs. Runs that began under the earlier
+// schedule are checked against that.
 func (c *checker) follow(row Row) {
 	name := cmp.Or(row.Schedule, c.in.Schedule)
 	scheduled := row.Count != 0 || row.Run == strconv.FormatInt(row.Instant, 10)
@@ -29,7 +29,7 @@ func (c *checker) follow(row Row) {
 	}
 	from := row.Instant - 1
 	if !c.ticks.begun {
-		from = c.in.From // nothing was scheduled before
+		from = c.in.From // no scheduled row came before
 	}
 	before := c.items
 	c.settleAll()
@@ -43,7 +43,7 @@ func (c *checker) follow(row Row) {
 	}
 	c.open(from)
 	for item, st := range before {
-		if st.held != nil && c.instants != nil { // a run of the item decides
+		if st.held != nil && c.instants != nil { // a later run of the item decides
 			c.account(item).held = st.held
 		}
 	}
@@ -76,18 +76,17 @@ func (c *checker) finish() {
 	c.settleAll()
 }
 
-// settleAll checks everything that is left.
+// settleAll settles all remaining bounds.
 func (c *checker) settleAll() {
 	for len(c.bounds) > 0 {
 		c.advance(c.bounds[0].at)
 	}
 }
 
-// advance goes through the instants up to and including to, and settles every
-// bound on the way.
+// advance goes through the instants up to and including to, and settles every bound on the way.
 func (c *checker) advance(to int64) {
 	if !c.ticks.begun {
-		from := to - 1 // the first row's own instant counts
+		from := to - 1 // so that the first row's own instant counts
 		if len(c.bounds) > 0 {
 			from = min(from, c.bounds[0].at)
 		}
@@ -100,7 +99,7 @@ func (c *checker) advance(to int64) {
 	c.ticks.advance(c.instants, to)
 }
 
-// settle checks what can be checked once the pass has reached the bound.
+// settle checks what the pass can decide once it has reached the bound.
 func (c *checker) settle(b bound) {
 	if st := c.items[b.item]; st.base == b.at {
 		st.baseN = c.ticks.n
@@ -120,9 +119,9 @@ func (c *checker) settle(b bound) {
 // ticks goes through the scheduled instants once.
 type ticks struct {
 	begun      bool
-	at         int64 // gone through up to and including this time
-	n          int64 // instants so far
-	last, prev int64 // the last two of them
+	at         int64 // position: all instants up to and including it were read
+	n          int64 // number of instants so far
+	last, prev int64 // the last two instants
 }
 
 func (t *ticks) advance(instants Instants, to int64) {
@@ -139,18 +138,18 @@ func (t *ticks) advance(instants Instants, to int64) {
 	t.at = to
 }
 
-// bound is a time at which the pass has something to settle: the start of an
-// item's account, or the end of a gap.
+// bound is a time at which the pass has something to settle: the start of an item's account, or
+// the end of a gap.
 type bound struct {
 	at      int64
 	item    int
 	gap     bool
-	since   int64 // instants before the gap
-	count   int64 // what the gap claims
+	since   int64 // number of instants before the gap
+	count   int64 // count in the gap's row
 	finding Finding
 }
 
-// bounds is what lies ahead of the pass, nearest first.
+// bounds are the bounds ahead of the pass, nearest first.
 type bounds []bound
 
 func (b *bounds) push(x bound) {

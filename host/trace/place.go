@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Place is where a row stands in lists of rows. It is the same in every history, so a page
-// of one may go on behind a row of another.
+// Place is the position of a row in lists of rows. It is the same in every history, so a page
+// of one history can continue after a row of another.
 type Place struct {
 	Instant int64  `json:"t"`
 	Job     string `json:"j"`
@@ -21,17 +21,17 @@ type Place struct {
 // PlaceOf returns the place of a row.
 func PlaceOf(r *Row) Place { return Place{r.Instant, r.Job, r.Item, r.Run, r.Attempt} }
 
-// Compare is negative for a place before another one, in the order of time.
+// Compare is negative if p comes before other, ordered by time.
 func (p Place) Compare(other Place) int {
 	return cmp.Or(cmp.Compare(p.Instant, other.Instant), cmp.Compare(p.Job, other.Job), cmp.Compare(p.Item, other.Item),
 		cmp.Compare(p.Run, other.Run), cmp.Compare(p.Attempt, other.Attempt))
 }
 
-// String is the place as a cursor, which ParsePlace reads.
+// String returns the place as a cursor, which ParsePlace reads.
 func (p Place) String() string {
 	b, err := json.Marshal(p)
 	if err != nil {
-		return "" // strings and numbers always marshal
+		return "" // cannot fail for strings and numbers
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -52,8 +52,9 @@ func ParsePlace(cursor string) (Place, error) {
 	return p, nil
 }
 
-// Newest sorts rows of several histories, the newest first, and leaves one of each place: the
-// one that says most, or the first of those that say as much. row returns that of an element.
+// Newest sorts elements of several histories by their rows, newest first, and keeps one for
+// each place: the one with the most detail, or the first of these. row returns the row of an
+// element.
 func Newest[E any](all []E, row func(*E) *Row) []E {
 	newest := func(a, b E) int { return -PlaceOf(row(&a)).Compare(PlaceOf(row(&b))) }
 	slices.SortStableFunc(all, func(a, b E) int {

@@ -2,7 +2,7 @@ package trace
 
 import "testing"
 
-// Rows of several histories come once, the newest first, and the one that says most stays.
+// Rows of several histories appear once, newest first, and the most detailed one is kept.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	rows := []Row{
@@ -20,7 +20,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// A place is read as it was written, and nothing else is one.
+// ParsePlace reads the text of a place, and refuses anything else.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	at := PlaceOf(&Row{Instant: -1, Job: "a\"ü", Item: 3, Run: "t-1", Attempt: 2})

@@ -14,9 +14,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// The tables of ElasticJob's event trace, which its console reads. {truth} is the type
-// of is_success, which PostgreSQL has as a boolean from release 3 on; on that database
-// 2.1.5 could not make its tables.
+// The tables of ElasticJob's event trace, which its console reads. {truth} is the type of
+// is_success: in PostgreSQL it is a boolean since release 3, where 2.1.5 could not create its
+// tables at all.
 const (
 	elasticJobExecutions = "CREATE TABLE IF NOT EXISTS JOB_EXECUTION_LOG (id VARCHAR(40) NOT NULL, job_name VARCHAR(100) NOT NULL, " +
 		"task_id VARCHAR(255) NOT NULL, hostname VARCHAR(255) NOT NULL, ip VARCHAR(50) NOT NULL, sharding_item INT NOT NULL, " +
@@ -34,19 +34,19 @@ const (
 		"state, message, creation_time) VALUES (?, ?, '', ?, ?, 'LITE_EXECUTOR', 'READY', ?, ?, ?, ?) "
 )
 
-// makeElasticJob makes the tables of ElasticJob, if they are not there.
+// makeElasticJob creates the tables of ElasticJob if they do not exist.
 func (r *Reader) makeElasticJob(ctx context.Context) error {
 	for _, statement := range []string{elasticJobExecutions, elasticJobStates, r.dialect.index + elasticJobIndex} {
 		if _, err := r.db.ExecContext(ctx, r.dialect.spell(statement)); err != nil && !r.dialect.wasMade(err) {
-			return r.fail("make the tables of ElasticJob", err)
+			return r.fail("create the tables of ElasticJob", err)
 		}
 	}
 	return nil
 }
 
-// writeElasticJob tells in ElasticJob's tables of the runs that began. A row comes
-// when its run has ended, so all that ElasticJob would have written by and by is
-// written at once; ids are made from the row, and what is there stays.
+// writeElasticJob writes the runs that began into ElasticJob's tables. A row comes when its run
+// has ended, so everything that ElasticJob would have written over time is written at once. Ids
+// are derived from the row, and existing rows stay.
 func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.Row) error {
 	execution, err := tx.PrepareContext(ctx, s.dialect.bind(insertExecution+s.dialect.stay))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.R
 	for i := range batch {
 		r := &batch[i]
 		if r.Start == 0 || r.Count > 0 {
-			continue // nothing began
+			continue // no guest began
 		}
 		job, task := shorten(r.Job, 100), shorten(r.TaskID, 255)
 		ip, _, _ := strings.Cut(r.Instance, "@-@")
@@ -79,7 +79,7 @@ func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.R
 			state, message string
 			at             int64
 		}{
-			{"TASK_STAGING", "Job '" + job + "' execute begin.", r.Start}, {"TASK_RUNNING", "", r.Start}, {end, message, max(r.Start, r.End)}, // 0 is unknown, and a row without a time is never purged
+			{"TASK_STAGING", "Job '" + job + "' execute begin.", r.Start}, {"TASK_RUNNING", "", r.Start}, {end, message, max(r.Start, r.End)}, // an End of 0 is unknown, but rows without a time would never be purged
 		} {
 			if _, err := state.ExecContext(ctx, idOf(r, step.state), job, task, ip, fmt.Sprintf("[%d]", r.Item), step.state, step.message, timestamp(step.at)); err != nil {
 				return err
@@ -89,8 +89,8 @@ func (s *Store) writeElasticJob(ctx context.Context, tx *sql.Tx, batch []trace.R
 	return nil
 }
 
-// purgeElasticJob deletes rows by the age of their time, in small transactions. Those
-// that members of ElasticJob wrote stay: their ids have another length.
+// purgeElasticJob deletes rows by age, in small transactions. Rows of ElasticJob's members
+// stay; their ids have another length.
 func (s *Store) purgeElasticJob(ctx context.Context, keep Retention) error {
 	if !s.elasticJob || keep.Age == 0 {
 		return nil
@@ -112,8 +112,8 @@ func (s *Store) purgeElasticJob(ctx context.Context, keep Retention) error {
 	return nil
 }
 
-// purgeIDs deletes a chunk of the rows whose ids come after one. It returns the last, so
-// that the table, which has no index of times, is read once.
+// purgeIDs deletes a chunk of the rows whose ids are greater than after. It returns the last
+// id, so that the table, which has no index by time, is read only once.
 func (s *Store) purgeIDs(ctx context.Context, table string, old *conditions, after string) (last string, n int, err error) {
 	rows, err := s.query(ctx, "SELECT id FROM "+table+old.String()+" AND id > ? ORDER BY id LIMIT ?", append(slices.Clip(old.args), after, purgeChunk)...)
 	if err != nil {
@@ -166,17 +166,17 @@ func sourceOf(c trace.Cause) string {
 	return "NORMAL_TRIGGER"
 }
 
-// idLength is the length of our ids. Those of ElasticJob have 36 characters.
+// idLength is the length of our ids; ElasticJob's have 36 characters.
 const idLength = 32
 
-// idOf is the id of what is said of a row: the same whenever it comes.
+// idOf returns an id derived from a row and what, so that it is the same each time.
 func idOf(r *trace.Row, what string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d %s", r.Job, r.Item, r.Run, r.Attempt, what))
 	return hex.EncodeToString(sum[:idLength/2])
 }
 
-// shorten makes s a text of so many characters, as ElasticJob counts. Its tables may be
-// older than characters of four bytes.
+// shorten limits s to a number of characters as ElasticJob counts them. Existing tables may not
+// support four-byte characters.
 func shorten(s string, limit int) string {
 	out := make([]rune, 0, min(limit, len(s)))
 	for _, c := range s {
@@ -194,7 +194,7 @@ func shorten(s string, limit int) string {
 	return string(out)
 }
 
-// timestamp is NULL for what is unknown, and for what no TIMESTAMP of MySQL holds.
+// timestamp returns NULL for an unknown time, and for times beyond the TIMESTAMP of MySQL.
 func timestamp(ms int64) sql.NullTime {
 	return sql.NullTime{Time: time.UnixMilli(ms), Valid: ms >= 1000 && ms < math.MaxInt32*1000}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// The tables of ElasticJob tell of each run that began, once however often its row
-// comes, and in texts that the tables take.
+// ElasticJob's tables have each run that began, once however often its row comes, in texts that
+// fit.
 func TestTablesOfElasticJob(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
@@ -33,7 +33,7 @@ func TestTablesOfElasticJob(t *testing.T) {
 			long.State, long.TaskID, long.Error, long.Instance = trace.Failed, strings.Repeat("界", 300), strings.Repeat("\x00é", 3000), strings.Repeat("1", 80)
 			write(t, s, good, bad, none, gap("a", 0, 10, 20, 2))
 			write(t, s, good, long, long)
-			open(t, loc) // and a second server finds the tables
+			open(t, loc) // a second server finds the tables
 
 			db, err := loc.DB()
 			if err != nil {
@@ -88,7 +88,7 @@ func TestTablesOfElasticJob(t *testing.T) {
 	}
 }
 
-// Rows of ours go by age, in chunks, and what ElasticJob wrote stays.
+// Our rows are purged by age, in chunks; ElasticJob's rows stay.
 func TestTablesOfElasticJobArePurged(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
@@ -141,7 +141,7 @@ func TestTablesOfElasticJobArePurged(t *testing.T) {
 	}
 }
 
-// Without being asked for they are not made.
+// Without the option the tables are not created.
 func TestTablesOfElasticJobAreNotMadeUnasked(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		write(t, open(t, loc), run("a", 0, 10))

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// databases has what makes an empty database of each kind.
+// databases returns functions that create an empty database of each kind.
 func databases() map[string]func(testing.TB) sqltrace.Location {
 	served := func(server func(testing.TB) *sqltest.Server) func(testing.TB) sqltrace.Location {
 		return func(t testing.TB) sqltrace.Location {

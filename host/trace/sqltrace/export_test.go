@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// DB opens a history for what only tests do to it.
+// DB opens the database of a history, for tests that change it directly.
 func (l Location) DB() (*sql.DB, error) { return sql.Open(l.dialect.driver, l.writer) }
 
-// Hasty makes a Store give a server up sooner.
+// Hasty shortens the time after which a Store gives up on a server.
 func (s *Store) Hasty(patience time.Duration) { s.patience = patience }
 
-// OpenSmallSpool is OpenSpool with a file of so many bytes at most.
+// OpenSmallSpool is OpenSpool with a limit for the file, in bytes.
 func OpenSmallSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, most int64) (*Spool, error) {
 	return openSpool(ctx, to, file, log, most)
 }
 
-// Plan is how SQLite finds the rows of a page.
+// Plan returns how SQLite finds the rows of a page.
 func (r *Reader) Plan(ctx context.Context, f Filter) (steps []string, err error) {
 	query, args, err := r.spell(f, 1)
 	if err != nil {

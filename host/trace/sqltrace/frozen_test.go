@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// A database that is frozen keeps nobody waiting: its rows wait in the file, are
-// counted there, and are there once when it goes on.
+// A frozen database blocks no writer: rows wait in the file, are counted there, and are stored
+// once when the database continues.
 func TestRowsWaitWhileTheDatabaseIsFrozen(t *testing.T) {
 	t.Parallel()
 	for name, shared := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
@@ -40,7 +40,7 @@ func TestRowsWaitWhileTheDatabaseIsFrozen(t *testing.T) {
 			for i := range int64(20) {
 				put(run("j", 0, 10+i))
 			}
-			if n, err := s.Waiting(t.Context()); n != 20 && n != 21 || err != nil { // the first may have come before Deliver began
+			if n, err := s.Waiting(t.Context()); n != 20 && n != 21 || err != nil { // the first one may be stored before Deliver begins
 				t.Errorf("%d rows wait, %v", n, err)
 			}
 			log.await(t, "wait in a file")
@@ -58,8 +58,8 @@ func TestRowsWaitWhileTheDatabaseIsFrozen(t *testing.T) {
 	}
 }
 
-// A file that is full refuses rows, and has those that it took; whoever writes again what
-// was refused has all.
+// A full file refuses rows and keeps those that it has. If the refused rows are written again
+// later, all are stored.
 func TestRowsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	server := sqltest.Postgres(t).Start(t)
@@ -77,7 +77,7 @@ func TestRowsThatWaitAreBounded(t *testing.T) {
 		want = append(want, r)
 		if err := s.Write(t.Context(), []trace.Row{r}); err != nil {
 			refused = append(refused, r)
-			if !strings.Contains(err.Error(), "there is no room for rows that wait") {
+			if !strings.Contains(err.Error(), "there is no room for waiting rows") {
 				t.Error(err)
 			}
 		}

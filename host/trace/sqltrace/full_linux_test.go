@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
-// A full disk costs the rows that it has no room for, and no others: whoever
-// writes them again once there is room has them all.
+// A full disk refuses only the rows that do not fit. If they are written again once there is
+// room, all are stored.
 func TestFullDisk_is_written_again_once_there_is_room(t *testing.T) {
 	t.Parallel()
 	dir := smalldisk.Dir(t, "1m")

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// MariaDB cannot take back a table or a column: a server that dies while it makes them
-// leaves them, without their version.
+// MariaDB cannot roll back the creation of a table or column: a server that dies meanwhile
+// leaves them behind, without their version.
 func TestMigrationThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	for _, spoil := range [][]string{

@@ -16,8 +16,8 @@ import (
 
 var benchRows = flag.Int("rows", 1_000_000, "rows of the history that BenchmarkHistory reads")
 
-// BenchmarkHistory reads a page of 100 rows by each filter that has an index, from a
-// history of 1,000 jobs. It reports the 95th percentile.
+// BenchmarkHistory reads a page of 100 rows by each filter that has an index, from a history of
+// 1,000 jobs. It reports the 95th percentile.
 func BenchmarkHistory(b *testing.B) {
 	for _, name := range []string{"SQLite", "PostgreSQL", "MariaDB"} {
 		empty := databases()[name]
@@ -58,7 +58,7 @@ func BenchmarkHistory(b *testing.B) {
 					var took []time.Duration
 					for n := 0; b.Loop(); n++ {
 						f := c.filter
-						if f.Job == aJob { // another one each time
+						if f.Job == aJob { // another job each time
 							f.Job = fmt.Sprintf("job-%d", 1+n*37%999)
 						}
 						begun := time.Now()
@@ -75,11 +75,11 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// benchBlock is how many rows are made one by one: the jobs of benchRow begin anew behind them.
+// benchBlock is how many rows are made one by one; the jobs of benchRow repeat after them.
 const benchBlock = 70_000
 
-// fillBench writes the rows of benchRow, and returns one in the middle of them. What follows the first
-// block is copies of it that the database makes, at later instants.
+// fillBench writes the rows of benchRow, and returns a row in the middle of them. After the
+// first block, the database makes copies of it at later instants.
 func fillBench(b *testing.B, s *sqltrace.Store, loc sqltrace.Location, name string) trace.Row {
 	b.Helper()
 	for rows := range slices.Chunk(firstRows(), 1000) {
@@ -92,7 +92,7 @@ func fillBench(b *testing.B, s *sqltrace.Store, loc sqltrace.Location, name stri
 		b.Fatal(err)
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // the settings are those of a connection
+	db.SetMaxOpenConns(1) // the settings apply to one connection
 	ask := func(statement string) {
 		if _, err := db.ExecContext(b.Context(), statement); err != nil {
 			b.Fatal(statement, err)
@@ -119,7 +119,7 @@ func fillBench(b *testing.B, s *sqltrace.Store, loc sqltrace.Location, name stri
 	for _, statement := range indexes {
 		ask(statement)
 	}
-	if name == "PostgreSQL" { // which does so by itself, a minute later
+	if name == "PostgreSQL" { // it would do so by itself a minute later
 		ask("ANALYZE wasmjobd_run")
 	}
 	middle := benchRow(benchBlock / 2)
@@ -128,8 +128,8 @@ func fillBench(b *testing.B, s *sqltrace.Store, loc sqltrace.Location, name stri
 	return middle
 }
 
-// takeIndexes drops the indexes that a query names, and returns how they are made: at the end that
-// is quicker.
+// takeIndexes drops the indexes that a query returns, and returns the statements that create
+// them, which is quicker after filling.
 func takeIndexes(b *testing.B, db *sql.DB, query string) map[string]string {
 	b.Helper()
 	indexes := map[string]string{}
@@ -164,8 +164,9 @@ func firstRows() []trace.Row {
 	return rows
 }
 
-// benchRow is the row at a place of the history. A tenth of the rows are of one job,
-// one in a hundred failed, and of ten thousand one is lost and another one of a failover.
+// benchRow returns a row by its position in the history. A tenth of the rows belong to one job,
+// one in a hundred failed, and of ten thousand one is lost and another one has the cause
+// failover.
 func benchRow(n int) trace.Row {
 	r := run(fmt.Sprintf("job-%d", n/7%1000), n%4, 1_700_000_000_000+int64(n/4)*1000)
 	if n%10 == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// childDir, when set, turns the test binary into a writer of the history there.
+// childDir, if set, makes the test binary write to the history in that directory.
 const childDir = "SQLTRACE_CHILD_DIR"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 const killBatch = 40
 
-// writeForever writes batch after batch and says each number once it is safe.
+// writeForever writes batch after batch, and prints each number once it is stored.
 func writeForever(dir, from string) error {
 	loc := sqltrace.File(filepath.Join(dir, "history.db"))
 	s, err := sqltrace.Open(context.Background(), loc)
@@ -81,7 +81,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it said before the signal came
+		for lines.Scan() { // printed before the signal arrived
 			safe, _ = strconv.Atoi(lines.Text())
 		}
 		_ = child.Wait() // killed: always an error
@@ -89,8 +89,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	}
 }
 
-// verifyBatches checks that every batch through safe is whole and that at most
-// one more is there, whole too. It returns the number of the last batch.
+// verifyBatches checks that every batch through safe is complete, and that at most one further
+// batch exists and is complete, too. It returns the number of the last batch.
 func verifyBatches(t *testing.T, loc sqltrace.Location, safe int) int {
 	t.Helper()
 	s, err := sqltrace.Open(t.Context(), loc)

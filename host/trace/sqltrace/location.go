@@ -12,44 +12,44 @@ import (
 	"time"
 )
 
-// Location is where a history is.
+// Location says where a history is.
 type Location struct {
 	dialect *dialect
-	place   string // what errors call it: no password is in it
-	file    string // of SQLite
-	writer  string // the data source name of a Store
-	reader  string // and that of a Reader
-	// ElasticJob lets a Store on a server write the tables of ElasticJob's event trace,
-	// too.
+	place   string // for errors, without a password
+	file    string // for SQLite
+	writer  string // data source name for a Store
+	reader  string // data source name for a Reader
+	// ElasticJob makes a Store on a database server also write the tables of ElasticJob's event
+	// trace.
 	ElasticJob bool
 }
 
-// String is the path of the file, or the address without its password.
+// String returns the path of the file, or the address without its password.
 func (l Location) String() string { return l.place }
 
-// File is the history in the SQLite file at path. Its driver is modernc.org/sqlite.
+// File returns the location of the SQLite file at path. Its driver is modernc.org/sqlite.
 func File(path string) Location {
-	if path == "" { // SQLite would make a temporary one
+	if path == "" { // SQLite would create a temporary file
 		return Location{}
 	}
 	if full, err := filepath.Abs(path); err == nil {
-		path = full // messages should name it wholly, and a file: URL must
+		path = full // for messages and for the file: URL
 	}
 	return Location{
 		dialect: sqlite(), place: path, file: path,
-		// Write transactions take the lock when they begin: one that began with a read
-		// could find its snapshot outdated and be refused without waiting.
+		// Write transactions lock at the beginning. A transaction that begins with a read could
+		// find its snapshot outdated, and be refused without waiting.
 		writer: fileSource(path, "rwc", "_txlock", "immediate"),
-		// It does not make the file and cannot change a row.
+		// A Reader creates no file and cannot change a row.
 		reader: fileSource(path, "rw", "_pragma", "query_only(1)"),
 	}
 }
 
-// lockWait is how long SQLite waits for another process' lock, in milliseconds.
+// lockWait is how long SQLite waits for another process's lock, in milliseconds.
 const lockWait = "10000"
 
-// fileSource carries what every connection of the pool needs: patience with other
-// processes, and commits that wait for the disk.
+// fileSource returns a data source name with settings for every connection of the pool: it
+// waits for other processes, and commits wait for the disk.
 func fileSource(path, mode, key, value string) string {
 	q := url.Values{"mode": {mode}}
 	q.Add("_pragma", "busy_timeout("+lockWait+")")
@@ -62,24 +62,25 @@ func fileSource(path, mode, key, value string) string {
 // pageBytes is the size of SQLite's pages.
 const pageBytes = 4096
 
-// bounded is a file that does not grow beyond so many bytes.
+// bounded limits the file to a number of bytes.
 func (l Location) bounded(most int64) Location {
 	l.writer += "&_pragma=" + url.QueryEscape(fmt.Sprintf("max_page_count(%d)", most/pageBytes))
 	return l
 }
 
-// MySQLAuthority is the name under which the program gives the driver of MySQL the TLS
-// configuration for an address with sslrootcert.
+// MySQLAuthority is the name under which the program registers the TLS configuration with
+// MySQL's driver for an address with sslrootcert.
 const MySQLAuthority = "wasmjobd-history"
 
-// Address is the history at an address postgres://user@host/database, or
-// mysql://user@host/database, which has no password in it. Its drivers are
-// github.com/jackc/pgx/v5/stdlib and github.com/go-sql-driver/mysql. Beside it may stand
-// sslmode or tls, and sslrootcert: the file with the authority that the certificate must be of.
+// Address returns the location for an address postgres://user@host/database or
+// mysql://user@host/database, which contains no password. The drivers are
+// github.com/jackc/pgx/v5/stdlib and github.com/go-sql-driver/mysql. The address may have the
+// options sslmode or tls, and sslrootcert: the file with the authority for the server's
+// certificate.
 func Address(dsn, password string) (Location, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return Location{}, errors.New("history: its address cannot be read") // the error repeats it
+		return Location{}, errors.New("history: its address cannot be read") // the error would repeat the address
 	}
 	l := Location{place: u.Redacted()}
 	if password != "" {
@@ -102,8 +103,8 @@ func Address(dsn, password string) (Location, error) {
 	return l, nil
 }
 
-// mysqlSource is the form that the driver of MySQL takes. It ends at the last / and the
-// last @ before that, so a password may have both.
+// mysqlSource returns the data source name for MySQL's driver. The driver splits it at the last
+// / and the last @ before that, so a password may contain both.
 func mysqlSource(u *url.URL, password string) string {
 	host := u.Host
 	if u.Port() == "" {
@@ -111,8 +112,8 @@ func mysqlSource(u *url.URL, password string) string {
 	}
 	q := url.Values{
 		"charset": {"utf8mb4"}, "timeout": {"10s"}, "tls": {"preferred"},
-		"sql_mode":  {"'STRICT_ALL_TABLES'"}, // nothing is cut in silence
-		"time_zone": {"'+00:00'"},            // of what the driver sends
+		"sql_mode":  {"'STRICT_ALL_TABLES'"}, // longer texts are an error, not cut
+		"time_zone": {"'+00:00'"},            // of the times that the driver sends
 	}
 	maps.Copy(q, u.Query())
 	if q.Has("sslrootcert") {
@@ -122,16 +123,16 @@ func mysqlSource(u *url.URL, password string) string {
 	return u.User.Username() + ":" + password + "@tcp(" + host + ")/" + url.PathEscape(strings.TrimPrefix(u.Path, "/")) + "?" + q.Encode()
 }
 
-// Bounds of the connections to a server.
+// Bounds on connections to a server.
 const (
 	maxConnections = 8
 	idleTime       = time.Minute
 )
 
-// connect opens the database under source, which may not be there.
+// connect prepares the database at source; it may be unreachable.
 func (l Location) connect(source string) (*Reader, error) {
 	if l.dialect == nil {
-		return nil, errors.New("history: its location names no file")
+		return nil, errors.New("history: its location has no file")
 	}
 	db, err := sql.Open(l.dialect.driver, source)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// What a guest logged is bounded, comes only when it is asked for, and none is not the
-// same as nothing kept.
+// A guest's log is bounded and read only on request, and an empty log differs from one that was
+// not kept.
 func TestLogs(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)

@@ -14,7 +14,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// steps are the files that lead from each version to the next.
+// steps returns the files that migrate each version to the next.
 func steps() []string {
 	return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql"}
 }
@@ -22,7 +22,7 @@ func steps() []string {
 // latest is the version of the tables that this program reads and writes.
 const latest = 3
 
-// version is 0 for a database without our tables.
+// version returns the version of the tables, 0 if the database has none.
 func (r *Reader) version(ctx context.Context) (int, error) {
 	has, err := r.columnsOf(ctx, "wasmjobd_schema")
 	if err != nil || len(has) == 0 {
@@ -33,7 +33,7 @@ func (r *Reader) version(ctx context.Context) (int, error) {
 	return int(v.Int64), r.fail("read its version", err)
 }
 
-// columnsOf is empty for a table that is not there.
+// columnsOf returns the columns of a table, none if the table does not exist.
 func (r *Reader) columnsOf(ctx context.Context, table string) ([]string, error) {
 	rows, err := r.query(ctx, r.dialect.columns, table)
 	if err != nil {
@@ -51,8 +51,7 @@ func (r *Reader) columnsOf(ctx context.Context, table string) ([]string, error) 
 	return names, r.fail("look at its columns", rows.Err())
 }
 
-// migrate brings the tables up to date. Of several servers that start together one
-// does.
+// migrate brings the tables up to date. If several servers start together, one of them does it.
 func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
 	unlock, err := r.lock(ctx)
 	if err != nil {
@@ -67,9 +66,9 @@ func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
 	const table = "CREATE TABLE IF NOT EXISTS wasmjobd_schema (version INTEGER NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)"
 	if has, err := r.columnsOf(ctx, "wasmjobd_schema"); err != nil {
 		return err
-	} else if len(has) == 0 { // who may not make a table is not asked to where it is there
+	} else if len(has) == 0 { // a user without the right to create tables can use an existing one
 		if _, err := r.db.ExecContext(ctx, table); err != nil {
-			return r.fail("make its tables", err)
+			return r.fail("create its tables", err)
 		}
 	}
 	for {
@@ -84,7 +83,7 @@ func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
 			return r.widen(ctx)
 		}
 		if err := r.step(ctx, version); err != nil {
-			// Another process may have made the same step meanwhile, where there is no lock.
+			// Without a lock, another process may have made the same step meanwhile.
 			if now, again := r.version(ctx); again != nil || now <= version {
 				return err
 			}
@@ -95,8 +94,8 @@ func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
 // lockTime is how long another server may take to bring the tables up to date.
 const lockTime = time.Minute
 
-// lock waits for the right to change tables. The database takes it back from a server
-// that dies.
+// lock waits for the right to change tables. If the server dies, the database releases the
+// lock.
 func (r *Reader) lock(ctx context.Context) (unlock func(), err error) {
 	if r.dialect.lock == "" {
 		return func() {}, nil
@@ -112,19 +111,19 @@ func (r *Reader) lock(ctx context.Context) (unlock func(), err error) {
 		cancel()
 		_ = conn.Close() // the first error says more
 		if err == nil {
-			err = errors.New("another server holds them")
+			err = errors.New("another server holds the lock")
 		}
 		return nil, r.fail("lock its tables", err)
 	}
 	return func() {
-		_, _ = conn.ExecContext(ctx, r.dialect.unlock) // else the end of the connection unlocks
+		_, _ = conn.ExecContext(ctx, r.dialect.unlock) // otherwise the end of the connection unlocks
 		_ = conn.Close()
 		cancel()
 	}, nil
 }
 
-// step leads from version to the next one, wholly or not at all; where a database
-// cannot take back what it did, what is there is passed over by the next try.
+// step migrates from version to the next one, completely or not at all. In a database that
+// cannot roll back such changes, the next attempt skips what exists.
 func (r *Reader) step(ctx context.Context, version int) error {
 	name := steps()[version]
 	text, err := migrations.ReadFile("migrations/" + name)
@@ -142,9 +141,8 @@ func (r *Reader) step(ctx context.Context, version int) error {
 	})
 }
 
-// widen adds the columns, and the indexes, that need no new version: the cron expression from which a
-// row's instants come, the code of its reason, and the end of the guest's log. They
-// are NULL where there is no value, or an older server wrote the row.
+// widen adds columns and indexes that need no new version. Columns are NULL if there is no
+// value, or an older server wrote the row.
 func (r *Reader) widen(ctx context.Context) error {
 	has, err := r.columnsOf(ctx, "wasmjobd_run")
 	if err != nil {
@@ -174,8 +172,7 @@ func (r *Reader) widen(ctx context.Context) error {
 	return nil
 }
 
-// statements splits a migration; not every driver accepts several statements at
-// once.
+// statements splits a migration, because not every driver accepts several statements at once.
 func statements(text string) []string {
 	var out []string
 	for part := range strings.SplitSeq(text, ";\n") {

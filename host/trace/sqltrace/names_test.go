@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// strange has names that a statement made of text, a collation, or a character set
-// of three bytes would trip over.
+// strange returns names that break statements made from text, collations, or character sets of
+// three bytes.
 func strange() []string {
 	return []string{
 		`'; DROP TABLE wasmjobd_run; --`, `"`, "`", `\`, `\'`, "''", "%", "_", "?", "$1", "a", "A", "a ", " a", "ä", "a\u0308", "😀", "𝄞", "-- ", "/*",
@@ -55,8 +55,8 @@ func TestNamesAreKeptAsTheyAre(t *testing.T) {
 	})
 }
 
-// What one database would refuse is refused before any is asked, or rows would wait
-// for ever.
+// Rows that some database would refuse are refused before any database is asked; otherwise they
+// would wait for ever.
 func TestWhatSomeDatabaseRefuses(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
@@ -90,7 +90,7 @@ func TestWhatSomeDatabaseRefuses(t *testing.T) {
 	})
 }
 
-// A filter with what no row can have finds none, and nothing fails.
+// A filter with values that no row can have finds none, without an error.
 func TestFiltersThatFindNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
@@ -107,13 +107,13 @@ func TestFiltersThatFindNothing(t *testing.T) {
 	})
 }
 
-// Servers that start together make the tables once.
+// Servers that start together create the tables once.
 func TestManyOpenTogether(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		const servers = 6
 		errs := make(chan error, servers)
 		for range servers {
-			go func() { // its answer is waited for below
+			go func() { // its result is awaited below
 				s, err := sqltrace.Open(t.Context(), loc)
 				if err == nil {
 					err = s.Close()

@@ -13,17 +13,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Retention says what may go. A zero field keeps everything.
+// Retention says which rows to keep. A zero field keeps all.
 type Retention struct {
-	// Age is the age from which rows are deleted: that of their instant, or of the
+	// Age is the age beyond which rows are deleted. It counts from the instant, or from the
 	// last instant of a gap.
 	Age time.Duration
-	// PerJob lets all but the newest rows of each job go. Attempts of one run
-	// stay together, so a few more may stay.
+	// PerJob is the number of the newest rows of each job to keep. Attempts of one run stay
+	// together, so a few more rows may stay.
 	PerJob int
-	// Bytes lets the oldest rows go once those that are newer have so many bytes, of
-	// all jobs or of Job. It counts what a row takes with its indexes, about: the files of a
-	// server keep their size for a while after rows went.
+	// Bytes is the size of the newest rows to keep, of all jobs or of Job. It is an estimate of
+	// what rows take with their indexes; the database's files may keep their size for a while
+	// after rows are deleted.
 	Bytes int64
 	// Now is the moment from which Age counts.
 	Now time.Time
@@ -31,15 +31,16 @@ type Retention struct {
 	Job string
 }
 
-// purgeChunk is how many rows one transaction deletes: few enough that a
-// writer never waits long.
+// purgeChunk is the number of rows that one transaction deletes, small enough that a writer
+// never waits long.
 const purgeChunk = 500
 
-// Purge deletes what the retention lets go, oldest first and in small
-// transactions, and returns how many rows went, also when it ends early. Where the Store
-// writes ElasticJob's tables, its rows there go by Age, too, and are not counted.
+// Purge deletes the rows that the retention does not keep, oldest first and in small
+// transactions. It returns the number of deleted rows, also if it ends early. If the Store
+// writes ElasticJob's tables, its rows there are deleted by Age, too, and not counted.
 //
-// What is left of an item has no holes: rows go in the order of their instants.
+// The remaining rows of an item have no holes, since rows are deleted in the order of their
+// instants.
 func (s *Store) Purge(ctx context.Context, keep Retention) (int64, error) {
 	var gone int64
 	purge := func(old *expired) error {
@@ -82,13 +83,13 @@ func (r *Reader) Expired(ctx context.Context, keep Retention) (int64, error) {
 	return count + more, err
 }
 
-// expired are rows that may go. Its conditions are those of has.
+// expired selects rows to delete. Its conditions and the method has agree.
 type expired struct {
 	conditions
-	order  string // that of an index
+	order  string // that an index has
 	job    string
-	cutoff int64      // rows before it, 0 is none
-	oldest *trace.Row // rows before this one; nil is none
+	cutoff int64      // rows before it are selected; 0: none
+	oldest *trace.Row // rows before this one are selected; nil: none
 }
 
 func (e *expired) has(r *trace.Row) bool {
@@ -96,7 +97,7 @@ func (e *expired) has(r *trace.Row) bool {
 		e.oldest != nil && cmp.Or(cmp.Compare(r.Instant, e.oldest.Instant), cmp.Compare(r.Item, e.oldest.Item), cmp.Compare(r.Run, e.oldest.Run)) < 0)
 }
 
-// each calls do for every job with the rows that may go by age and number.
+// each calls do with the expired rows, by age and number, of every job that has any.
 func (r *Reader) each(ctx context.Context, keep Retention, do func(*expired) error) error {
 	if keep.Age < 0 || keep.PerJob < 0 || keep.Bytes < 0 {
 		return errors.New("purge history: negative retention")
@@ -125,7 +126,7 @@ func (r *Reader) each(ctx context.Context, keep Retention, do func(*expired) err
 	return nil
 }
 
-// expired are a job's rows that may go by age and number; nil if none may.
+// expired selects a job's rows to delete by age and number; nil if there are none.
 func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*expired, error) {
 	e := &expired{job: job, order: "instant_ms, item, run, attempt"}
 	var old []string
@@ -135,7 +136,7 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*expi
 		old, args = append(old, "(instant_ms < ? AND last_ms < ?)"), append(args, e.cutoff, e.cutoff)
 	}
 	if keep.PerJob > 0 {
-		var o trace.Row // the oldest row that stays
+		var o trace.Row // the oldest row to keep
 		err := r.queryRow(ctx, "SELECT instant_ms, item, run FROM wasmjobd_run WHERE job = ?"+
 			" ORDER BY instant_ms DESC, item DESC, run DESC, attempt DESC LIMIT 1 OFFSET ?",
 			job, keep.PerJob-1).Scan(&o.Instant, &o.Item, &o.Run)
@@ -145,7 +146,7 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*expi
 			return nil, r.fail("look for old rows", err)
 		default:
 			e.oldest = &o
-			old = append(old, "(instant_ms <= ? AND (instant_ms, item, run) < (?, ?, ?))") // the first alone tells MySQL where to begin
+			old = append(old, "(instant_ms <= ? AND (instant_ms, item, run) < (?, ?, ?))") // this term lets MySQL use the index
 			args = append(args, o.Instant, o.Instant, o.Item, o.Run)
 		}
 	}
@@ -157,9 +158,9 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*expi
 	return e, nil
 }
 
-// purgeSome deletes a chunk. It looks the rows up first and deletes them by
-// key, because a DELETE with a LIMIT is not portable, and because looking needs
-// no lock. Rows never change, so what was found may still go.
+// purgeSome deletes a chunk. It first looks up the rows and then deletes them by key, because
+// DELETE with LIMIT is not portable, and looking needs no lock. Rows never change, so those
+// found can still be deleted.
 func (s *Store) purgeSome(ctx context.Context, old *expired) (int64, error) {
 	keys, err := s.oldest(ctx, old)
 	if err != nil || len(keys) == 0 {

@@ -47,7 +47,7 @@ func TestPurge(t *testing.T) {
 	for i := range int64(1300) {
 		rows = append(rows, run("a", 0, i))
 	}
-	// The second gap reaches over the cut, so it stays.
+	// The second gap extends beyond the cutoff, so it stays.
 	rows = append(rows, run("b", 0, 700), gap("b", 0, 710, 800, 10), gap("b", 0, 810, 905, 10), run("b", 0, 910))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

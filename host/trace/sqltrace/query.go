@@ -11,21 +11,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Filter chooses rows. Zero fields choose all.
+// Filter selects rows. Zero fields select all.
 type Filter struct {
 	Job   string
 	Item  *int
 	Run   string
 	State trace.State
 	Cause trace.Cause
-	// Since and Until bound the instant, Since <= instant < Until, in Unix
-	// milliseconds.
+	// Since and Until bound the instant, Since <= instant < Until, in Unix milliseconds.
 	Since, Until int64
-	// Limit is how many rows a page has; DefaultLimit if 0, MaxLimit at most.
+	// Limit is the number of rows on a page: DefaultLimit if 0, MaxLimit at most.
 	Limit int
-	// Cursor is Page.Next of the page before.
+	// Cursor is Page.Next of the previous page.
 	Cursor string
-	// Logs has what guests logged as well.
+	// Logs selects the guests' logs as well.
 	Logs bool
 }
 
@@ -35,14 +34,14 @@ const (
 	MaxLimit     = 10_000
 )
 
-// Page is a part of an answer.
+// Page is a part of the result of a query.
 type Page struct {
 	Rows []trace.Row
-	Next string // cursor of the next page; empty on the last one
+	Next string // cursor of the next page; empty on the last page
 }
 
-// Query returns rows newest first, by instant. A cursor names the last row of a
-// page, so rows written meanwhile shift nothing, and no row comes twice.
+// Query returns rows newest first, by instant. A cursor names the last row of a page, so rows
+// written meanwhile shift nothing, and no row appears twice.
 func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 	limit := f.Limit
 	if limit <= 0 {
@@ -67,7 +66,8 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 	return page, nil
 }
 
-// spell is a filter in SQL. One row more than the limit says whether there is a next page.
+// spell returns the filter as SQL. It selects one row more than the limit, which shows whether
+// there is a next page.
 func (r *Reader) spell(f Filter, limit int) (query string, args []any, err error) {
 	w, err := f.where()
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *conditions) String() string {
 func (f Filter) where() (*conditions, error) {
 	w := &conditions{}
 	if !isText(f.Job) || !isText(f.Run) || !isWord(string(f.State)) || !isWord(string(f.Cause)) || f.Item != nil && !isNumber(*f.Item) {
-		w.add("1 = 0") // no row has these, and a database may refuse to look
+		w.add("1 = 0") // no row has such values, and a database may refuse the query
 		return w, nil
 	}
 	if f.Job != "" {
@@ -137,13 +137,13 @@ func (f Filter) where() (*conditions, error) {
 	return w, nil
 }
 
-// order is that of Query. Where there is one job it is left out, or databases do not
-// see that the index of jobs has this order.
+// order returns the order of Query. With one job, the column job is left out, or databases do
+// not recognise that the index has this order.
 func (f Filter) order() string {
 	switch {
 	case f.Job != "" && f.Item != nil && f.Run != "":
-		// A run has few rows. The sign keeps SQLite from reading all of the job in this order,
-		// when the primary key leads to them.
+		// A run has few rows. The sign prevents SQLite from reading the whole job in this order
+		// instead of using the primary key.
 		return " ORDER BY +instant_ms DESC, item DESC, run DESC, attempt DESC"
 	case f.Job != "":
 		return " ORDER BY instant_ms DESC, item DESC, run DESC, attempt DESC"
@@ -151,9 +151,9 @@ func (f Filter) order() string {
 	return " ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC"
 }
 
-// after adds the condition of rows that come after a cursor in that order.
+// after adds the condition for rows after a cursor in that order.
 func (f Filter) after(w *conditions, c trace.Place) {
-	// The comparison of rows says so, too, and MySQL does not see it.
+	// Redundant, but MySQL needs it to use the index.
 	w.add("instant_ms <= ?", c.Instant)
 	switch {
 	case f.Job == "":
@@ -165,7 +165,7 @@ func (f Filter) after(w *conditions, c trace.Place) {
 	}
 }
 
-// Has reports whether Query would return a row if it was stored.
+// Has reports whether Query would return a row once it is stored.
 func (f Filter) Has(r *trace.Row) (bool, error) {
 	if f.Cursor != "" {
 		c, err := parseCursor(f.Cursor)
@@ -181,11 +181,11 @@ func (f Filter) Has(r *trace.Row) (bool, error) {
 		(f.Since == 0 || r.Instant >= f.Since) && (f.Until == 0 || r.Instant < f.Until), nil
 }
 
-// After returns the cursor of the page that begins after a row, in any history.
+// After returns the cursor for the page that begins after a row, in any history.
 func After(r *trace.Row) string { return trace.PlaceOf(r).String() }
 
 func parseCursor(s string) (trace.Place, error) {
-	// A name may grow sixfold in JSON, the whole by a third in base64.
+	// JSON may lengthen a name sixfold, and base64 adds a third.
 	if len(s) > 2*MaxName*8+200 {
 		return trace.Place{}, fmt.Errorf("%w: too long", ErrCursor)
 	}
@@ -196,11 +196,11 @@ func parseCursor(s string) (trace.Place, error) {
 	return p, nil
 }
 
-// Jobs are the names of the jobs that have rows, ascending.
+// Jobs returns the names of the jobs that have rows, sorted.
 func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 	var jobs []string
 	for last := ""; ; {
-		// One step through the index for each job; DISTINCT reads it all.
+		// This takes one step in the index per job; DISTINCT would read the whole index.
 		var next sql.NullString
 		err := r.queryRow(ctx, "SELECT MIN(job) FROM wasmjobd_run WHERE job > ?", last).Scan(&next)
 		if err != nil {
@@ -214,9 +214,9 @@ func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 	}
 }
 
-// Rows yields the rows of a job that touch (from, to], in the order that
-// trace.Check wants and as they are at one moment. Texts of guests (result,
-// error, log) are left out. It holds a connection until the loop over it ends.
+// Rows yields the rows of a job that touch (from, to], in the order that trace.Check needs, all
+// as of one moment. Texts of guests (result, error, log) are left out. It holds a connection
+// until the loop over it ends.
 func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2[trace.Row, error] {
 	short := withoutLogs(strings.Replace(r.columns, "result, error", "'', ''", 1))
 	return r.scan(ctx, "SELECT "+short+" FROM wasmjobd_run"+

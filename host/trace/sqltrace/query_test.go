@@ -13,13 +13,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// newest is the order of Query.
+// newest compares rows in the order of Query.
 func newest(a, b trace.Row) int {
 	return -cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item),
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
 }
 
-// mixed is rows of two jobs with several of everything.
+// mixed returns rows of two jobs, with several values for each filter.
 func mixed() []trace.Row {
 	var rows []trace.Row
 	for instant := int64(10); instant <= 200; instant += 10 {
@@ -90,7 +90,7 @@ func TestCursorIsStable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, s, run("j", 0, 50), run("j", 0, 35)) // neither is behind the cursor
+		write(t, s, run("j", 0, 50), run("j", 0, 35)) // neither comes after the cursor
 		second, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2, Cursor: first.Next})
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestCursorIsStable(t *testing.T) {
 	})
 }
 
-// A cursor may be of a row of any job, whatever job is asked for with it.
+// A cursor may come from a row of any job, whatever job the filter selects.
 func TestCursorOfAnotherJob(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
@@ -150,7 +150,7 @@ func TestRowsFeedTheChecker(t *testing.T) {
 			t.Error(diff)
 		}
 		for range s.Rows(t.Context(), "j", 0, 100) {
-			break // must give its connection back, or the next one hangs
+			break // the connection must be released, or the next query hangs
 		}
 		write(t, s, run("j", 0, 80))
 	})
@@ -181,8 +181,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// Each of these filters has an index in the order of the page, so nothing is sorted and no other
-// row is read.
+// Each of these filters has an index in the order of the page, so the database sorts nothing
+// and reads no other rows.
 func TestPagesHaveAnIndex(t *testing.T) {
 	t.Parallel()
 	s := open(t, locate(t))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every connection must wait for the disk and for others; the pool opens them
-// as it likes.
+// Every connection must wait for the disk and for other processes; the pool opens connections
+// at any time.
 func TestEveryConnectionIsDurable(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), File(filepath.Join(t.TempDir(), "history.db")))
@@ -19,7 +19,7 @@ func TestEveryConnectionIsDurable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close() // only after the others have been opened
+		defer conn.Close() // closed only after the others have been opened
 		for pragma, want := range map[string]string{"synchronous": "2", "busy_timeout": lockWait, "journal_mode": "wal"} {
 			var got string
 			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {

@@ -9,28 +9,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// walkRows is how many rows are looked at together: no read lasts long.
+// walkRows is the number of rows read at a time, so that no query lasts long.
 const walkRows = 1000
 
-// What a row takes beside its texts: numbers and short words in the table, and what its
-// indexes repeat of them. Names are in the table and in six indexes.
+// Estimates of what a row takes besides its texts: numbers and short words in the table and
+// indexes. Names are in the table and in six indexes.
 const (
 	rowBytes   = 300
 	nameCopies = 7
 )
 
-// sized are the columns whose texts may be long.
+// sized are the columns with possibly long texts.
 const sized = "reason, instance, task_id, result, error, digest, metrics, schedule, reason_code, param, " + guestLog
 
-// overflow adds up what rows take, the newest first, and returns those that are older
-// than what fits; nil if all fit. Rows that go for another reason are passed over; if goes
-// is given, it also counts how many go.
+// overflow adds up the sizes of rows, newest first, and selects those that do not fit into
+// keep.Bytes; nil if all fit. If goes is set, overflow skips rows for which it returns true,
+// because they are deleted anyway, and only counts the others that do not fit.
 func (r *Reader) overflow(ctx context.Context, keep Retention, goes func(*trace.Row) bool) (old *expired, count int64, err error) {
 	if keep.Bytes == 0 {
 		return nil, 0, nil
 	}
 	var total int64
-	var cut *trace.Row // the run that fits no more; its attempts stay together
+	var cut *trace.Row // the first run that does not fit; its attempts stay together
 	for row, bytes := range r.walk(ctx, keep.Job, &err) {
 		switch {
 		case goes != nil && goes(row):
@@ -48,11 +48,11 @@ func (r *Reader) overflow(ctx context.Context, keep Retention, goes func(*trace.
 	return nil, count, err
 }
 
-// olderThan selects the rows that come before the row cut in the order of instants, of one
-// job or, if job is empty, of all.
+// olderThan selects the rows before cut in the order of instants, of one job or, if job is
+// empty, of all.
 func olderThan(cut *trace.Row, job string) *expired {
 	old := &expired{order: "instant_ms, job, item, run, attempt"}
-	old.add("instant_ms <= ?", cut.Instant) // this alone tells MySQL where to begin
+	old.add("instant_ms <= ?", cut.Instant) // this term lets MySQL use the index
 	if job == "" {
 		old.add("(instant_ms, job, item, run) < (?, ?, ?, ?)", cut.Instant, cut.Job, cut.Item, cut.Run)
 		return old
@@ -63,8 +63,8 @@ func olderThan(cut *trace.Row, job string) *expired {
 	return old
 }
 
-// walk yields the rows of a job, or of all, newest first, and what each takes. It ends
-// early with an error.
+// walk yields the rows of a job, or of all jobs, newest first, with the size of each. After an
+// error, which it stores in failed, it ends early.
 func (r *Reader) walk(ctx context.Context, job string, failed *error) iter.Seq2[*trace.Row, int64] {
 	return func(yield func(*trace.Row, int64) bool) {
 		for f := (Filter{Job: job}); ; {
@@ -86,7 +86,7 @@ func (r *Reader) walk(ctx context.Context, job string, failed *error) iter.Seq2[
 	}
 }
 
-// sizes are some rows, with what orders them, and what each takes.
+// sizes returns some rows, with the columns that order them, and the size of each.
 func (r *Reader) sizes(ctx context.Context, f Filter) (rows []trace.Row, bytes []int64, err error) {
 	w, err := f.where()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Reader) sizes(ctx context.Context, f Filter) (rows []trace.Row, bytes [
 	}
 	var texts []string
 	for name := range strings.SplitSeq(sized, ", ") {
-		if strings.Contains(r.columns, name) { // else it is a column that this table has not got
+		if strings.Contains(r.columns, name) { // otherwise this table does not have the column
 			texts = append(texts, "COALESCE(OCTET_LENGTH("+name+"), 0)")
 		}
 	}

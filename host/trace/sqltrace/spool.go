@@ -12,24 +12,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Spool is a Sink for a history on a server. While that is away, rows wait in a file,
-// which is a history, too: the registry has room for few of them. Where that is full
-// rows are refused, and whoever writes keeps them.
+// Spool is a Sink for a history on a database server. While the server is unreachable, rows
+// wait in a file, which is a history too, because the registry has room for only a few of them.
+// When the file is full, rows are refused and the caller keeps them.
 type Spool struct {
 	to   *Store
 	file *Store
 	log  *slog.Logger
-	// turn holds one token, with which waiting is looked at and changed: a row must not
-	// overtake what waits of its run.
+	// turn holds one token, needed to read or change waiting: a row must not be stored before
+	// earlier rows of its run.
 	turn    chan struct{}
 	waiting atomic.Bool   // the file has rows
-	wake    chan struct{} // an element: rows wait since Deliver looked
+	wake    chan struct{} // has an element if rows may wait that Deliver has not seen
 }
 
-// MaxSpool is how many bytes the file has at most: millions of rows.
+// MaxSpool is the largest size of the file, in bytes: millions of rows.
 const MaxSpool = 1 << 30
 
-// OpenSpool opens the file, and makes it. The caller runs Deliver.
+// OpenSpool opens or creates the file. The caller must run Deliver.
 func OpenSpool(ctx context.Context, to *Store, file Location, log *slog.Logger) (*Spool, error) {
 	return openSpool(ctx, to, file, log, MaxSpool)
 }
@@ -40,7 +40,7 @@ func openSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, 
 		return nil, err
 	}
 	s := &Spool{to: to, file: f, log: log, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	s.waiting.Store(true) // rows of an earlier process are looked for as if they were there
+	s.waiting.Store(true) // there may be rows of an earlier process
 	s.wake <- struct{}{}
 	return s, nil
 }
@@ -48,7 +48,7 @@ func openSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, 
 // Close closes the file. Deliver must have ended.
 func (s *Spool) Close() error { return s.file.Close() }
 
-// Waiting counts the rows that are in the file alone.
+// Waiting counts the rows that are only in the file.
 func (s *Spool) Waiting(ctx context.Context) (n int64, err error) {
 	if s.waiting.Load() {
 		err = s.file.queryRow(ctx, "SELECT COUNT(*) FROM wasmjobd_run").Scan(&n)
@@ -56,8 +56,8 @@ func (s *Spool) Waiting(ctx context.Context) (n int64, err error) {
 	return n, s.file.fail("count rows", err)
 }
 
-// Write implements trace.Sink. Rows are on the disk of the server, or on that of this
-// machine.
+// Write implements trace.Sink. When it returns nil, the rows are on the disk of the database
+// server or of this machine.
 func (s *Spool) Write(ctx context.Context, batch []trace.Row) error {
 	if err := s.take(ctx); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Spool) Write(ctx context.Context, batch []trace.Row) error {
 		return errors.Join(err, also)
 	}
 	s.waiting.Store(true)
-	s.wake <- struct{}{} // Deliver took the one before, or waiting would be true
+	s.wake <- struct{}{} // does not block: waiting was false, so Deliver has emptied wake
 	s.log.Warn("the history is away; rows wait in a file", "file", s.file.place, "error", err)
 	return nil
 }
@@ -83,7 +83,7 @@ func (s *Spool) Write(ctx context.Context, batch []trace.Row) error {
 func (s *Spool) keep(ctx context.Context, batch []trace.Row) error {
 	err := s.file.Write(ctx, batch)
 	if codeOf(err) == codeFull {
-		return fmt.Errorf("there is no room for rows that wait; make the history reachable, or room on the disk: %w", err)
+		return fmt.Errorf("there is no room for waiting rows; make the history reachable, or free disk space: %w", err)
 	}
 	return err
 }
@@ -100,14 +100,13 @@ func (s *Spool) take(ctx context.Context) error {
 func (s *Spool) give() { <-s.turn }
 
 const (
-	// deliverRows is how many rows are brought at once: with their texts they are some
-	// megabytes.
+	// deliverRows is how many rows are delivered at once: with their texts, some megabytes.
 	deliverRows = 100
-	// deliverPause is the time between two tries.
+	// deliverPause is the time between two attempts.
 	deliverPause = 2 * time.Second
 )
 
-// Deliver brings what waits to the server, until ctx ends.
+// Deliver moves waiting rows to the database server until ctx ends.
 func (s *Spool) Deliver(ctx context.Context) {
 	for {
 		select {
@@ -146,7 +145,7 @@ func (s *Spool) Deliver(ctx context.Context) {
 	}
 }
 
-// deliver brings some rows; 0 says that none waits any more.
+// deliver moves some rows and returns their number; 0 means that none are left.
 func (s *Spool) deliver(ctx context.Context) (int, error) {
 	rows, err := s.file.first(ctx, deliverRows)
 	if err != nil {
@@ -163,13 +162,13 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 	}
 	defer s.give()
 	if rows, err = s.file.first(ctx, 1); err != nil || len(rows) > 0 {
-		return len(rows), err // it came meanwhile, and is brought by the next turn
+		return len(rows), err // a row came meanwhile, and the next call delivers it
 	}
 	s.waiting.Store(false)
 	return 0, nil
 }
 
-// first are the oldest rows, with all that they have.
+// first returns the oldest rows with all their columns.
 func (r *Reader) first(ctx context.Context, limit int) ([]trace.Row, error) {
 	var rows []trace.Row
 	for row, err := range r.scan(ctx, "SELECT "+r.columns+" FROM wasmjobd_run ORDER BY instant_ms, job, item, run, attempt LIMIT ?", []any{limit}) {
@@ -181,7 +180,7 @@ func (r *Reader) first(ctx context.Context, limit int) ([]trace.Row, error) {
 	return rows, nil
 }
 
-// forget deletes rows, except one that has become another since it was read.
+// forget deletes rows, except rows whose state has changed since they were read.
 func (s *Store) forget(ctx context.Context, rows []trace.Row) error {
 	return s.exclusively(ctx, fmt.Sprintf("forget %d rows", len(rows)), func(ctx context.Context, tx *sql.Tx) error {
 		del, err := tx.PrepareContext(ctx, s.dialect.bind("DELETE FROM wasmjobd_run WHERE job = ? AND item = ? AND run = ? AND attempt = ? AND state = ?"))

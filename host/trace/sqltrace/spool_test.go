@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// lines sends what is logged.
+// lines receives the lines of a log.
 type lines chan string
 
 func (l lines) Write(text []byte) (int, error) {
@@ -24,7 +24,7 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// await takes lines until one has a text.
+// await receives lines until one contains a text.
 func (l lines) await(t *testing.T, text string) {
 	t.Helper()
 	for {
@@ -39,8 +39,7 @@ func (l lines) await(t *testing.T, text string) {
 	}
 }
 
-// spool is one before a store, with what it logs. Stop ends it, as the end of its
-// process does.
+// spool returns a Spool for a store, with its log. stop ends it, like the end of its process.
 func spool(t *testing.T, to *sqltrace.Store, file sqltrace.Location) (s *sqltrace.Spool, log lines, stop func()) {
 	t.Helper()
 	log = make(lines, 100)
@@ -63,8 +62,8 @@ func spool(t *testing.T, to *sqltrace.Store, file sqltrace.Location) (s *sqltrac
 	}
 }
 
-// A database that is killed, and comes back, has every row in the end, each as it
-// would have been.
+// When a killed database comes back, it has every row in the end, each as it would have been
+// without the crash.
 func TestRowsWaitWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	for name, shared := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
@@ -102,7 +101,7 @@ func TestRowsWaitWhileTheDatabaseIsAway(t *testing.T) {
 				t.Errorf("a row that is none: %v", err)
 			}
 			log.await(t, "wait in a file")
-			stop() // and the next process goes on
+			stop() // the next process continues
 			s, log, stop = spool(t, to, file)
 			defer stop()
 			put(become(taken(2)))

@@ -1,11 +1,10 @@
-// Package sqltrace stores rows of package trace in an SQL database: it is the
-// durable Sink, and answers queries of the history. It is the only importer of
-// database/sql, and imports no driver: the program links one. It decides nothing
-// about runs.
+// Package sqltrace stores rows of package trace in an SQL database: it is the durable Sink, and
+// answers queries of the history. It is the only importer of database/sql, and imports no
+// driver: the program links one. It decides nothing about runs.
 //
-// Flow: File or Address says where the history is; Open brings its tables up to date and
-// returns the Store that serve writes to; OpenReader returns a Reader of the same
-// database for other programs.
+// Flow: File or Address returns the location of the history; Open brings its tables up to date
+// and returns the Store that serve writes to; OpenReader returns a Reader of the same database
+// for other programs.
 package sqltrace
 
 import (
@@ -22,22 +21,21 @@ import (
 )
 
 var (
-	// ErrDamaged: the database file is no database or its content is broken.
+	// ErrDamaged: the database file is no database, or its content is damaged.
 	ErrDamaged = errors.New("history is damaged")
-	// ErrVersion: the tables are of another version than this program's.
+	// ErrVersion: the version of the tables differs from this program's.
 	ErrVersion = errors.New("history has tables of another version")
-	// ErrCursor: the cursor was not made by Query.
+	// ErrCursor: the cursor does not come from Query.
 	ErrCursor = errors.New("not a cursor of history")
 )
 
-// Reader reads a history. It is safe for concurrent use, also while other
-// processes write.
+// Reader reads a history. It is safe for concurrent use, also while other processes write.
 type Reader struct {
 	db      *sql.DB
 	dialect *dialect
-	place   string // what errors call the database
-	file    string // of SQLite
-	columns string // that rows are read from
+	place   string // for errors
+	file    string // for SQLite
+	columns string // to read rows from
 }
 
 func (r *Reader) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
@@ -48,8 +46,7 @@ func (r *Reader) queryRow(ctx context.Context, statement string, args ...any) *s
 	return r.db.QueryRowContext(ctx, r.dialect.bind(statement), args...)
 }
 
-// OpenReader opens the history for reading. It must be there, in the version of
-// this program.
+// OpenReader opens the history for reading. It must exist, in the version of this program.
 func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	r, err := at.connect(at.reader)
 	if err != nil {
@@ -62,14 +59,15 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	return r, nil
 }
 
-// suits refuses tables of another version, and leaves out columns that are not there.
+// suits refuses tables of another version, and drops columns that do not exist from those to be
+// read.
 func (r *Reader) suits(ctx context.Context) error {
 	version, err := r.version(ctx)
 	switch {
 	case err != nil:
 		return err
 	case version == 0:
-		return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
+		return fmt.Errorf("%w: %s has none; serve creates them", ErrVersion, r.place)
 	case version != latest:
 		return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
 			ErrVersion, r.place, version, latest)
@@ -79,18 +77,17 @@ func (r *Reader) suits(ctx context.Context) error {
 		return err
 	}
 	for name := range strings.SplitSeq(added, ", ") {
-		if !slices.Contains(has, name) { // no program that knows it has written yet
+		if !slices.Contains(has, name) { // no program that knows the column has written yet
 			r.columns = strings.Replace(r.columns, name, "NULL", 1)
 		}
 	}
 	return nil
 }
 
-// Place is where the history is: the path of its file, or its address without a
-// password.
+// Place returns the path of the file, or the address without its password.
 func (r *Reader) Place() string { return r.place }
 
-// Close releases the database. Whatever Rows yields must have ended.
+// Close releases the database. Loops over Rows must have ended.
 func (r *Reader) Close() error {
 	return r.fail("close it", r.db.Close())
 }
@@ -99,16 +96,16 @@ func (r *Reader) Close() error {
 type Store struct {
 	*Reader
 	elasticJob bool // see Location
-	// writing holds one token: SQLite knows one writer, and a queue here is
-	// fair and ends with a context, which that of the database is and does not.
+	// writing holds one token: SQLite allows one writer. Unlike the database's own queue, this
+	// one is fair and ends with a context.
 	writing chan struct{}
-	ready   bool // the tables are up to date; whoever has the token may look
-	// patience is serverTime, but for tests.
+	ready   bool // the tables are up to date; guarded by the token of writing
+	// patience is serverTime except in tests.
 	patience time.Duration
 }
 
-// writeAhead switches the database to a write-ahead log. If several connections do
-// so at once, all but one are refused immediately; they find it switched.
+// writeAhead switches the database to a write-ahead log. If several connections try at once,
+// all but one are refused immediately; they try again and find it switched.
 func (r *Reader) writeAhead(ctx context.Context) (mode string, err error) {
 	for range switchTries {
 		if err = r.db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err == nil {
@@ -128,8 +125,8 @@ const (
 	switchPause = 50 * time.Millisecond
 )
 
-// Open opens the history for writing, and makes it or brings its tables up to
-// date. It refuses tables that a newer program has made.
+// Open opens the history for writing, and creates it or brings its tables up to date. It
+// refuses tables of a newer program.
 func Open(ctx context.Context, at Location) (*Store, error) {
 	s, err := Later(at)
 	if err != nil {
@@ -142,8 +139,8 @@ func Open(ctx context.Context, at Location) (*Store, error) {
 	return s, nil
 }
 
-// Later returns the Store that Open returns, for a database that may be away: Ready,
-// and else the first Write, does what Open does. Until then it has no rows.
+// Later returns a Store for a database that may be unreachable. Ready or, without it, the first
+// Write does the rest of Open. Until then it has no rows.
 func Later(at Location) (*Store, error) {
 	r, err := at.connect(at.writer)
 	if err != nil {
@@ -152,15 +149,15 @@ func Later(at Location) (*Store, error) {
 	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", writing: make(chan struct{}, 1), patience: serverTime}, nil
 }
 
-// Ready brings the tables up to date, unless they are.
+// Ready brings the tables up to date unless they are.
 func (s *Store) Ready(ctx context.Context) error {
-	return s.alone(ctx, "make its tables", func() error { return nil })
+	return s.alone(ctx, "create its tables", func() error { return nil })
 }
 
-// alone calls do, one at a time in this process, when the tables are up to date.
+// alone calls do, one call at a time in this process, once the tables are up to date.
 func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 	var late <-chan time.Time
-	if s.file == "" { // whoever has the token may wait for a server that is frozen
+	if s.file == "" { // the holder of the token may be waiting for a frozen server
 		limit := time.NewTimer(s.patience)
 		defer limit.Stop()
 		late = limit.C
@@ -168,7 +165,7 @@ func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 	select {
 	case s.writing <- struct{}{}:
 	case <-late:
-		return fmt.Errorf("history %s: %s: the request before got no answer for %s", s.place, what, s.patience)
+		return fmt.Errorf("history %s: %s: the previous request got no answer for %s", s.place, what, s.patience)
 	case <-ctx.Done():
 		return fmt.Errorf("history %s: %s: %w", s.place, what, ctx.Err())
 	}
@@ -191,14 +188,14 @@ func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 	return do()
 }
 
-// serverTime is how long a server may take for a transaction. One that is silent would
-// else be waited for as long as the operating system does.
+// serverTime bounds a transaction on a server. Otherwise the wait for a silent server would
+// last as long as the operating system allows.
 const serverTime = 30 * time.Second
 
 // exclusively runs do in one transaction, one at a time in this process.
 func (s *Store) exclusively(ctx context.Context, what string, do func(context.Context, *sql.Tx) error) error {
 	return s.alone(ctx, what, func() error {
-		if s.file != "" { // it waits as long as the disk does
+		if s.file != "" { // no limit: a file waits only for the disk
 			return s.transact(ctx, what, func(tx *sql.Tx) error { return do(ctx, tx) })
 		}
 		within, cancel := context.WithTimeout(ctx, s.patience)
@@ -222,8 +219,8 @@ func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) err
 	return nil
 }
 
-// SQLite's primary result codes that this package distinguishes; ErrDamaged is for
-// codeCorrupt and codeNotADB.
+// Primary result codes of SQLite that this package distinguishes; ErrDamaged is for codeCorrupt
+// and codeNotADB.
 const (
 	codeCantOpen = 14
 	codeCorrupt  = 11
@@ -231,21 +228,21 @@ const (
 	codeNotADB   = 26
 )
 
-// codeOf is 0 for an error that is not the driver's.
+// codeOf returns the result code of an error of SQLite's driver, 0 for any other error.
 func codeOf(err error) int {
-	var coded interface{ Code() int } // what the driver's errors have
+	var coded interface{ Code() int } // the driver's errors have it
 	if errors.As(err, &coded) {
 		return coded.Code() & 0xff
 	}
 	return 0
 }
 
-// fail wraps an error with the action and the place, and marks damage as ErrDamaged.
+// fail wraps an error with action and place, and marks damage as ErrDamaged.
 func (r *Reader) fail(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	switch codeOf(err) { // other databases have no code of this form
+	switch codeOf(err) { // other databases have no codes of this form
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("%w: %s: %s: %w; move the file away (with its -wal and -shm) and start again, or restore a copy",
 			ErrDamaged, r.place, what, err)
@@ -255,7 +252,7 @@ func (r *Reader) fail(what string, err error) error {
 		}
 	}
 	if unknown := new(tls.CertificateVerificationError); errors.As(err, &unknown) {
-		err = fmt.Errorf("%w; the address has to name the host as its certificate does, and with sslrootcert the file of who signed it", err)
+		err = fmt.Errorf("%w; the host in the address must match the certificate, and sslrootcert must name the file of the authority that signed it", err)
 	}
 	if strings.Contains(err.Error(), "\n") {
 		err = oneLine{err}
@@ -263,21 +260,20 @@ func (r *Reader) fail(what string, err error) error {
 	return fmt.Errorf("history %s: %s: %w", r.place, what, err)
 }
 
-// oneLine is an error that was told in several.
+// oneLine is an error whose text is put into one line.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
 func (e oneLine) Unwrap() error { return e.error }
 
-// whyClosed asks the operating system why a file cannot be opened: SQLite does not
-// say.
+// whyClosed asks the operating system why a file cannot be opened, which SQLite does not say.
 func whyClosed(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	switch {
 	case err == nil:
 		return f.Close()
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("it is not there, and cannot be made: is its folder writable?")
+		return errors.New("it does not exist and cannot be created: is its folder writable?")
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func write(t *testing.T, s *sqltrace.Store, rows ...trace.Row) {
 	}
 }
 
-// all is every row, through pages of a few.
+// all returns every row, through pages of a few.
 func all(t *testing.T, r *sqltrace.Reader, f sqltrace.Filter) []trace.Row {
 	t.Helper()
 	var rows []trace.Row
@@ -171,11 +171,11 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 		if err := s.Write(ctx, []trace.Row{run("j", 0, 10)}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		write(t, s, run("j", 0, 20)) // the token came back
+		write(t, s, run("j", 0, 20)) // the token was returned
 	})
 }
 
-// Several processes stand behind several databases of one file.
+// Several databases on one file stand for several processes.
 func TestConcurrentWriters(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		const writers, batches, size = 4, 10, 50
@@ -183,11 +183,12 @@ func TestConcurrentWriters(t *testing.T) {
 		errs := make(chan error, writers) // one from each goroutine
 		for w := range writers {
 			wg.Go(func() {
-				s, err := sqltrace.Open(t.Context(), loc) // and all make the tables at once
+				s, err := sqltrace.Open(t.Context(), loc) // all create the tables at once
 				for b := 0; b < batches && err == nil; b++ {
 					var rows []trace.Row
 					for i := range size {
-						// The first half belongs to this writer, the rest to all.
+						// The first half of the rows belongs to this writer, the rest to all
+						// writers.
 						job := fmt.Sprintf("own-%d", w)
 						if i >= size/2 {
 							job = "all"
@@ -230,7 +231,7 @@ func TestReaderSeesWhatIsWrittenMeanwhile(t *testing.T) {
 	})
 }
 
-// A history of the release before has its rows, and room for what is new.
+// A history of the previous release keeps its rows, and gets room for new columns.
 func TestOpenUpdatesOlderTables(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
@@ -301,7 +302,7 @@ func TestOpenRefusesWhereItCannotWrite(t *testing.T) {
 	if err := os.WriteFile(empty.String(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqltrace.OpenReader(t.Context(), empty); !errors.Is(err, sqltrace.ErrVersion) || !strings.Contains(err.Error(), "serve makes them") {
+	if _, err := sqltrace.OpenReader(t.Context(), empty); !errors.Is(err, sqltrace.ErrVersion) || !strings.Contains(err.Error(), "serve creates them") {
 		t.Errorf("reader of an empty file: %v", err)
 	}
 	absent := locate(t)
@@ -354,7 +355,7 @@ func TestDamageIsNamed(t *testing.T) {
 	})
 }
 
-// fill writes rows and closes the database, so that all is in its one file.
+// fill writes rows and closes the database, so that its single file has all of them.
 func fill(t *testing.T, loc sqltrace.Location, n int64) {
 	t.Helper()
 	s, err := sqltrace.Open(t.Context(), loc)

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// A server that lost the registry tells how its guest ended, and who comes later what
+// After a server lost the registry, it writes how its guest ended, and a later server what
 // became of the run.
 func TestWriteSaysWhatBecameOfATakenRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// Servers of two releases share a cluster while it is brought up to date, and what
-// one ran is checked with the program of the other.
+// Servers of two releases share a cluster during an upgrade, and the program of one checks the
+// runs of the other.
 func TestReaderOfTheReleaseBefore(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)
@@ -41,8 +41,8 @@ func TestReaderOfTheReleaseBefore(t *testing.T) {
 	})
 }
 
-// A program of the release before writes beside one of today, into the same table:
-// its words are read as their code, and what has none stays as it is.
+// A program of the previous release writes into the same table as a present one: its words are
+// read as their code, and words without a code stay as they are.
 func TestWordsOfTheReleaseBefore(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {
 		s := open(t, loc)

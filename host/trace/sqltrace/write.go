@@ -12,15 +12,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Limits of a row, in bytes. Longer texts are cut, with a mark; a name is part of
-// the row's identity, so a longer one is refused with trace.ErrRow.
+// Limits of a row, in bytes. Longer texts are cut, with a mark. A name is part of the row's
+// identity, so a longer one is refused with trace.ErrRow.
 const (
 	MaxName   = 255
 	MaxResult = 64 << 10
 	MaxError  = 16 << 10
 	MaxText   = 4 << 10 // reason, instance, task id, digest, schedule, param
-	// MaxMetrics is more than a guest can keep; longer ones are refused with
-	// trace.ErrRow, as half a document is none.
+	// MaxMetrics is more than a guest can store. Longer metrics are refused with trace.ErrRow,
+	// as a cut document would be invalid.
 	MaxMetrics = 16 << 10
 	MaxLog     = 16 << 10
 )
@@ -28,22 +28,19 @@ const (
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
 	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code, " + added
 
-// added are the columns that came without a new version, in the order in which they
-// did: programs that do not know them go on with tables that have them, and tables
-// of earlier programs are read without.
+// added are the columns that were added without a new version, in that order: older programs
+// ignore them, and tables of older programs are read without them.
 const added = "schedule, reason_code, " + guestLog + ", param"
 
-// guestLog is the column of the guest's log. It may be large, so it is read only on
-// request.
+// guestLog is the column of the guest's log. It may be large, so it is read only on request.
 const guestLog = "guest_log"
 
 const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
 
-// Write implements trace.Sink: the batch is one transaction, on disk before it
-// returns nil. A row that is stored already stays as it is, except for what became of
-// a run that was taken over. A batch with a row that can never be stored (running,
-// without name, or with names that are too long) is refused as a whole with
-// trace.ErrRow.
+// Write implements trace.Sink: the batch is one transaction, on disk before Write returns nil.
+// A row that is already stored stays as it is, except that a run that was taken over gets its
+// end. A batch with a row that can never be stored (running, without a name, or with names that
+// are too long) is refused as a whole with trace.ErrRow.
 func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	for i := range batch {
 		if err := storable(&batch[i]); err != nil {
@@ -101,16 +98,16 @@ func storable(r *trace.Row) error {
 	return fmt.Errorf("%w: job %.80q item %d run %.80q: %s", trace.ErrRow, r.Job, r.Item, r.Run, problem)
 }
 
-// isWord: states and causes are a few letters.
+// isWord reports whether s is short enough for a state or cause.
 func isWord(s string) bool { return len(s) <= 16 && isText(s) }
 
-// isNumber: every database takes n as an item or attempt.
+// isNumber reports whether every database accepts n as an item or attempt.
 func isNumber(n int) bool { return n >= 0 && n <= math.MaxInt32 }
 
-// isText: every database takes s as it is.
+// isText reports whether every database accepts s as text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// text makes s what every database takes as text, and bounds it.
+// text makes s a text that every database accepts, of at most limit bytes.
 func text(s string, limit int) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -121,14 +118,14 @@ func text(s string, limit int) string {
 	return cut(s, limit)
 }
 
-// cut bounds s to limit bytes; what is cut ends in a mark with the full length.
+// cut limits s to limit bytes; a text that is cut ends in a mark with the full length.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
 	mark := fmt.Sprintf("… [cut from %d bytes]", len(s))
 	keep := limit - len(mark)
-	// Not through a rune; four steps, since arbitrary bytes may be no runes.
+	// Do not cut within a rune. Four steps, since arbitrary bytes may not be runes.
 	for back := keep; back > keep-utf8.UTFMax; back-- {
 		if utf8.RuneStart(s[back]) {
 			keep = back

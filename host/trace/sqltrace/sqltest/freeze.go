@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// Freeze stops all processes of the server where they are, as a machine that hangs does;
-// Thaw lets them go on.
+// Freeze stops all processes of the server, as if its machine hung; Thaw lets them continue.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	s.process.signal(t, syscall.SIGSTOP)
@@ -23,8 +22,8 @@ func (s *Server) Thaw(t testing.TB) {
 	s.process.signal(t, syscall.SIGCONT)
 }
 
-// signal tells the server and then its children, which those of PostgreSQL that serve
-// connections are: a server that is stopped has no new ones.
+// signal sends a signal to the server and then to its children, which in PostgreSQL serve
+// connections. A stopped server starts no new ones.
 func (p *process) signal(t testing.TB, how syscall.Signal) {
 	t.Helper()
 	pid := p.cmd.Process.Pid

@@ -12,7 +12,7 @@ import (
 
 var sharedMariaDB shared
 
-// MariaDB is a server of the MariaDB that Debian has.
+// MariaDB returns a server of Debian's MariaDB.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	program := find(t, "/usr/sbin/mariadbd", "mariadb-server")
@@ -30,7 +30,7 @@ func MariaDB(t testing.TB) *Server {
 			return exec.Command(program, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--port="+strconv.Itoa(port), //nolint:noctx,gosec // Kill ends it
 				"--bind-address=127.0.0.1", "--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),
 				"--init-file="+filepath.Join(dir, "users.sql"), "--skip-name-resolve", "--innodb-log-file-size=16M",
-				// The process is killed, not the machine.
+				// Tests kill the process, not the machine, so it need not sync.
 				"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M", "--max-connections=200")
 		},
 	})

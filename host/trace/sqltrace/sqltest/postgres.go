@@ -11,7 +11,7 @@ import (
 
 var sharedPostgres shared
 
-// Postgres is a server of the PostgreSQL that Debian has.
+// Postgres returns a server of Debian's PostgreSQL.
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	bin := filepath.Dir(find(t, "/usr/lib/postgresql/*/bin/postgres", "postgresql"))
@@ -21,7 +21,7 @@ func Postgres(t testing.TB) *Server {
 			u := url.URL{Scheme: "postgres", User: url.UserPassword(User, Password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/postgres"}
 			return u.String()
 		},
-		stop: syscall.SIGQUIT, // as a crash; after SIGKILL the memory that it shares is left behind
+		stop: syscall.SIGQUIT, // like a crash; after SIGKILL its shared memory would remain
 		make: func(dir string) *exec.Cmd {
 			return exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-D", filepath.Join(dir, "data"), "-U", User, "-E", "UTF8", "--locale=C.UTF-8", //nolint:noctx,gosec // it is short, and ours
 				"--auth=scram-sha-256", "--pwfile="+write(dir, "password", Password))

@@ -1,10 +1,9 @@
-// Package sqltest starts real servers of SQL databases for tests, and kills them. It
-// is not for production code, and it knows nothing of histories; the test links the
-// driver.
+// Package sqltest starts real servers of SQL databases for tests, and kills them. It is not for
+// production code, and knows nothing of histories; the test links the driver.
 //
-// Flow: Postgres or MariaDB finds the program, or leaves the test out, and shares one
-// server among the tests of a package; Server.Database makes a database of its own
-// for a test. Start runs one that a test may kill.
+// Flow: Postgres or MariaDB finds the program, or skips the test, and shares one server among
+// the tests of a package; Server.Database creates a database for one test. Start runs a server
+// that a test may kill.
 package sqltest
 
 import (
@@ -28,50 +27,50 @@ import (
 )
 
 const (
-	// patience ends a test whose server does not come up.
+	// patience bounds the wait for a server to start.
 	patience = 2 * time.Minute
-	// askEvery is how often a server is asked whether it serves.
+	// askEvery is the interval between two attempts to reach a server.
 	askEvery = 20 * time.Millisecond
 	tries    = 3
 
-	// User and Password are what servers let in. The password has what must be escaped
-	// somewhere.
+	// User and Password are the credentials of all servers. The password has characters that
+	// must be escaped somewhere.
 	User     = "tester"
 	Password = `p'a"s:s@w/o?r%20d\#&` //nolint:gosec // of servers on loopback that end with the test
 )
 
-// Server is a server process. Its methods fail the test.
+// Server is a server process. Its methods fail the test on errors.
 type Server struct {
 	kind    *kind
-	dir     string // its data and its log
+	dir     string // for its data and its log
 	port    int
-	more    []string // arguments
+	more    []string // further arguments
 	process *process
-	made    atomic.Int64 // databases
+	made    atomic.Int64 // number of databases created
 }
 
 type process struct {
 	cmd   *exec.Cmd
 	guard *exec.Cmd // ends the server, and removes its folder, if this process dies
-	alive io.Closer // while it is open the guard waits
+	alive io.Closer // the guard waits while it is open
 	ended chan struct{}
 }
 
-// kind is a program that can be run.
+// kind is a kind of database server.
 type kind struct {
 	name   string
 	scheme string                // of its addresses
-	driver string                // as it registers
-	source func(port int) string // of its own database, as the driver wants it
+	driver string                // under which it registers
+	source func(port int) string // data source name for the server's own database
 	stop   syscall.Signal
-	// make creates the data in a folder; run is how the server is run there.
+	// make creates the data in a folder; run starts the server with it.
 	make func(dir string) *exec.Cmd
 	run  func(dir string, port int) *exec.Cmd
-	// secure are arguments with which it speaks TLS, too.
+	// secure returns arguments that make the server accept TLS as well.
 	secure func(cert, key string) []string
 }
 
-// shared has one server of a kind for all tests of the process.
+// shared holds the server of a kind that all tests of the process share.
 type shared struct {
 	once   sync.Once
 	server *Server
@@ -90,7 +89,7 @@ func (s *shared) get(t testing.TB, k *kind) *Server {
 // Main runs the tests of a package, and then ends the servers that they share.
 type Main struct{ M interface{ Run() int } }
 
-// Run implements what goleak takes for a testing.M.
+// Run makes Main a testing.M for goleak.
 func (m Main) Run() int {
 	code := m.M.Run()
 	for _, s := range []*shared{&sharedPostgres, &sharedMariaDB} {
@@ -104,10 +103,10 @@ func (m Main) Run() int {
 
 func (s *Server) remove() {
 	s.process.end(s.kind.stop)
-	_ = os.RemoveAll(s.dir) // it is in the system's folder of temporary files
+	_ = os.RemoveAll(s.dir) // it is in the system's temporary folder
 }
 
-// Start runs a server of the same kind that no other test has, until the test ends.
+// Start runs a separate server of the same kind until the test ends.
 func (s *Server) Start(t testing.TB) *Server {
 	t.Helper()
 	own, err := start(s.kind)
@@ -118,7 +117,7 @@ func (s *Server) Start(t testing.TB) *Server {
 	return own
 }
 
-// Secure starts the server again, and offers TLS with a certificate and its key, in PEM.
+// Secure restarts the server with TLS, using a certificate and its key in PEM.
 func (s *Server) Secure(t testing.TB, cert, key []byte) {
 	t.Helper()
 	paths := []string{filepath.Join(s.dir, "cert.pem"), filepath.Join(s.dir, "key.pem")}
@@ -136,7 +135,7 @@ func (s *Server) Secure(t testing.TB, cert, key []byte) {
 
 func start(k *kind) (*Server, error) {
 	var errs error
-	for range tries { // another process may take the port before it is used
+	for range tries { // another process may take the port first
 		s, err := startOnce(k)
 		if err == nil {
 			return s, nil
@@ -147,9 +146,9 @@ func start(k *kind) (*Server, error) {
 }
 
 func startOnce(k *kind) (*Server, error) {
-	dir, err := os.MkdirTemp("", "sqltest-") // that of a test cannot be entered by another user
+	dir, err := os.MkdirTemp("", "sqltest-") // the server's user could not enter a test's own folder
 	if err != nil {
-		return nil, fmt.Errorf("make room: %w", err)
+		return nil, fmt.Errorf("create a folder: %w", err)
 	}
 	s := &Server{kind: k, dir: dir}
 	if s.port, err = freePort(); err != nil {
@@ -175,11 +174,11 @@ func startOnce(k *kind) (*Server, error) {
 	return s, nil
 }
 
-// launch starts the process, or starts it again with its data, and does not wait.
+// launch starts the process, or restarts it with its data, and does not wait.
 func (s *Server) launch() error {
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("make a log: %w", err)
+		return fmt.Errorf("create a log: %w", err)
 	}
 	cmd := s.kind.run(s.dir, s.port)
 	cmd.Args = append(cmd.Args, s.more...)
@@ -189,11 +188,11 @@ func (s *Server) launch() error {
 		return fmt.Errorf("start it: %w", err)
 	}
 	p := &process{cmd: cmd, ended: make(chan struct{})}
-	// The shell waits until the pipe is closed, which the death of this process does,
-	// too: nothing else ends a server that tests share.
+	// The shell waits until the pipe is closed, at the latest by the death of this process:
+	// nothing else would then end a server that tests share.
 	p.guard = exec.Command("sh", "-c", `read -r _ || { kill -`+strconv.Itoa(int(s.kind.stop))+` "$0"; while kill -0 "$0"; do sleep 0.1; done; rm -rf "$1"; }`, //nolint:noctx,gosec // a number and a folder of ours
 		strconv.Itoa(cmd.Process.Pid), s.dir)
-	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
 	alive, err := p.guard.StdinPipe()
 	if err == nil {
 		p.alive, err = alive, p.guard.Start()
@@ -215,13 +214,13 @@ func (p *process) end(how syscall.Signal) {
 	_ = p.cmd.Process.Signal(how) // it may have ended
 	<-p.ended
 	if p.alive != nil {
-		_ = p.guard.Process.Kill() // before its pipe is closed, or it would remove the folder
+		_ = p.guard.Process.Kill() // before its pipe is closed, so that it does not remove the folder
 		_ = p.guard.Wait()
 		p.alive = nil
 	}
 }
 
-// await waits until the server serves.
+// await waits until the server accepts queries.
 func (s *Server) await() error {
 	db, err := sql.Open(s.kind.driver, s.kind.source(s.port))
 	if err != nil {
@@ -257,7 +256,7 @@ func (s *Server) log() string {
 
 func tail(text []byte) string { return string(text[max(0, len(text)-4000):]) }
 
-// Database makes a database, and returns its address without a password.
+// Database creates a database, and returns its address without a password.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := "test_" + strconv.FormatInt(s.made.Add(1), 10)
@@ -265,7 +264,7 @@ func (s *Server) Database(t testing.TB) string {
 	return fmt.Sprintf("%s://%s@127.0.0.1:%d/%s", s.kind.scheme, User, s.port, name)
 }
 
-// Exec carries statements out in the server's own database.
+// Exec executes statements in the server's own database.
 func (s *Server) Exec(t testing.TB, statements ...string) {
 	t.Helper()
 	db, err := sql.Open(s.kind.driver, s.kind.source(s.port))
@@ -276,7 +275,7 @@ func (s *Server) Exec(t testing.TB, statements ...string) {
 	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			select {
-			case <-s.process.ended: // by itself, or by somebody who mistook it
+			case <-s.process.ended: // a crash, or another process ended it
 				t.Fatalf("%s: %v; the server has ended:\n%s", statement, err, s.log())
 			default:
 				t.Fatalf("%s: %v", statement, err)
@@ -285,10 +284,10 @@ func (s *Server) Exec(t testing.TB, statements ...string) {
 	}
 }
 
-// Kill ends the process at once, as a crash does: nothing is written any more.
+// Kill ends the process at once, like a crash: it writes nothing any more.
 func (s *Server) Kill() { s.process.end(s.kind.stop) }
 
-// Restart starts the server again, with its data, and waits until it serves.
+// Restart starts the server again with its data, and waits until it accepts queries.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Kill()
@@ -300,7 +299,7 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// give lets the user that runs the server have a folder.
+// give makes the user that runs the server the owner of a folder.
 func (s *Server) give(dir string) error {
 	as := asNobody().Credential
 	if as == nil {
@@ -312,7 +311,8 @@ func (s *Server) give(dir string) error {
 	return nil
 }
 
-// asNobody is for root, as which these servers refuse to run.
+// asNobody returns attributes for a process that must not run as root, as these servers refuse
+// that.
 func asNobody() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends the test, and that the server
 	if os.Getuid() != 0 {
@@ -328,7 +328,7 @@ func asNobody() *syscall.SysProcAttr {
 	return attr
 }
 
-// freePort is a port on which no process listens.
+// freePort returns a port on which no process listens.
 func freePort() (int, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:forbidigo // it does not wait
 	if err != nil {
@@ -340,12 +340,11 @@ func freePort() (int, error) {
 
 func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
 
-// installation is one at a time: the packages' own lock would refuse the second.
+// installation serialises installations: the package manager's lock would refuse the second.
 var installation sync.Mutex
 
-// find returns the program that is the last of those that a pattern names. If there is
-// none the test is left out; if WASMJOBD_STRICT is 1, the package is installed, or the
-// test fails.
+// find returns the last of the programs that match a pattern. If there is none, it skips the
+// test; if WASMJOBD_STRICT is 1, it installs the package instead, or fails the test.
 func find(t testing.TB, pattern, debian string) string {
 	t.Helper()
 	installation.Lock()
