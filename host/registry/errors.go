@@ -6,21 +6,20 @@ import (
 )
 
 var (
-	// ErrConflict: the transaction was refused and nothing was applied.
+	// ErrConflict: an op was refused, and nothing was applied.
 	ErrConflict = errors.New("registry: refused")
-	// ErrUnknown: the transaction may or may not have been applied, now or
-	// later. Settle it with Sync and a new read.
+	// ErrUnknown: the transaction may or may not have been applied, or may be applied later.
+	// Settle it with Sync and a new read.
 	ErrUnknown = errors.New("registry: outcome unknown")
 	// ErrEnded: the session is over; nothing was applied.
 	ErrEnded = errors.New("registry: session ended")
-	// ErrReadOnly: the service takes no writes at present, for example because its
-	// disk is full; nothing was applied. A later try may succeed.
+	// ErrReadOnly: the service takes no writes at present, for example because its disk is
+	// full; nothing was applied. A later attempt may succeed.
 	ErrReadOnly = errors.New("registry: read-only")
 	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
 	ErrTooLarge = errors.New("registry: transaction too large")
-	// ErrDenied: this user has no permission; nothing was applied. The wrapping
-	// error names the path. A retry fails, too, until the permissions of the node
-	// or the user change.
+	// ErrDenied: this user has no permission; nothing was applied. The wrapping error names the
+	// path. Further attempts fail, too, until the node's permissions or the user change.
 	ErrDenied = errors.New("registry: permission denied")
 )
 
@@ -53,7 +52,7 @@ func (r Reason) String() string {
 
 // ConflictError names the first op that was refused.
 type ConflictError struct {
-	Index  int // into the ops of the transaction
+	Index  int // in the ops of the transaction
 	Op     Op
 	Reason Reason
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// Memory is a registry of one's own: it keeps a tree in memory, for all servers of
-// one process. The tree has the rules for transactions and nodes; what is left to do
-// are sessions, and who hears of what. An adapter for a service sends the same
-// requests to it instead. TestMemory shows that it keeps the promises of the port.
+// Memory is a registry of your own: it keeps a tree in memory, for all servers of one process.
+// Package tree has the rules for transactions and nodes, so Memory adds only sessions and the
+// delivery of events. An adapter for a service would send the same requests to the service.
+// TestMemory shows that it keeps the promises of the port.
 type Memory struct {
-	mu       sync.Mutex // guards what follows; held while events are delivered, so none is late
+	mu       sync.Mutex // guards the fields below; held while events are delivered, so that none is late
 	tree     *tree.Tree
 	last     registry.SessionID
 	sessions []*session // open ones
@@ -31,7 +31,7 @@ type Memory struct {
 // maxCommit bounds one transaction, in bytes.
 const maxCommit = 1 << 20
 
-// NewMemory makes one.
+// NewMemory creates a Memory.
 func NewMemory() *Memory { return &Memory{tree: tree.New()} }
 
 // Open starts a session.
@@ -61,7 +61,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// end ends a session: its ephemeral nodes go, and it hears that it has ended.
+// end ends a session: its ephemeral nodes are deleted, and it receives Ended.
 func (m *Memory) end(s *session) {
 	i := slices.Index(m.sessions, s)
 	if i < 0 {
@@ -72,7 +72,7 @@ func (m *Memory) end(s *session) {
 	s.on(registry.Event{Kind: registry.Ended})
 }
 
-// notify delivers what changed to the sessions that follow it.
+// notify delivers changes to the sessions that follow them.
 func (m *Memory) notify(changes []tree.Change) {
 	for _, c := range changes {
 		e := registry.Event{Kind: registry.Changed, Path: c.Path, Changes: 1, Gone: c.Kind == tree.Deleted}
@@ -87,15 +87,15 @@ func (m *Memory) notify(changes []tree.Change) {
 	}
 }
 
-// session is one server at the registry.
+// session is one server's session.
 type session struct {
 	m     *Memory
 	id    registry.SessionID
 	on    func(registry.Event)
-	roots []string // of what it follows
+	roots []string // followed roots
 }
 
-// begin takes the lock for a request, or says why there is no answer to it.
+// begin takes the lock for a request, or returns why the request fails.
 func (s *session) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	ops = slices.Clone(ops)
 	size := 0
 	for i := range ops {
-		ops[i].Data = bytes.Clone(ops[i].Data) // the caller may write to it again
+		ops[i].Data = bytes.Clone(ops[i].Data) // the caller may modify it later
 		size += len(ops[i].Path) + len(ops[i].Data)
 	}
 	if size > maxCommit {
@@ -155,7 +155,7 @@ func (s *session) follows(path string) bool {
 	})
 }
 
-// Sync has nothing to wait for: what was answered is done.
+// Sync has nothing to wait for: every answered request is complete.
 func (s *session) Sync(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -164,14 +164,14 @@ func (s *session) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Persist keeps what can be kept: all is lost with the process, its callers too.
+// Persist does what is possible: everything is lost with the process, including the callers.
 func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
 
 func (s *session) Time(ctx context.Context) (time.Time, error) { return time.Now(), s.Sync(ctx) }
 
 func (s *session) ID() registry.SessionID { return s.id }
 
-// Timeout is 0: no session ends by silence.
+// Timeout returns 0: no session ends by silence.
 func (s *session) Timeout() time.Duration { return 0 }
 
 func (s *session) Acknowledged() time.Time { return time.Now() }
@@ -183,7 +183,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// A host on a registry of one's own, which any number of hosts could share.
+// A host on a registry of your own, which any number of hosts could share.
 func Example() {
 	shared := NewMemory()
 	defer shared.Close()

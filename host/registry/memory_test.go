@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 )
 
-// TestMemory holds the registry of the example against the port.
+// TestMemory runs the conformance suite for the registry of the example.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	registrytest.Run(t, func(*testing.T) registry.Registry { return NewMemory() })

@@ -2,13 +2,13 @@ package registry
 
 import "unicode/utf8"
 
-// ValidPath reports whether path is absolute, clean and free of the characters that
-// ZooKeeper refuses, so that nodes can move between services.
+// ValidPath reports whether path is absolute, clean and free of the characters that ZooKeeper
+// refuses, so that nodes can move between services.
 func ValidPath(path string) bool {
 	if path == "/" {
 		return true
 	}
-	slash := 0 // before the name
+	slash := 0 // position of the slash before the name
 	for i, r := range path {
 		switch {
 		case i == 0 && r != '/':

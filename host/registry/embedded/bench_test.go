@@ -14,10 +14,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// BenchmarkDurable compares durable updates of one key each, every one
-// acknowledged after the disk has it, with those of bbolt. The two take turns,
-// so that a noisy neighbour meets both; what is reported are medians of the
-// turns. Run it with -benchtime 9x or so.
+// BenchmarkDurable compares durable updates of one key each, acknowledged once the disk has
+// them, with those of bbolt. The two take turns, so that other load affects both, and the
+// results are medians of the turns. Run it with -benchtime 9x or so.
 func BenchmarkDurable(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -45,7 +44,7 @@ func compare(b *testing.B, writers int) {
 		b.Fatal(err)
 	}
 
-	const ours, theirs = 250, 15 // updates of a writer in a turn
+	const ours, theirs = 250, 15 // updates per writer in a turn
 	var commits, updates, ratios, syncs []float64
 	for b.Loop() {
 		before := r.journal.syncs.Load()
@@ -74,8 +73,7 @@ func compare(b *testing.B, writers int) {
 	}
 }
 
-// turn lets each writer do so many updates and returns how many were done in
-// a second.
+// turn lets each writer do a number of updates and returns the updates per second.
 func turn(b *testing.B, writers, updates int, update func(w, i int) error) float64 {
 	var group sync.WaitGroup
 	start := time.Now()
@@ -102,7 +100,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// BenchmarkRelaxed is one writer whose replies do not wait for the disk.
+// BenchmarkRelaxed measures one writer whose replies do not wait for the disk.
 func BenchmarkRelaxed(b *testing.B) {
 	r, err := Open(b.TempDir(), Options{Relaxed: func([]registry.Op) bool { return true }})
 	if err != nil {
@@ -119,7 +117,7 @@ func BenchmarkRelaxed(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is one writer of a registry without a disk.
+// BenchmarkMemory measures one writer of a registry without a disk.
 func BenchmarkMemory(b *testing.B) {
 	r := Memory()
 	s := openSession(b, r)
@@ -133,7 +131,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen recovers a log of transactions and writes the new snapshot.
+// BenchmarkOpen measures the recovery of a log and the writing of the new snapshot.
 func BenchmarkOpen(b *testing.B) {
 	d := newMemDisk()
 	r, err := open(d, Options{})

@@ -26,8 +26,8 @@ type committed struct {
 	ops      []registry.Op
 }
 
-// recording is a run of concurrent writers on a memDisk, with snapshots in
-// between, every commit of which was acknowledged in the end.
+// recording is a run of concurrent writers on a memDisk, with snapshots in between. All its
+// commits were acknowledged.
 type recording struct {
 	steps   []step
 	commits []committed // by revision
@@ -45,7 +45,7 @@ func recordWriters(t *testing.T) recording {
 		t.Fatal(err)
 	}
 	var (
-		mu   sync.Mutex // guards all
+		mu   sync.Mutex // guards all fields
 		all  []committed
 		work sync.WaitGroup
 	)
@@ -86,7 +86,7 @@ func recordWriters(t *testing.T) recording {
 	return recording{steps, all}
 }
 
-// crashOps are the ops of commit i of writer w.
+// crashOps returns the ops of commit i of writer w.
 func crashOps(w, i int) []registry.Op {
 	data := []byte(strings.Repeat(fmt.Sprintf("%d.%d ", w, i), 1+i%7))
 	durable, relaxed := fmt.Sprintf("/waited-%d", w), fmt.Sprintf("/relaxed-%d", w)
@@ -114,7 +114,7 @@ func crashOps(w, i int) []registry.Op {
 	}
 }
 
-// dump is a tree as text, so that two can be compared.
+// dump returns a tree as text, for comparison.
 func dump(t *tree.Tree) string {
 	var b bytes.Buffer
 	t.Walk("/", func(path string, n registry.Node) bool {
@@ -126,12 +126,12 @@ func dump(t *tree.Tree) string {
 	return b.String()
 }
 
-// checkRecovered wants found to be the tree after a prefix of the commits that
-// has at least those up to revision acked, with all sessions ended.
+// checkRecovered checks that found is the tree after a prefix of the commits, which has at
+// least those up to revision acked, with all sessions ended.
 func (rec *recording) checkRecovered(found recovered, acked int64) error {
 	want := tree.New()
 	if found.tree.Revision() == 0 && acked == 0 {
-		return nil // before the first opening was through
+		return nil // before the end of the first opening
 	}
 	want.Advance(1 << epochShift)
 	for i := 0; ; i++ {
@@ -157,9 +157,8 @@ func (rec *recording) checkRecovered(found recovered, acked int64) error {
 	}
 }
 
-// cuts calls f with the disk as it was after some hundred different bytes and
-// steps, and with the last revisions acknowledged by then: of all commits, and
-// of those that were waited for.
+// cuts calls f with the disk at some hundred different bytes and steps, and with the last
+// revisions acknowledged by then: of all commits, and of those that were waited for.
 func (rec *recording) cuts(f func(at string, m *image, acked, waited int64)) int {
 	m := newImage()
 	var acked, waited int64
@@ -168,8 +167,8 @@ func (rec *recording) cuts(f func(at string, m *image, acked, waited int64)) int
 		at := fmt.Sprintf("step %d, %s %s", i, s.kind, s.name)
 		switch s.kind {
 		case stepAck:
-			// Commits are acknowledged out of order, but an acknowledged one
-			// has all before it in the log.
+			// Commits are acknowledged out of order, but the log has all commits before an
+			// acknowledged one.
 			acked = max(acked, s.ack)
 			if s.waited {
 				waited = max(waited, s.ack)
@@ -243,12 +242,11 @@ func TestPowerLossAtAnyByte_keeps_all_that_was_waited_for(t *testing.T) {
 	t.Logf("%d cuts, %d commits", n, len(rec.commits))
 }
 
-// Commits that come between any two steps of a snapshot are as durable as all
-// others. Each is number n in /n, so that one that is there proves those before
-// it.
+// Commits between any two steps of a snapshot are as durable as all others. Each commit is
+// number n in /n, so its presence proves those before it.
 func TestSnapshot_loses_no_concurrent_commit(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, snapshotDuringCommits) // no sync for being late
+	synctest.Test(t, snapshotDuringCommits) // no sync because of syncWithin
 }
 
 func snapshotDuringCommits(t *testing.T) {
@@ -281,18 +279,18 @@ func snapshotDuringCommits(t *testing.T) {
 			}
 		}
 	}
-	var busy atomic.Bool // the steps of the commits below are not of interest
+	var busy atomic.Bool // ignore the steps of the commits below
 	firstSync := true
 	commit("/relaxed")
 	d.inject(func(st step) (int, error) {
 		record := st.kind == stepWrite && strings.HasPrefix(st.name, "log-") && !strings.HasPrefix(string(st.data), logMagic)
-		// Records and notes are written with the registry locked: no commit can come.
+		// Records and notes are written with the registry locked, so no commit can come.
 		if record || st.kind == stepSync && st.name == logName(2) || !busy.CompareAndSwap(false, true) {
 			return len(st.data), nil
 		}
 		steps++
 		if st.kind == stepSync && st.name == logName(1) {
-			// No other sync can run now; and in the second one, nothing.
+			// No other sync can run now; and nothing at all in the second sync.
 			if firstSync {
 				commit("/relaxed")
 			}
@@ -301,7 +299,7 @@ func snapshotDuringCommits(t *testing.T) {
 			commit("/n0")
 			waited = n
 			survives(fmt.Sprintf("%s %s", st.kind, st.name))
-			commit("/relaxed") // something to sync when the log is switched
+			commit("/relaxed") // so that there is something to sync when the log is switched
 		}
 		busy.Store(false)
 		return len(st.data), nil
@@ -323,7 +321,7 @@ func snapshotDuringCommits(t *testing.T) {
 	}
 }
 
-// A crash in the middle of a start leaves what the start began with.
+// A crash during a start changes nothing of what the start found.
 func TestKilledDuringRecovery_loses_nothing(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// sampleDisk is a directory with a snapshot that has nodes and a log that has
-// records of every kind, the last one being of kind last.
+// sampleDisk returns a directory with a snapshot that has nodes and a log that has records of
+// every kind, the last one of kind last.
 func sampleDisk(t testing.TB, last byte) *memDisk {
 	t.Helper()
 	d := newMemDisk()
@@ -46,7 +46,7 @@ func sampleDisk(t testing.TB, last byte) *memDisk {
 	return d
 }
 
-// frames lists where the frames of a log begin, and its end.
+// frames returns the offsets of the frames of a log, and of its end.
 func frames(log []byte, seq uint64) []int64 {
 	offsets := []int64{logHeader}
 	for offset := int64(logHeader); offset < int64(len(log)); {
@@ -69,7 +69,7 @@ func TestBitFlip_is_never_believed(t *testing.T) {
 		}
 		log := d.contents(logName(2))
 		offsets := frames(log, 2)
-		note := offsets[len(offsets)-2] // says that all before it was synced
+		note := offsets[len(offsets)-2] // says that everything before it was synced
 		whole := recoveredText(t, d)
 		for _, name := range d.names() {
 			b := d.contents(name)
@@ -115,7 +115,7 @@ func TestTornTail_is_cut_with_a_warning(t *testing.T) {
 	d := sampleDisk(t, recordCommit)
 	log := d.contents(logName(2))
 	offsets := frames(log, 2)
-	log = log[:offsets[len(offsets)-2]] // without the note that all was synced
+	log = log[:offsets[len(offsets)-2]] // without the note that everything was synced
 	lastFrame, whole := offsets[len(offsets)-3], recoveredText(t, d)
 	for size := lastFrame + 1; size < int64(len(log)); size++ {
 		torn := d.copy()
@@ -136,8 +136,8 @@ func TestTornTail_is_cut_with_a_warning(t *testing.T) {
 	}
 }
 
-// twoInOneSync is a directory whose log ends with two records that one sync
-// covers, and where the first of these begins and the second ends.
+// twoInOneSync returns a directory whose log ends with two records that one sync covers, and
+// the offsets where the first begins and the second ends.
 func twoInOneSync(t *testing.T) (d *memDisk, first, end int64) {
 	t.Helper()
 	d = newMemDisk()
@@ -160,11 +160,11 @@ func twoInOneSync(t *testing.T) (d *memDisk, first, end int64) {
 	return d, offsets[last-2], offsets[last]
 }
 
-// A loss of power may keep a later part of what was not synced and not an
-// earlier one. Once a note says that it was synced, the same is damage.
+// A power loss may keep a later part of the unsynced data and not an earlier one. Once a note
+// says that it was synced, the same is damage.
 func TestHole_is_cut_only_where_nothing_was_synced(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // no sync for being late comes between the two records
+	synctest.Test(t, func(t *testing.T) { // no sync because of syncWithin comes between the two records
 		d, first, end := twoInOneSync(t)
 		synced := d.contents(logName(1))
 		clear(synced[first : first+frameHeader])
@@ -189,7 +189,7 @@ func TestHole_is_cut_only_where_nothing_was_synced(t *testing.T) {
 			t.Errorf("warned %q, not of %s", said.String(), want)
 		}
 
-		// A log of version 1 does not say up to where it was synced.
+		// A log of version 1 does not say how far it was synced.
 		old := slices.Clone(synced[:end])
 		binary.LittleEndian.PutUint32(old[8:], 1)
 		binary.LittleEndian.PutUint32(old[logHeader-4:], crc32.Checksum(old[:logHeader-4], castagnoli))
@@ -254,7 +254,7 @@ func TestDamagedDirectory_is_refused(t *testing.T) {
 	}
 }
 
-// The advice of the error must be true: a log cut where it says opens again.
+// The advice in the error works: a log cut as advised opens again.
 func TestDamage_can_be_cut_as_advised(t *testing.T) {
 	t.Parallel()
 	d := sampleDisk(t, recordCommit)
@@ -318,7 +318,7 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// FuzzReplay gives any bytes as a log behind its header.
+// FuzzReplay replays any bytes as a log behind its header.
 func FuzzReplay(f *testing.F) {
 	f.Add(sampleDisk(f, recordEnd).contents(logName(2))[logHeader:])
 	f.Add([]byte{})
@@ -339,7 +339,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 	})
 }
 
-// Names and numbers never come again, also when the log lost its end.
+// Names and numbers never repeat, even if the log lost its end.
 func TestRestart_repeats_no_number(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()

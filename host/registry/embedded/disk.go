@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// disk is the directory of one registry: the seam at which tests break it.
+// disk is the directory of one registry. Tests replace it to inject faults.
 //
 //nolint:interfacebloat // it is the directory itself: what the journal needs of a file system, and nothing less
 type disk interface {
-	// path is the full name, for messages.
+	// path returns the full name of a file, for messages.
 	path(name string) string
 	list() ([]string, error)
 	read(name string) ([]byte, error)
-	// create makes an empty file for appending.
+	// create creates an empty file for appending.
 	create(name string) (file, error)
 	rename(from, to string) error
 	remove(name string) error
@@ -26,7 +26,7 @@ type disk interface {
 	close() error
 }
 
-// file is one file that is only ever appended to.
+// file is a file that is only appended to.
 type file interface {
 	Write(b []byte) (int, error)
 	// Sync makes the contents durable.
@@ -35,7 +35,7 @@ type file interface {
 	Close() error
 }
 
-// dir is the real disk.
+// dir is a directory of the real file system.
 type dir struct {
 	name string
 	lock *os.File
@@ -43,13 +43,13 @@ type dir struct {
 
 const lockName = "LOCK"
 
-// openDir makes the directory if need be and locks it.
+// openDir locks the directory and creates it if necessary.
 func openDir(name string) (*dir, error) {
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(name, 0o700); err != nil {
-			return nil, fmt.Errorf("make data directory: %w", err)
+			return nil, fmt.Errorf("create data directory: %w", err)
 		}
-		// Else a loss of power could take the directory with all in it.
+		// Otherwise a power loss could remove the directory with its content.
 		if err := syncDir(filepath.Dir(filepath.Clean(name))); err != nil {
 			return nil, err
 		}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// syncData brings the contents and the length of f to the disk.
+// syncData writes the content and the length of f to the disk.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))

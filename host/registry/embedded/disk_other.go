@@ -4,5 +4,5 @@ package embedded
 
 import "os"
 
-// syncData brings f to the disk.
+// syncData writes f to the disk.
 func syncData(f *os.File) error { return f.Sync() }

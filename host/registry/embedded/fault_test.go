@@ -16,7 +16,7 @@ func write(path string) registry.Op {
 	return registry.Op{Kind: registry.Create, Path: path, Data: []byte("data")}
 }
 
-// failLog makes one kind of step on logs fail, a write after written bytes.
+// failLog makes one kind of step on logs fail; a failing write still writes a number of bytes.
 func failLog(kind stepKind, written int) func(step) (int, error) {
 	return func(s step) (int, error) {
 		if s.kind == kind && strings.HasPrefix(s.name, "log-") {
@@ -37,7 +37,7 @@ func mustRead(t *testing.T, s registry.Session, path string) registry.Node {
 
 func TestWriteFault_refuses_the_commit_and_all_after_it(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, refusedByWriteFault) // nobody tries again meanwhile
+	synctest.Test(t, refusedByWriteFault) // no new attempt comes meanwhile
 }
 
 func refusedByWriteFault(t *testing.T) {
@@ -59,7 +59,7 @@ func refusedByWriteFault(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, registry.ErrUnknown) || errors.Is(err, registry.ErrConflict) {
 			t.Errorf("commit on a full disk: %v", err)
 		}
-		d.inject(nil) // there is space again, but nobody has tried yet
+		d.inject(nil) // there is space again, but no new attempt yet
 		for range 2 {
 			if _, err = s.Commit(t.Context(), write("/later")); !errors.Is(err, registry.ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("next commit: %v", err)
@@ -95,8 +95,8 @@ func refusedByWriteFault(t *testing.T) {
 	}
 }
 
-// A record that is whole but reported as failed, and cannot be taken back, is
-// believed by the next start: the caller must not be told it did not happen.
+// A record that is complete but reported as failed, and cannot be cut, is accepted by the next
+// start. So the caller must get ErrUnknown.
 func TestWriteFault_that_may_have_succeeded_is_unknown(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()
@@ -124,7 +124,7 @@ func TestWriteFault_that_may_have_succeeded_is_unknown(t *testing.T) {
 
 func TestSyncFault_acknowledges_nothing_more(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, refusedBySyncFault) // nobody tries again meanwhile
+	synctest.Test(t, refusedBySyncFault) // no new attempt comes meanwhile
 }
 
 func refusedBySyncFault(t *testing.T) {
@@ -160,8 +160,8 @@ func refusedBySyncFault(t *testing.T) {
 	}
 }
 
-// Commits that were appended while a sync was failing fail with it, although
-// the next sync would report success.
+// Commits that were appended while a sync was failing fail with it, although the next sync
+// would report success.
 func TestSyncFault_reaches_those_who_came_during_it(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()
@@ -333,7 +333,7 @@ func TestSnapshot_is_written_when_the_log_has_grown(t *testing.T) {
 	}
 }
 
-// Within a bubble, so that the time until the sync is known.
+// Runs in a synctest bubble, so that the time until the sync is known.
 func TestRelaxed_does_not_wait_and_is_synced_soon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

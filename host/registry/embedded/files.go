@@ -14,19 +14,19 @@ const (
 	logMagic      = "WASMJLOG"
 	snapshotMagic = "WASMJSNP"
 	formatVersion = 1 // of snapshots
-	logVersion    = 2 // of logs; those of version 1 do not say up to where they were synced
+	logVersion    = 2 // of logs; logs of version 1 do not say how far they were synced
 
 	logHeader      = 8 + 4 + 8 + 4             // magic, version, number, checksum
 	snapshotHeader = 8 + 4 + 8 + 8 + 8 + 4 + 4 // magic, version, number, epoch, length and checksum of the body, checksum
-	snapshotSum    = snapshotHeader - 4        // where the header's own checksum is
+	snapshotSum    = snapshotHeader - 4        // offset of the header's own checksum
 	temporary      = ".new"
 )
 
 func logName(seq uint64) string      { return fmt.Sprintf("log-%010d", seq) }
 func snapshotName(seq uint64) string { return fmt.Sprintf("snapshot-%010d", seq) }
 
-// DamageError says that a file of the registry cannot be believed and cannot
-// be repaired without losing what was acknowledged.
+// DamageError says that a file of the registry is damaged and cannot be repaired without losing
+// acknowledged transactions.
 type DamageError struct {
 	File    string
 	Offset  int64 // of the first byte that cannot be used
@@ -40,7 +40,7 @@ func (e *DamageError) Error() string {
 
 const restoreAdvice = "restore the directory from a backup"
 
-// createLog makes the log number seq, empty and durable.
+// createLog creates an empty and durable log with the number seq.
 func createLog(d disk, seq uint64) (file, error) {
 	name := logName(seq)
 	f, err := d.create(name)
@@ -59,13 +59,13 @@ func createLog(d disk, seq uint64) (file, error) {
 		err = d.sync()
 	}
 	if err != nil {
-		// Else each start on a full disk would leave one.
+		// Otherwise each start on a full disk would leave a file behind.
 		return nil, errors.Join(fmt.Errorf("create log %s: %w", d.path(name), err), f.Close(), d.remove(name))
 	}
 	return f, nil
 }
 
-// checkLogHeader returns what is wrong with the first bytes of a log.
+// checkLogHeader returns what is wrong with the beginning of a log, or "".
 func checkLogHeader(b []byte, seq uint64) string {
 	switch {
 	case len(b) < logHeader:
@@ -82,10 +82,10 @@ func checkLogHeader(b []byte, seq uint64) string {
 	return ""
 }
 
-// versionOf is the version that the header of a log says.
+// versionOf returns the version in the header of a log.
 func versionOf(log []byte) uint32 { return binary.LittleEndian.Uint32(log[8:]) }
 
-// encodeSnapshot is the whole snapshot file.
+// encodeSnapshot returns the content of a snapshot file.
 func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {
 	b := t.Encode(make([]byte, snapshotHeader, 4096))
 	body := b[snapshotHeader:]
@@ -99,8 +99,7 @@ func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {
 	return b
 }
 
-// decodeSnapshot reads a snapshot file, or says where and why it cannot be
-// one.
+// decodeSnapshot reads a snapshot file, or says where and how it is damaged.
 func decodeSnapshot(b []byte, seq uint64) (t *tree.Tree, epoch uint64, offset int64, problem string) {
 	if len(b) < snapshotHeader {
 		return nil, 0, int64(len(b)), "it ends within its header"
@@ -127,7 +126,7 @@ func decodeSnapshot(b []byte, seq uint64) (t *tree.Tree, epoch uint64, offset in
 	return t, binary.LittleEndian.Uint64(b[20:]), 0, ""
 }
 
-// writeSnapshot puts a snapshot in place so that it is either whole or absent.
+// writeSnapshot writes a snapshot that is afterwards either complete or absent.
 func writeSnapshot(d disk, seq uint64, b []byte) error {
 	name := snapshotName(seq)
 	f, err := d.create(name + temporary)
@@ -143,7 +142,7 @@ func writeSnapshot(d disk, seq uint64, b []byte) error {
 		err = d.rename(name+temporary, name)
 	}
 	if err != nil {
-		// It may be large, and the disk full because of it.
+		// The snapshot may be what fills the disk.
 		return errors.Join(fmt.Errorf("write snapshot %s: %w", d.path(name), err), d.remove(name+temporary))
 	}
 	if err := d.sync(); err != nil {
@@ -152,9 +151,9 @@ func writeSnapshot(d disk, seq uint64, b []byte) error {
 	return nil
 }
 
-// listing holds the files of a registry that a directory contains.
+// listing lists the registry's files in a directory.
 type listing struct {
-	logs, snapshots []uint64 // ascending
+	logs, snapshots []uint64 // sorted
 	unfinished      []string
 }
 
@@ -184,8 +183,8 @@ func list(d disk) (listing, error) {
 	return l, nil
 }
 
-// removeBefore removes the files that the pair number seq replaces, oldest
-// first, so that what is left always has a snapshot before its logs.
+// removeBefore removes the files that the pair number seq replaces, oldest first, so that the
+// remaining logs always have a snapshot before them.
 func removeBefore(d disk, seq uint64) error {
 	l, err := list(d)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// lines is a log.
+// lines collects the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -36,15 +36,15 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// outcomes is what became of the commits /c0, /c1 and so on.
+// outcomes are the outcomes of the commits /c0, /c1 and so on.
 type outcomes struct {
 	acked   []int       // waited for, in order
 	refused []int       // nothing was applied
-	steps   map[int]int // how many steps were done when it was told
+	steps   map[int]int // number of steps done when the outcome was known
 }
 
-// check wants the commits that were acknowledged by a step, and none of those
-// that were refused by then.
+// check checks that found has the commits that were acknowledged up to a step, and none of
+// those refused by then.
 func (o *outcomes) check(found recovered, step int) error {
 	for _, i := range o.acked {
 		if o.steps[i] <= step && !found.tree.Get(fmt.Sprintf("/c%d", i)).Exists {
@@ -62,10 +62,9 @@ func (o *outcomes) check(found recovered, step int) error {
 	return nil
 }
 
-// Each step in turn fails, and some of those after it. What was acknowledged by
-// any moment is there after a kill or a loss of power at that moment, what was
-// refused is never there, and in the end writes are taken again and every outcome
-// is settled.
+// Each step in turn fails, and some of those after it. A commit acknowledged before a kill or
+// power loss is there afterwards, a refused one never is. In the end writes are accepted again
+// and every outcome is settled.
 func TestDiskThatFails_is_written_again_once_it_can_be(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -76,7 +75,7 @@ func TestDiskThatFails_is_written_again_once_it_can_be(t *testing.T) {
 				n := 0
 				synctest.Test(t, func(t *testing.T) { n = failFrom(t, first, rand.New(rand.NewPCG(seed, uint64(first)))) })
 				if n == 0 {
-					break // nothing was left to fail
+					break // no step was left to fail
 				}
 				cuts += n
 			}
@@ -87,8 +86,8 @@ func TestDiskThatFails_is_written_again_once_it_can_be(t *testing.T) {
 	}
 }
 
-// failFrom lets the step number first fail, and up to 20 of those that follow,
-// and returns at how many steps it looked; none if there are fewer.
+// failFrom makes the step number first fail, and up to 20 of the following ones. It returns the
+// number of steps that were checked; 0 if there are fewer than first.
 func failFrom(t *testing.T, first int, rng *rand.Rand) int {
 	d := newMemDisk()
 	r, err := open(d, Options{SnapshotBytes: 400})
@@ -106,7 +105,7 @@ func failFrom(t *testing.T, first int, rng *rand.Rand) int {
 		if i < len(owners) {
 			_, _ = owners[i].Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: fmt.Sprintf("/e%d", i)})
 		}
-		<-time.After(mendPause / 3) // some come while it is broken, and some afterwards
+		<-time.After(mendPause / 3) // some commits come while it is broken, and some afterwards
 		synctest.Wait()
 	}
 	d.inject(nil)
@@ -119,7 +118,7 @@ func failFrom(t *testing.T, first int, rng *rand.Rand) int {
 	if n := len(o.acked); n == 0 || o.acked[n-1] != 12 {
 		t.Fatalf("%s: the last commit was not taken", what)
 	}
-	for i := range 12 { // settled by Sync: what is seen is durable
+	for i := range 12 { // settled by Sync: a commit that is visible is durable
 		if mustRead(t, s, fmt.Sprintf("/c%d", i)).Exists && !slices.Contains(o.acked, i) {
 			o.acked, o.steps[i] = append(o.acked, i), len(d.done())
 		}
@@ -133,11 +132,11 @@ func failFrom(t *testing.T, first int, rng *rand.Rand) int {
 	return cutEverywhere(t, d, o, first, what)
 }
 
-// failingDisk lets the step number first of d fail, and up to 20 of those that
-// follow, and ends a session with each snapshot. It says what fails; if nothing
-// does, there are fewer steps.
+// failingDisk makes the step number first of d fail, and up to 20 of the following ones, and
+// ends a session with each snapshot. what names the failing steps. If hit returns false, there
+// were fewer steps.
 func failingDisk(t *testing.T, d *memDisk, owners []registry.Session, first int, rng *rand.Rand) (what string, hit func() bool) {
-	var mu sync.Mutex // guards what follows, and rng: loops and commits take steps
+	var mu sync.Mutex // guards the fields below and rng: loops and commits take steps
 	done, failed, several := 0, 0, 1+rng.IntN(20)
 	cause := []error{syscall.ENOSPC, syscall.EIO}[rng.IntN(2)]
 	ended := 0
@@ -153,8 +152,8 @@ func failingDisk(t *testing.T, d *memDisk, owners []registry.Session, first int,
 	}
 	d.inject(func(s step) (int, error) {
 		written, err := fault(s)
-		if err == nil && s.kind == stepRename && ended < len(owners) { // its snapshot is made; now a session ends
-			ended++ // renames have one goroutine
+		if err == nil && s.kind == stepRename && ended < len(owners) { // its snapshot is taken; now a session ends
+			ended++ // renames happen in one goroutine
 			if err := owners[ended-1].Close(); err != nil {
 				t.Error(err)
 			}
@@ -182,8 +181,8 @@ func commitNumber(t *testing.T, d *memDisk, s registry.Session, o *outcomes, i i
 	}
 }
 
-// cutEverywhere repeats what was done to d, and looks after each step from number
-// first on, and within each write, what a kill and a loss of power would leave.
+// cutEverywhere repeats the steps of d. After each step from number first on, and within each
+// write, it checks what a kill and a power loss would leave.
 func cutEverywhere(t *testing.T, d *memDisk, o *outcomes, first int, what string) int {
 	rng := rand.New(rand.NewPCG(7, 8))
 	m := newImage()
@@ -250,7 +249,7 @@ func TestFullDisk_is_logged_each_minute_while_it_lasts(t *testing.T) {
 	})
 }
 
-// A registry that closes while its disk is full leaves what was acknowledged.
+// A registry that closes while its disk is full keeps what was acknowledged.
 func TestFullDisk_closes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +261,7 @@ func TestFullDisk_closes(t *testing.T) {
 		s := openSession(t, r)
 		mustCommit(t, s, write("/kept"))
 		d.inject(func(s step) (int, error) {
-			if s.kind == stepWrite && !strings.HasPrefix(string(s.data), logMagic) { // the next log can be made, no more
+			if s.kind == stepWrite && !strings.HasPrefix(string(s.data), logMagic) { // the next log can be created, but nothing more
 				return 1, syscall.ENOSPC
 			}
 			return len(s.data), nil
@@ -282,8 +281,8 @@ func TestFullDisk_closes(t *testing.T) {
 	})
 }
 
-// A snapshot that is in place and perhaps not durable needs its log at every
-// moment, also while the next try is under way.
+// A snapshot that is in place but may not be durable needs its log all the time, even during
+// the next attempt.
 func TestMend_keeps_the_log_of_a_snapshot_in_place(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

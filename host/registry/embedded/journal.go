@@ -15,8 +15,8 @@ import (
 // syncWithin bounds how long a record stays unsynced if no commit waits for it.
 const syncWithin = 50 * time.Millisecond
 
-// maxGather bounds how often a sync yields to other goroutines. A yield costs less
-// than a microsecond if none is ready.
+// maxGather bounds how often a sync yields to other goroutines. A yield costs less than a
+// microsecond if none is ready.
 const maxGather = 32
 
 // urgency says whether the reply to a record waits for the disk.
@@ -32,36 +32,35 @@ type journal struct {
 	registry *Registry
 	disk     disk
 	epoch    uint64
-	syncs    atomic.Int64 // of the log, for the benchmark
-	appended atomic.Int64 // records
+	syncs    atomic.Int64 // number of syncs of the log, for the benchmark
+	appended atomic.Int64 // number of records
 
-	// Signals to the loops. Each holds one: a second says nothing new.
+	// Signals to the loops. Each channel holds one signal; a second would add nothing.
 	urgent, lazy, full, broken chan struct{}
-	stop                       chan struct{} // closed when no append can follow
+	stop                       chan struct{} // closed when nothing can be appended any more
 
-	// switching is held during a sync of the log and while a new log takes
-	// its place, so that no sync meets a closed file. It is taken before the
-	// registry's mu.
+	// switching is held during a sync of the log and while a new log replaces it, so that no
+	// sync meets a closed file. It is locked before the registry's mu.
 	switching sync.Mutex
 
-	// next is a log that is to take the place of one that failed: empty, durable
-	// and not in use yet. Only the snapshot loop uses it.
+	// next is the log that will replace a failed log: empty, durable and not yet in use. Only
+	// the snapshot loop uses it.
 	next file
 
 	// Guarded by the registry's mu.
 	file    file
 	seq     uint64 // number of the log
 	size    int64
-	synced  int64 // of size, what is durable
-	limit   int64 // size at which a snapshot is made
+	synced  int64 // durable part of size
+	limit   int64 // size at which a snapshot is written
 	buffer  []byte
-	batch   *batch // of the records since the last sync began
+	batch   *batch // the records since the last sync began
 	dirty   bool   // batch has records
 	running *batch // the batch that is being synced
-	failed  error  // of the first sync of this log that went wrong
+	failed  error  // the first failed sync of this log
 }
 
-// batch is the records that one sync serves.
+// batch stands for the records that one sync makes durable.
 type batch struct {
 	done chan struct{}
 	err  error // valid once done is closed
@@ -69,7 +68,7 @@ type batch struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
-// wait returns when the batch is durable, or why it may not be. Nil waits for
+// wait returns nil when the batch is durable, or else why it may not be. A nil batch waits for
 // nothing.
 func (b *batch) wait(ctx context.Context) error {
 	if b == nil {
@@ -88,8 +87,8 @@ func (b *batch) finish(err error) {
 	close(b.done)
 }
 
-// startJournal writes the pair of files number seq for the registry's tree,
-// and removes what they replace.
+// startJournal writes the pair of files number seq for the registry's tree, and removes the
+// files that it replaces.
 func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 	log, err := createLog(d, seq)
 	if err != nil {
@@ -100,7 +99,7 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 		return nil, errors.Join(err, log.Close())
 	}
 	if err := removeBefore(d, seq); err != nil {
-		r.options.Logger.Warn("old registry files stay", "error", err)
+		r.options.Logger.Warn("old registry files cannot be removed", "error", err)
 	}
 	return &journal{
 		registry: r,
@@ -120,9 +119,9 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 	}, nil
 }
 
-// append writes r to the file, with mu held, and returns the batch to wait
-// for if the matter is urgent. After an error r is not in the log, unless the
-// error is registry.ErrUnknown, and the registry takes no more writes.
+// append writes r to the file. mu must be held. It returns the batch to wait for if when is
+// urgent. After an error r is not in the log, unless the error is registry.ErrUnknown, and the
+// registry takes no more writes.
 func (j *journal) append(r record, when urgency) (*batch, error) {
 	if err := j.write(r); err != nil {
 		return nil, err
@@ -140,13 +139,12 @@ func (j *journal) append(r record, when urgency) (*batch, error) {
 	return j.batch, nil
 }
 
-// write appends r to the log. The caller holds mu. Its errors are those of append.
+// write appends r to the log. mu must be held. Its errors are those of append.
 func (j *journal) write(r record) error {
 	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
 	if n, err := j.file.Write(j.buffer); err != nil {
 		err = j.registry.refuseWrites(fmt.Errorf("append to the log: %w", err))
-		// A part of a record would be cut at the next start, but a whole one
-		// would be believed.
+		// The next start would cut an incomplete record, but accept a complete one.
 		if cut := j.file.Truncate(j.size); cut != nil && n >= len(j.buffer) {
 			err = fmt.Errorf("%w: %w", registry.ErrUnknown, errors.Join(err, cut))
 		}
@@ -156,8 +154,7 @@ func (j *journal) write(r record) error {
 	return nil
 }
 
-// flush returns the batch after which everything appended is durable, with mu
-// held.
+// flush returns the batch after which everything appended is durable. mu must be held.
 func (j *journal) flush() *batch {
 	if j.dirty {
 		signal(j.urgent)
@@ -173,8 +170,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// syncLoop syncs when a commit waits, or syncWithin after a write, and a last time
-// at the end.
+// syncLoop syncs when a commit waits, syncWithin after any other write, and once more at the
+// end.
 func (j *journal) syncLoop() {
 	var late <-chan time.Time
 	for {
@@ -196,10 +193,9 @@ func (j *journal) syncLoop() {
 	}
 }
 
-// gather lets other goroutines run as long as they add records to sync. Commits
-// that the last sync has released are often followed by another commit at once;
-// without gather all of them would miss the sync that begins now, and every sync
-// would serve only half of the writers.
+// gather lets other goroutines run as long as they add records. Commits that the last sync has
+// released are often followed by another commit at once; without gather all of these would miss
+// the sync that begins now, and every sync would serve only half of the writers.
 func (j *journal) gather() {
 	before := j.appended.Load()
 	for range maxGather {
@@ -218,8 +214,7 @@ func (j *journal) sync() {
 	j.syncFile()
 }
 
-// syncFile makes durable what was appended before the call, with switching
-// held.
+// syncFile makes everything appended so far durable. switching must be held.
 func (j *journal) syncFile() {
 	mu := &j.registry.mu
 	mu.Lock()
@@ -241,20 +236,20 @@ func (j *journal) syncFile() {
 	b.finish(err)
 }
 
-// noteSynced writes to the log that it is durable up to size. The caller holds mu.
-// No commit waits for this note, so it needs no sync: if it is missing, recovery
-// takes damage in what the last sync covered for a loss of power, as it must.
+// noteSynced appends a note that the log is durable up to size. mu must be held. No commit
+// waits for the note, so it needs no sync: if it is missing, recovery attributes damage in the
+// synced part to a power loss, as it must.
 func (j *journal) noteSynced(size int64) {
 	j.synced = size
 	if j.registry.readOnly != nil {
 		return
 	}
-	_ = j.write(record{kind: recordSynced, synced: size}) // an error is the registry's: it takes no more writes
+	_ = j.write(record{kind: recordSynced, synced: size}) // an error makes the registry read-only
 }
 
-// beginSync begins the sync of all records so far. The caller holds mu. It returns
-// nil if there are none, and the error of an earlier sync: the kernel reports a
-// page that it could not write only once, so a later sync proves nothing.
+// beginSync begins the sync of all records so far. mu must be held. It returns nil if there are
+// none. It also returns the error of an earlier sync: the kernel reports a page that it could
+// not write only once, so a later sync proves nothing.
 func (j *journal) beginSync() (*batch, error) {
 	if !j.dirty {
 		return nil, j.failed
@@ -265,8 +260,8 @@ func (j *journal) beginSync() (*batch, error) {
 	return j.running, j.failed
 }
 
-// endSync ends the sync that beginSync began, with mu held, and returns the result
-// for the waiting commits.
+// endSync ends the sync that beginSync began, and returns the result for the waiting commits.
+// mu must be held.
 func (j *journal) endSync(err error) error {
 	j.running = nil
 	if err != nil && j.failed == nil {
@@ -276,8 +271,8 @@ func (j *journal) endSync(err error) error {
 	return j.failed
 }
 
-// snapshotLoop writes a snapshot whenever the log has grown enough, and begins
-// anew when the log has failed.
+// snapshotLoop writes a snapshot whenever the log has grown enough, and a new pair of files
+// when the log has failed.
 func (j *journal) snapshotLoop() {
 	for {
 		select {
@@ -289,11 +284,11 @@ func (j *journal) snapshotLoop() {
 		case <-j.full:
 		}
 		if !j.due() {
-			continue // the signal was from before the last snapshot
+			continue // the signal came before the last snapshot
 		}
 		if err := j.snapshot(); err != nil {
-			// The log goes on and so does the registry: try again later.
-			j.registry.options.Logger.Error("no snapshot of the registry", "error", err)
+			// The log and the registry remain usable: try again later.
+			j.registry.options.Logger.Error("the registry cannot write a snapshot", "error", err)
 			j.registry.mu.Lock()
 			j.limit = j.size + j.registry.options.SnapshotBytes
 			j.registry.mu.Unlock()
@@ -307,8 +302,8 @@ func (j *journal) due() bool {
 	return j.size > j.limit
 }
 
-// snapshot begins a new log, writes the tree as it is at its beginning, and
-// removes the files that these replace. Only one goroutine may call it.
+// snapshot begins a new log, writes the tree as it is at that moment, and removes the files
+// that these replace. Only one goroutine may call it.
 func (j *journal) snapshot() error {
 	j.registry.mu.Lock()
 	seq := j.seq + 1
@@ -327,8 +322,8 @@ func (j *journal) snapshot() error {
 	return removeBefore(j.disk, seq)
 }
 
-// switchTo lets the next log take the place of the current one, which is
-// complete and durable then, and returns the snapshot of this moment.
+// switchTo replaces the current log, which is complete and durable then, by next. It returns
+// the snapshot of that moment.
 func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 	j.switching.Lock()
 	defer j.switching.Unlock()
@@ -357,12 +352,12 @@ func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 	j.limit = max(r.options.SnapshotBytes, int64(len(snapshot)))
 	r.mu.Unlock()
 	if err := old.Close(); err != nil {
-		r.options.Logger.Warn("close of a synced log", "error", err)
+		r.options.Logger.Warn("closing a synced log failed", "error", err)
 	}
 	return snapshot, nil
 }
 
-// close releases the files; the loops have ended.
+// close releases the files. The loops must have ended.
 func (j *journal) close() error {
 	err := j.failed
 	if j.next != nil {

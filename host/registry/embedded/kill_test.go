@@ -16,8 +16,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// victimDir tells the test binary that it is the child of TestKill9 and where
-// to write.
+// victimDir, if set, makes the test binary the child of TestKill9, which writes to this
+// directory.
 const victimDir = "WASMJOBD_TEST_VICTIM_DIR"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// victim writes until it is killed, with several sessions at once, and says
-// on its standard output what was acknowledged.
+// victim writes until it is killed, in several sessions at once, and prints what was
+// acknowledged.
 func victim(dir string) error {
 	relaxed := func(ops []registry.Op) bool { return strings.HasPrefix(ops[0].Path, "/relaxed") }
 	r, err := embedded.Open(dir, embedded.Options{Relaxed: relaxed, SnapshotBytes: 30_000})
@@ -79,7 +79,7 @@ func write(ctx context.Context, s registry.Session, w int) error {
 		if err != nil {
 			return err
 		}
-		// One write, so that lines do not mix and none is half acknowledged.
+		// A single write, so that lines do not mix and none is printed in part.
 		if _, err := fmt.Fprintln(os.Stdout, path, i, receipt.Revision); err != nil {
 			return err
 		}
@@ -132,8 +132,8 @@ func TestKill9_of_a_real_process_loses_nothing_acknowledged(t *testing.T) {
 	t.Logf("%d acknowledged commits", total)
 }
 
-// killedAfter runs a victim, kills it once it has acknowledged so many
-// commits, and returns all lines that it got out.
+// killedAfter runs a victim, kills it once it has acknowledged a number of commits, and returns
+// all lines that it printed.
 func killedAfter(t *testing.T, dir string, commits int) []string {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])

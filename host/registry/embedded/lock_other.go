@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFile refuses: without a lock two processes could write one log.
+// lockFile always fails: without a lock two processes could write to one log.
 func lockFile(string) (*os.File, error) {
 	return nil, errors.New("this system has no file locks that we know; use a registry in memory")
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that lasts as long as the returned file is open, and writes
-// to the file which process holds it.
+// lockFile takes a lock that lasts as long as the returned file is open, and writes this
+// process's id to the file.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -34,7 +34,7 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// holder reads which process holds the lock; the text is for people only.
+// holder returns the process that holds the lock, for messages only.
 func holder(f *os.File) string {
 	b, err := io.ReadAll(io.LimitReader(f, 64))
 	if b = bytes.TrimSpace(b); err != nil || len(b) == 0 {

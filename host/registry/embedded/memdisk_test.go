@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// memDisk is a disk in memory that keeps everything that was ever done to it,
-// so that a test can see it as it was after any byte.
+// memDisk is a disk in memory that records every step, so that a test can restore its state
+// after any byte.
 type memDisk struct {
 	mu    sync.Mutex
 	now   image
 	steps []step
-	// fault, if set, is asked before each step and may make it fail; written
-	// is how much of a write still happens.
+	// fault, if set, is called before each step and may make it fail; written is how many bytes
+	// of a write happen anyway.
 	fault func(s step) (written int, err error)
 }
 
-// image is the state of a disk. The files of durable have the contents and
-// names that a loss of power leaves for sure.
+// image is the state of a disk. durable has the contents and names that a power loss cannot
+// destroy.
 type image struct {
 	files, durable map[string]*memFile
 }
@@ -29,8 +29,8 @@ type image struct {
 type memFile struct {
 	data   []byte
 	synced int
-	// lost: a sync went wrong. The kernel reports that once, and takes what it
-	// could not write for written: no later sync brings it to the disk.
+	// lost: a sync failed. The kernel reports that once and then considers the data written: no
+	// later sync brings it to the disk.
 	lost bool
 }
 
@@ -45,7 +45,7 @@ const (
 	stepRename   stepKind = "rename"
 	stepRemove   stepKind = "remove"
 	stepSyncDir  stepKind = "sync directory"
-	stepAck      stepKind = "acknowledge" // noted by the test
+	stepAck      stepKind = "acknowledge" // added by the test
 )
 
 type step struct {
@@ -64,7 +64,7 @@ func newImage() image {
 	return image{files: map[string]*memFile{}, durable: map[string]*memFile{}}
 }
 
-// apply does s, of a write only the first cut bytes.
+// apply applies s; of a write, only the first cut bytes.
 func (m *image) apply(s step, cut int) {
 	f := m.files[s.name]
 	switch s.kind {
@@ -91,7 +91,7 @@ func (m *image) apply(s step, cut int) {
 	}
 }
 
-// afterKill is what is left when the process dies: all that was written.
+// afterKill returns what is left when the process dies: everything written.
 func (m *image) afterKill() *memDisk {
 	d := newMemDisk()
 	for name, f := range m.files {
@@ -100,9 +100,9 @@ func (m *image) afterKill() *memDisk {
 	return d
 }
 
-// afterPowerLoss is what may be left when the machine dies: what was synced,
-// and any part of the rest that the disk got to. A part that it did not get to
-// may lie before one that it did.
+// afterPowerLoss returns what may be left when the machine crashes: everything synced, and any
+// part of the rest that the disk had written. A part that is missing may lie before one that
+// was written.
 func (m *image) afterPowerLoss(rng *rand.Rand) *memDisk {
 	d := newMemDisk()
 	files := m.durable
@@ -121,17 +121,17 @@ func (m *image) afterPowerLoss(rng *rand.Rand) *memDisk {
 	return d
 }
 
-// do records and applies a step, unless fault stops it.
+// do records and applies a step, unless fault makes it fail.
 func (d *memDisk) do(s step) (int, error) {
 	d.mu.Lock()
 	fault := d.fault
 	if s.kind == stepSync {
-		// What comes while it runs it need not cover.
+		// A sync need not cover data written during it.
 		s.size = int64(len(d.now.files[s.name].data))
 	}
 	d.mu.Unlock()
 	cut, err := len(s.data), error(nil)
-	if fault != nil { // may block, so without mu
+	if fault != nil { // without mu, because it may block
 		cut, err = fault(s)
 	}
 	d.mu.Lock()
@@ -153,14 +153,14 @@ func (d *memDisk) inject(fault func(s step) (int, error)) {
 	d.fault = fault
 }
 
-// ack notes that the commit of a revision was acknowledged.
+// ack records that the commit with a revision was acknowledged.
 func (d *memDisk) ack(revision int64, waited bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.steps = append(d.steps, step{kind: stepAck, ack: revision, waited: waited})
 }
 
-// done is what was done so far; a sync in the background may go on.
+// done returns the steps so far; a sync in the background may continue.
 func (d *memDisk) done() []step {
 	d.mu.Lock()
 	defer d.mu.Unlock()

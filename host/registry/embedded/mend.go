@@ -3,15 +3,14 @@ package embedded
 import "time"
 
 const (
-	// mendPause is how long a registry that cannot write waits before it
-	// tries again. A try may write a whole snapshot.
+	// mendPause is how long a registry that cannot write waits before it tries again. An
+	// attempt may write a whole snapshot.
 	mendPause = 5 * time.Second
-	// mendLogPause is the shortest time between two log entries about it.
+	// mendLogPause is the shortest time between two log entries about that.
 	mendLogPause = time.Minute
 )
 
-// mend tries to write a new pair of files until that succeeds or the registry
-// closes.
+// mend tries to write a new pair of files until that succeeds or the registry closes.
 func (j *journal) mend() {
 	since := time.Now()
 	logged := since
@@ -34,15 +33,15 @@ func (j *journal) mend() {
 	}
 }
 
-// renew writes the tree as a new pair of files and accepts writes again. It uses
-// nothing of the log that failed: after a failed sync nothing shows what of the log
-// is on the disk, not even a later sync. The tree holds all acknowledged commits,
-// and also those whose outcome stayed unknown: from here on they are durable.
+// renew writes the tree as a new pair of files and accepts writes again. It uses nothing of the
+// failed log: after a failed sync it is unknown what of the log is on the disk, and a later
+// sync does not change that. The tree has all acknowledged commits, and also commits whose
+// outcome was unknown: these are durable from now on.
 //
-// The order allows for a crash in between. The new log is created first and stays
-// empty until its snapshot is in place, so a start finds either the old pair with
-// an empty log after it, or the new pair. The log is created once: when its
-// snapshot is in place, it must never be missing.
+// The order allows for a crash in between. The new log is created first and stays empty until
+// its snapshot is in place, so a start finds either the old pair with an empty log after it, or
+// the new pair. The log is created only once, because it must never be missing once its
+// snapshot is in place.
 func (j *journal) renew() error {
 	r := j.registry
 	r.mu.Lock()
@@ -65,16 +64,16 @@ func (j *journal) renew() error {
 		resumed = j.resume(seq, revision, int64(len(snapshot)))
 	}
 	if err := removeBefore(j.disk, seq); err != nil {
-		r.options.Logger.Warn("old registry files stay", "error", err)
+		r.options.Logger.Warn("old registry files cannot be removed", "error", err)
 	}
 	return nil
 }
 
-// resume lets the next log, number seq, take the place of the one that failed.
-// It returns false if the snapshot, taken at a revision, is not the tree any more:
-// no commit can have come, but sessions end.
+// resume replaces the failed log by next, with the number seq. It returns false if the tree has
+// changed since revision, when the snapshot was taken: commits are refused meanwhile, but
+// sessions may end.
 func (j *journal) resume(seq uint64, revision, snapshot int64) bool {
-	j.switching.Lock() // no sync is under way
+	j.switching.Lock() // so that no sync is running
 	defer j.switching.Unlock()
 	r := j.registry
 	r.mu.Lock()
@@ -82,7 +81,7 @@ func (j *journal) resume(seq uint64, revision, snapshot int64) bool {
 	if r.tree.Revision() != revision {
 		return false
 	}
-	_ = j.file.Close() // whether all of it could be written is of no interest any more
+	_ = j.file.Close() // it does not matter whether all of it could be written
 	j.file, j.next = j.next, nil
 	j.seq, j.size, j.synced = seq, logHeader, logHeader
 	j.limit = max(r.options.SnapshotBytes, snapshot)

@@ -11,33 +11,33 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// A log is a header followed by frames. A frame is a length, the checksum of the
-// payload, a checksum of these two, and the payload: one record. The checksum of a
-// frame's header also covers the number of the log and the position of the frame in
-// it. So a frame counts only at its own place, and a search for intact frames after
-// a damaged one only computes checksums of real frames.
+// A log is a header followed by frames. A frame has a length, the checksum of the payload, a
+// checksum of these two, and the payload: one record. The checksum of a frame's header also
+// covers the number of the log and the position of the frame in it. So a frame is valid only in
+// its own place, and a search for intact frames after a damaged one computes payload checksums
+// only for real frames.
 const (
 	frameHeader = 12
 
 	recordCommit byte = 1 // a transaction of a session
 	recordEnd    byte = 2 // the end of a session
-	recordSynced byte = 3 // the log up to here was on the disk when this was written
+	recordSynced byte = 3 // the log up to this point was on the disk when this was written
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record is one transaction of the tree, or a note about the log itself. The same
-// records applied to the same tree give the same tree, so the ops suffice.
+// record is one transaction of the tree, or a note about the log itself. Applying the same ops
+// to the same tree gives the same tree, so a record needs no more than the ops.
 type record struct {
 	kind     byte
-	revision int64 // that it took
+	revision int64 // of the transaction
 	nowMS    int64
 	owner    registry.SessionID
 	ops      []registry.Op
-	synced   int64 // only in a recordSynced: how many bytes of the log are durable
+	synced   int64 // of a recordSynced: number of durable bytes of the log
 }
 
-// appendFrame appends r as the frame at offset of log number seq.
+// appendFrame appends r to dst as the frame at offset of log number seq.
 func appendFrame(dst []byte, r record, seq uint64, offset int64) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, frameHeader)...)
@@ -57,8 +57,7 @@ func headerSum(header []byte, seq uint64, offset int64) uint32 {
 	return crc32.Checksum(b[:], castagnoli)
 }
 
-// frameAt returns the payload of the frame at offset of the log, or the problem
-// with it.
+// frameAt returns the payload of the frame at offset of the log, or what is wrong with it.
 func frameAt(log []byte, seq uint64, offset int64) (payload []byte, problem string) {
 	rest := log[offset:]
 	if len(rest) < frameHeader {
@@ -102,7 +101,7 @@ func appendRecord(dst []byte, r record) []byte {
 	return dst
 }
 
-// parseRecord reads what appendRecord wrote. It shares no memory with b.
+// parseRecord reads the format of appendRecord. The result shares no memory with b.
 func parseRecord(b []byte) (record, error) {
 	p := parser{rest: b}
 	r := record{kind: p.byte()}
@@ -113,8 +112,8 @@ func parseRecord(b []byte) (record, error) {
 	}
 	switch r.kind {
 	case recordCommit:
-		// An op takes four bytes at least: a count beyond that is a lie, and
-		// must not be believed with memory.
+		// An op takes at least four bytes. A greater count is wrong, and must not determine an
+		// allocation.
 		count := p.uvarint()
 		if count > uint64(len(p.rest)/4) {
 			return record{}, errors.New("more ops than bytes")
@@ -124,7 +123,7 @@ func parseRecord(b []byte) (record, error) {
 			op := &r.ops[i]
 			op.Kind = registry.OpKind(p.byte())
 			op.Path = string(p.bytes())
-			op.Data = slices.Clone(p.bytes()) // else a small node keeps a whole log in memory
+			op.Data = slices.Clone(p.bytes()) // otherwise a small node would keep a whole log in memory
 			version := p.varint()
 			op.Version = int32(version)
 			p.bad = p.bad || int64(op.Version) != version
@@ -139,7 +138,7 @@ func parseRecord(b []byte) (record, error) {
 	return r, nil
 }
 
-// apply repeats r on t. An error means that r does not follow from t.
+// apply applies r to t. An error means that r does not follow from t.
 func (r *record) apply(t *tree.Tree) error {
 	switch r.kind {
 	case recordCommit:
@@ -157,8 +156,8 @@ func (r *record) apply(t *tree.Tree) error {
 	return nil
 }
 
-// parser reads values; after the first that cannot be, bad stays true and all
-// others are empty.
+// parser reads values. After the first invalid value, bad stays true and all further values are
+// zero.
 type parser struct {
 	rest []byte
 	bad  bool
@@ -195,7 +194,8 @@ func (p *parser) uvarint() uint64 {
 	return v
 }
 
-// skip drops a number; its size is not positive if it cannot be.
+// skip drops a number of the given size; a size that is not positive stands for an invalid
+// number.
 func (p *parser) skip(size int) {
 	if size <= 0 {
 		p.bad, p.rest = true, nil

@@ -16,10 +16,10 @@ type recovered struct {
 	next  uint64 // a number that no file has
 }
 
-// recoverTree rebuilds the tree from the newest snapshot and the logs since then,
-// and ends all sessions in it. It removes unfinished snapshots and changes nothing
-// else. If a power loss destroyed the unsynced end of the last log, that end is
-// dropped with a warning; all other damage is a DamageError.
+// recoverTree rebuilds the tree from the newest snapshot and the logs since then, and ends all
+// its sessions. It removes unfinished snapshots and changes nothing else. If a power loss
+// destroyed the unsynced end of the last log, recoverTree drops that end with a warning; all
+// other damage is a DamageError.
 func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
 	files, err := list(d)
 	if err != nil {
@@ -52,9 +52,8 @@ func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
 	return recovered{tree: t, epoch: epoch, next: next}, nil
 }
 
-// recoverNothing handles a directory without a snapshot. The directory is new, or
-// its first opening did not finish; otherwise it has lost its snapshot, which is
-// damage.
+// recoverNothing handles a directory without a snapshot. Either the directory is new, or its
+// first opening did not finish, or it has lost its snapshot, which is damage.
 func recoverNothing(d disk, files listing) (recovered, error) {
 	for _, seq := range files.logs {
 		b, err := d.read(logName(seq))
@@ -70,9 +69,9 @@ func recoverNothing(d disk, files listing) (recovered, error) {
 	return recovered{tree: tree.New(), next: 1}, nil
 }
 
-// replayLogs repeats the logs from number seq on, and returns the number after
-// the last. Only the last log that was in use may have lost its end: before a log
-// is used, the one before it is whole on the disk, or a snapshot replaces it.
+// replayLogs replays the logs from number seq on, and returns the number after the last. Only
+// the last log in use may have lost its end: before a new log is used, the previous one is
+// completely on the disk, or a snapshot replaces it.
 func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Logger) (uint64, error) {
 	last := seq
 	if len(logs) > 0 {
@@ -95,8 +94,8 @@ func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Lo
 		if problem := checkLogHeader(b, n); problem != "" {
 			torn = &DamageError{d.path(name), 0, problem, restoreAdvice}
 			if n > seq && len(b) <= logHeader {
-				// It was being made when the process ended, and so may those be
-				// that follow: on a full disk no start gets further.
+				// The process ended while it created this log. Later ones may be in the same
+				// state: on a full disk no start gets further.
 				continue
 			}
 			return 0, torn
@@ -107,15 +106,14 @@ func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Lo
 		}
 		if cut != nil {
 			torn = cut
-			logger.Warn("the end of the registry log was not on the disk yet and is left out",
+			logger.Warn("the end of the registry log had not reached the disk and is left out",
 				"file", cut.File, "offset", cut.Offset, "bytes", int64(len(b))-cut.Offset, "problem", cut.Problem)
 		}
 	}
 	return last + 1, nil
 }
 
-// replayLog repeats one log. It returns where the log is torn, nil if it is
-// whole.
+// replayLog replays one log. It returns where the log is torn, nil if it is complete.
 func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageError, err error) {
 	for offset := int64(logHeader); offset < int64(len(log)); {
 		payload, problem := frameAt(log, seq, offset)
@@ -141,10 +139,9 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 	return nil, nil
 }
 
-// intactAfter counts the intact frames from offset on, and returns up to where they
-// say that the log was synced. Damage before that point is not the result of a
-// crash; after it, a power loss may have kept a later part of the file but not an
-// earlier one.
+// intactAfter counts the intact frames from offset on, and returns how far the log was synced
+// according to them. Damage before that point is not the result of a crash. After it, a power
+// loss may have kept a later part of the file but not an earlier one.
 func intactAfter(log []byte, seq uint64, offset int64) (n int, synced int64) {
 	for offset < int64(len(log)) {
 		payload, problem := frameAt(log, seq, offset)

@@ -1,29 +1,27 @@
-// Package embedded is the registry inside the process: a tree of nodes with
-// sessions and with ephemeral and sequential nodes, made durable by a log and
-// snapshots in one directory, or kept in memory only.
+// Package embedded is the registry inside the process: a tree of nodes with sessions and with
+// ephemeral and sequential nodes, made durable by a log and snapshots in one directory, or kept
+// in memory only.
 //
-// It is for one machine: it has no network and serves one process, and a session
-// lives until it or the process ends. After a restart all old sessions are over and
-// all ephemeral nodes gone. Several machines need another adapter.
+// It is for one machine: it has no network and serves one process, and a session lives until it
+// is closed or the process ends. After a restart all old sessions are over and all ephemeral
+// nodes gone. Several machines need another adapter.
 //
-// Flow: Commit applies its ops to the tree and writes the record to the log under
-// one lock, notifies followers, and then waits, outside of the lock, for the
-// fdatasync that covers the record; one fdatasync serves all waiting commits. A
-// commit does not wait if its effects end with its session anyway, or if
-// Options.Relaxed selects it: then it survives the death of the process, but not
-// that of the machine. Events go through one queue per session, and no reply of a
-// session overtakes an event that it depends on. Readers may see a commit a moment
+// Flow: Commit applies its ops to the tree and writes the record to the log under one lock,
+// notifies followers, and then waits, outside of the lock, for the fdatasync that covers the
+// record; one fdatasync serves all waiting commits. A commit does not wait if its effects end
+// with its session anyway, or if Options.Relaxed selects it: then it survives the death of the
+// process, but not a crash of the machine. Events go through one queue per session, and no
+// reply of a session overtakes an event that it depends on. Readers may see a commit a moment
 // before it is durable.
 //
-// When a write or a sync of the log fails, for example on a full disk, commits are
-// refused while reads continue from memory. The content of the log cannot be
-// trusted any more, so the tree in memory is written as a new pair of files, again
-// and again until that succeeds; then commits are accepted again.
+// When a write or sync of the log fails, for example on a full disk, commits are refused while
+// reads continue from memory. The content of the log cannot be trusted any more, so the tree in
+// memory is written as a new pair of files, again and again until that succeeds; then commits
+// are accepted again.
 //
-// Files: log-N holds every transaction since snapshot-N was made. When a log has
-// grown enough, log-N+1 is begun and snapshot-N+1 is written after it; only then
-// are the older files removed. Open reads the newest snapshot and the logs since
-// then, and begins a new pair.
+// Files: log-N has every transaction since snapshot-N. When a log has grown enough, log-N+1 is
+// begun and snapshot-N+1 is written after it; only then are the older files removed. Open reads
+// the newest snapshot and the logs since then, and begins a new pair.
 package embedded
 
 import (
@@ -42,41 +40,41 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// ErrClosed is returned by Open on a registry that was closed.
+// ErrClosed is returned by Open on a closed registry.
 var ErrClosed = errors.New("registry: closed")
 
-// ErrInUse is in the error of Open for a directory that another process has.
+// ErrInUse is in the error of Open for a directory that another process has open.
 var ErrInUse = errors.New("in use")
 
 const (
 	defaultSnapshotBytes = 16 << 20
 	defaultMaxCommit     = 1 << 20
 
-	// opOverhead is the size of an op without its path and data. It is about what
-	// ZooKeeper counts, so that what fits here fits there.
+	// opOverhead is the size of an op without its path and data. It is about what ZooKeeper
+	// counts, so that a transaction that fits here fits there.
 	opOverhead = 48
 
-	// epochShift places the epoch, which counts the openings of the
-	// directory, above the counters of revisions and sessions. Thus neither
-	// ever repeats, also when a loss of power took the last of them.
+	// epochShift places the epoch, which counts the openings of the directory, above the
+	// counters of revisions and sessions. So neither ever repeats, even if a power loss
+	// destroyed the latest ones.
 	epochShift = 40
 	maxEpoch   = 1<<(63-epochShift) - 1
 )
 
-// Options of a registry. The zero value is good.
+// Options of a registry. The zero value is useful.
 type Options struct {
-	// Relaxed selects the commits whose reply waits only for the write to the file,
-	// not for the disk; nil selects none. A commit with a sequential node always
-	// waits for the disk: its name must never be given out twice.
+	// Relaxed selects the commits whose reply waits only for the write to the file, not for the
+	// disk; nil selects none. A commit with a sequential node always waits for the disk,
+	// because its name must never be assigned twice.
 	Relaxed func(ops []registry.Op) bool
-	// SnapshotBytes is the size of the log at which a new snapshot is made; 0: 16
-	// MiB. A tree larger than that uses its own size.
+	// SnapshotBytes is the size of the log at which a new snapshot is written; 0: 16 MiB. If
+	// the tree is larger than that, its size counts instead.
 	SnapshotBytes int64
-	// MaxCommit bounds the ops of one commit, counted as path, data and 48
-	// bytes each; above it Commit returns registry.ErrTooLarge. 1 MiB if 0.
+	// MaxCommit bounds the size of a commit: path, data and 48 bytes for each op. Above it
+	// Commit returns registry.ErrTooLarge. 0: 1 MiB.
 	MaxCommit int
-	// Logger receives reports of repaired damage and of snapshots that could not be
-	// written; nil discards them.
+	// Logger receives reports of repaired damage and of snapshots that could not be written;
+	// nil discards them.
 	Logger *slog.Logger
 }
 
@@ -91,37 +89,36 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Registry implements registry.Registry. Make one with Open or Memory.
+// Registry implements registry.Registry. Create one with Open or Memory.
 type Registry struct {
 	options Options
 	journal *journal // nil: in memory only
 
-	// mu guards all fields below, the fields of sessions that say so, and the
-	// journal's position. It is held during a write to the log, but never during a
-	// sync or a callback, except for the one short sync with which a new log
-	// begins.
+	// mu guards all fields below, the fields of sessions that say so, and the journal's
+	// position. It is held during a write to the log, but never during a sync or a callback,
+	// except for the one short sync with which a new log begins.
 	mu          sync.Mutex
 	tree        *tree.Tree
 	sessions    map[registry.SessionID]*session
-	followers   map[*session]struct{} // those that follow something
+	followers   map[*session]struct{} // sessions that follow something
 	lastSession registry.SessionID
 	closed      bool
 	readOnly    error // why commits are refused
 
-	work sync.WaitGroup // one for each goroutine of sessions and journal
+	work sync.WaitGroup // counts the goroutines of sessions and journal
 }
 
 var _ registry.Registry = (*Registry)(nil)
 
-// Memory returns a registry that forgets everything when it is closed.
+// Memory returns a registry that exists only in memory.
 func Memory() *Registry { return MemoryWith(Options{}) }
 
-// MemoryWith is Memory with options, as far as they do not speak of files.
+// MemoryWith is Memory with those options that do not concern files.
 func MemoryWith(o Options) *Registry { return newRegistry(o.withDefaults(), tree.New(), 0) }
 
-// Open returns the registry kept in dir, which it creates if necessary and locks
-// until Close. It refuses a directory that is in use, or whose files are damaged
-// anywhere but in the last, unfinished record: see DamageError.
+// Open returns the registry stored in dir, which it creates if necessary and locks until Close.
+// It refuses a directory that is in use, or whose files are damaged anywhere but in the last,
+// unfinished record: see DamageError.
 func Open(dir string, o Options) (*Registry, error) {
 	d, err := openDir(dir)
 	if err != nil {
@@ -166,8 +163,8 @@ func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
 	}
 }
 
-// Open starts a session. on must neither block nor call the session: a call waits
-// until on has received the events before it. A nil on receives nothing.
+// Open starts a session. on must neither block nor call the session: a call waits until on has
+// received the events before it. A nil on receives nothing.
 func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
@@ -188,9 +185,9 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	return s, nil
 }
 
-// Close ends every session, syncs the log and releases the directory. It
-// waits until the last callback has returned, so it must not be called from
-// one. Its error says what may not have reached the disk.
+// Close ends every session, syncs the log and releases the directory. It waits until the last
+// callback has returned, so it must not be called from a callback. Its error says what may not
+// have reached the disk.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -216,28 +213,28 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Healthy returns nil, or why the registry cannot write now: a write or sync
-// of its log went wrong, reads go on from memory, and every commit is refused
-// with registry.ErrReadOnly until a new log could be begun.
+// Healthy returns nil, or why the registry cannot write now: a write or sync of its log failed.
+// Reads continue from memory, and every commit is refused with registry.ErrReadOnly until a new
+// log could be begun.
 func (r *Registry) Healthy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.readOnly
 }
 
-// refuseWrites is called with mu held, and returns what commits are refused with
-// until the log was mended. The first cause stays.
+// refuseWrites makes commits fail until the log is replaced, and returns their error. mu must
+// be held. The first cause stays.
 func (r *Registry) refuseWrites(cause error) error {
 	if r.readOnly == nil {
-		r.readOnly = fmt.Errorf("%w until its files can be written, which is tried all the time: %w", registry.ErrReadOnly, cause)
+		r.readOnly = fmt.Errorf("%w until its files can be written, which it keeps trying: %w", registry.ErrReadOnly, cause)
 		r.options.Logger.Error("the registry cannot write; it keeps trying", "error", cause)
 		signal(r.journal.broken)
 	}
 	return r.readOnly
 }
 
-// end ends s. The caller holds mu. From then on s follows nothing, so the only
-// further event is that of its end.
+// end ends s. mu must be held. From then on s follows nothing, so its only further event is
+// Ended.
 func (r *Registry) end(s *session) {
 	if s.ended {
 		return
@@ -249,8 +246,8 @@ func (r *Registry) end(s *session) {
 		now := time.Now().UnixMilli()
 		changes := r.tree.EndSession(s.id, now)
 		if r.journal != nil && r.readOnly == nil {
-			// If this write fails the ephemeral nodes are gone all the same:
-			// the snapshot that must follow, or a restart, is without them.
+			// If this write fails the ephemeral nodes are gone anyway: the snapshot that must
+			// follow, or a restart, does not have them.
 			record := record{kind: recordEnd, revision: r.tree.Revision(), nowMS: now, owner: s.id}
 			_, _ = r.journal.append(record, lazily)
 		}
@@ -259,8 +256,7 @@ func (r *Registry) end(s *session) {
 	s.events.Put(registry.Event{Kind: registry.Ended})
 }
 
-// notify queues changes for the sessions that follow the nodes. The caller holds
-// mu.
+// notify queues changes for the sessions that follow the nodes. mu must be held.
 func (r *Registry) notify(changes []tree.Change) {
 	for i := range changes {
 		path, times := changes[i].Path, 1
@@ -268,8 +264,7 @@ func (r *Registry) notify(changes []tree.Change) {
 			times = 0
 		}
 		for s := range r.followers {
-			// Whose queue comes first does not matter: no order is promised
-			// between sessions.
+			// The order of sessions does not matter: the port promises none between them.
 			if s.followed(path) {
 				s.events.Put(registry.Event{Kind: registry.Changed, Path: path, Changes: times, Gone: changes[i].Kind == tree.Deleted})
 			}

@@ -160,8 +160,8 @@ func TestClosed_registry_opens_nothing(t *testing.T) {
 	}
 }
 
-// A callback that hangs holds up its own session alone, and after it returns
-// the events come in their order.
+// A callback that hangs blocks only its own session, and after it returns the events come in
+// their order.
 func TestCallback_that_hangs_blocks_nobody_else(t *testing.T) {
 	t.Parallel()
 	r := embedded.Memory()
@@ -214,7 +214,7 @@ func TestCallback_may_close_its_session(t *testing.T) {
 	closed(t, r)
 }
 
-// Of its own end a session hears nothing but that.
+// A session that ends receives no event but its end.
 func TestEnd_sends_only_the_end(t *testing.T) {
 	t.Parallel()
 	r := embedded.Memory()
@@ -231,8 +231,8 @@ func TestEnd_sends_only_the_end(t *testing.T) {
 	}
 }
 
-// The hammer: everything at once, with snapshots in between, for the race
-// detector; and what was acknowledged is there after a restart.
+// Everything at once, with snapshots in between, for the race detector. Everything acknowledged
+// is there after a restart.
 func TestHammer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -263,8 +263,8 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// hammer sets the node of worker w, reads those of others, and changes its
-// session now and then. It returns the last revision acknowledged.
+// hammer sets the node of worker w, reads those of other workers, and changes its session now
+// and then. It returns the last revision acknowledged.
 func hammer(t *testing.T, r *embedded.Registry, w, workers, rounds int) int64 {
 	rng := rand.New(rand.NewPCG(uint64(w), 9))
 	ctx := context.Background()

@@ -24,14 +24,13 @@ type session struct {
 
 func (s *session) ID() registry.SessionID { return s.id }
 
-// Timeout returns 0: a session lives as long as the process that holds it, so
-// nothing can end it by a time-out.
+// Timeout returns 0: a session lives as long as its process, so it has no time-out.
 func (s *session) Timeout() time.Duration { return 0 }
 
-// Acknowledged returns the current time: the session has no time-out.
+// Acknowledged returns the current time, since the session has no time-out.
 func (s *session) Acknowledged() time.Time { return time.Now() }
 
-// lock takes the registry's mu for a request, unless ctx or the session is over.
+// lock locks the registry's mu for a request, unless ctx or the session is over.
 func (s *session) lock(ctx context.Context, what string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -72,8 +71,8 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	return receipt, nil
 }
 
-// apply commits ops to the tree and the log, with the registry's mu held, and
-// returns the batch to wait for, nil for none.
+// apply commits ops to the tree and the log, and returns the batch to wait for, nil for none.
+// The registry's mu must be held.
 func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *batch, error) {
 	r := s.registry
 	if s.ended {
@@ -97,7 +96,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 	if r.journal != nil {
 		record := record{kind: recordCommit, revision: receipt.Revision, nowMS: now, owner: s.id, ops: ops}
 		if b, err = r.journal.append(record, when); err != nil {
-			// No one has seen the change: mu is still held.
+			// No other session has seen the change: mu is still held.
 			r.tree.Undo()
 			return registry.Receipt{}, nil, err
 		}
@@ -106,8 +105,8 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 	return receipt, b, nil
 }
 
-// volatile reports whether ops touch nothing that outlives its session. No
-// restart can show whether they were durable.
+// volatile reports whether ops touch only nodes that end with their session. After a restart
+// nothing shows whether such ops were durable.
 func (r *Registry) volatile(ops []registry.Op) bool {
 	for i := range ops {
 		switch ops[i].Kind {
@@ -137,8 +136,7 @@ func sizeOf(ops []registry.Op) int {
 	return size
 }
 
-// owned copies ops, since the tree keeps their data and the caller may write
-// to it again.
+// owned copies ops, since the tree keeps their data and the caller may change it.
 func owned(ops []registry.Op) []registry.Op {
 	size := 0
 	for i := range ops {
@@ -185,9 +183,8 @@ func (s *session) followed(path string) bool {
 	return slices.ContainsFunc(s.follows, func(root string) bool { return registry.Within(path, root) })
 }
 
-// Sync waits, beyond what the port requires, until all earlier commits are on the
-// disk, and fails if they cannot be written: so it settles an unknown outcome for
-// good.
+// Sync does more than the port requires: it waits until all earlier commits are on the disk,
+// and fails if they cannot be written. So it settles an unknown outcome for good.
 func (s *session) Sync(ctx context.Context) error {
 	if err := s.lock(ctx, "sync"); err != nil {
 		return err
@@ -211,7 +208,7 @@ func (s *session) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Persist is what Sync does beyond the port's requirements.
+// Persist is Sync, which does more than the port requires of it.
 func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
 
 func (s *session) Time(ctx context.Context) (time.Time, error) {
@@ -222,8 +219,8 @@ func (s *session) Time(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// Close ends the session. It does not wait until its Ended is delivered, so
-// that a callback may close its own session.
+// Close ends the session. It does not wait until Ended is delivered, so that a callback may
+// close its own session.
 func (s *session) Close() error {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()

@@ -13,8 +13,7 @@ func noSpace(s step) error {
 	return nil
 }
 
-// A start that finds no space leaves what the next start needs, however often it
-// is tried.
+// A start that finds no space leaves what the next start needs, however often it is tried.
 func TestStartOnFullDisk_damages_nothing(t *testing.T) {
 	t.Parallel()
 	for written := range logHeader + 1 {
@@ -31,7 +30,7 @@ func TestStartOnFullDisk_damages_nothing(t *testing.T) {
 			for _, killed := range []bool{false, true} {
 				d.inject(func(s step) (int, error) {
 					if s.kind == stepRemove && killed {
-						return 0, syscall.EIO // it does not come to that
+						return 0, syscall.EIO // not reached
 					}
 					return min(written, len(s.data)), noSpace(s)
 				})
@@ -40,7 +39,7 @@ func TestStartOnFullDisk_damages_nothing(t *testing.T) {
 				}
 			}
 		}
-		if names := d.names(); written < logHeader && len(names) > 5 { // three of those that were killed
+		if names := d.names(); written < logHeader && len(names) > 5 { // up to three files of killed starts
 			t.Errorf("each start leaves a file: %v", names)
 		}
 		d.inject(nil)

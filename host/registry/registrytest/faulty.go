@@ -15,51 +15,46 @@ import (
 type Outcome uint8
 
 const (
-	// Pass leaves the commit alone.
+	// Pass passes the commit on.
 	Pass Outcome = iota
 	// LoseRequest returns ErrUnknown; the commit is never applied.
 	LoseRequest
-	// LoseReply applies the commit and returns ErrUnknown, also if it was
-	// refused.
+	// LoseReply applies the commit and returns ErrUnknown, even if it was refused.
 	LoseReply
-	// Delay returns ErrUnknown; the commit is applied, or refused, when the
-	// session next calls Sync, before that returns. It is lost if the session
-	// ends first.
+	// Delay returns ErrUnknown; the commit is applied, or refused, when the session next calls
+	// Sync, before that returns. It is lost if the session ends first.
 	Delay
-	// EndBefore ends the session and returns ErrEnded; the commit is never
-	// applied.
+	// EndBefore ends the session and returns ErrEnded; the commit is never applied.
 	EndBefore
 	// EndAfter applies the commit, ends the session and returns ErrUnknown.
 	EndAfter
-	// Deny returns ErrDenied with the path of the first op; the commit is never
-	// applied.
+	// Deny returns ErrDenied with the path of the first op; the commit is never applied.
 	Deny
 )
 
-// Plan decides about the n-th commit of a Faulty, counted from 0 over all sessions.
-// Its calls never overlap.
+// Plan decides about the n-th commit of a Faulty, counted from 0 over all sessions. Its calls
+// never overlap.
 type Plan func(n int, ops []registry.Op) Outcome
 
-// errDisconnected is the error of every request between Suspend and Resume. The
-// outcome of a commit is then unknown.
+// errDisconnected is the error of every request between Suspend and Resume. The outcome of a
+// commit is then unknown.
 var errDisconnected = fmt.Errorf("%w: disconnected", registry.ErrUnknown)
 
-// Faulty is a registry that fails by plan. Beside that it is as good as the
-// one it wraps. A delayed commit keeps the memory of its ops.
+// Faulty is a registry that fails by plan, and otherwise behaves like the registry that it
+// wraps. A delayed commit keeps the memory of its ops.
 type Faulty struct {
 	inner registry.Registry
 	plan  Plan
 
 	mu       sync.Mutex // guards the rest; held while plan runs
 	commits  int
-	sessions []*faultySession // living, oldest first
+	sessions []*faultySession // open sessions, oldest first
 	granted  time.Duration
 }
 
 var _ registry.Registry = (*Faulty)(nil)
 
-// NewFaulty wraps inner, and closes it with itself. A nil plan passes every commit
-// on.
+// NewFaulty wraps inner, and closes it with itself. A nil plan passes every commit on.
 func NewFaulty(inner registry.Registry, plan Plan) *Faulty {
 	if plan == nil {
 		plan = func(int, []registry.Op) Outcome { return Pass }
@@ -67,7 +62,7 @@ func NewFaulty(inner registry.Registry, plan Plan) *Faulty {
 	return &Faulty{inner: inner, plan: plan}
 }
 
-// Open starts a session. It is connected, also while others are suspended.
+// Open starts a session. It is connected, even while others are suspended.
 func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	if on == nil {
 		on = func(registry.Event) {}
@@ -86,11 +81,11 @@ func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Se
 	return s, nil
 }
 
-// Close closes the registry within.
+// Close closes the wrapped registry.
 func (f *Faulty) Close() error { return f.inner.Close() }
 
-// EndSessions ends every session as the service would: its ephemeral nodes are
-// deleted and it receives Ended.
+// EndSessions ends every session as the service would: its ephemeral nodes are deleted and it
+// receives Ended.
 func (f *Faulty) EndSessions() error {
 	var errs []error
 	for _, s := range f.living() {
@@ -99,17 +94,17 @@ func (f *Faulty) EndSessions() error {
 	return errors.Join(errs...)
 }
 
-// Grant sets the time-out of the sessions that are opened from now on. Nothing ends
-// when it has passed, but the sessions say when they were acknowledged last: now,
-// or when they were silenced or suspended.
+// Grant sets the time-out of the sessions that are opened from now on. Nothing ends when it has
+// passed, but Acknowledged of these sessions returns the current time or, if they were silenced
+// or suspended, the time of that.
 func (f *Faulty) Grant(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.granted = d
 }
 
-// Silence lets every request wait, without any event, until its context ends
-// or back is called. Then those that wait are carried out.
+// Silence makes every request wait, without any event, until its context ends or back is
+// called. Then the waiting requests are carried out.
 func (f *Faulty) Silence() (back func()) { return f.quieten(false) }
 
 func (f *Faulty) quieten(deposed bool) (back func()) {
@@ -124,18 +119,16 @@ func (f *Faulty) quieten(deposed bool) (back func()) {
 	}
 }
 
-// Depose leaves the sessions with a server that was replaced and does not know
-// it: reads are answered, all else waits as in a Silence, until its context ends
-// or back is called.
+// Depose simulates a server that was replaced without knowing it: reads are answered, all other
+// requests wait as with Silence, until their context ends or back is called.
 func (f *Faulty) Depose() (back func()) { return f.quieten(true) }
 
-// Suspend cuts off every session: it receives Suspended, its requests fail, and it
-// receives no changes until Resume. It does not end. Commits that fail in this way
-// are never applied; use Plan for others.
+// Suspend disconnects every session: it receives Suspended, its requests fail, and it receives
+// no changes until Resume. It does not end. Commits that fail in this way are never applied;
+// use Plan for others.
 func (f *Faulty) Suspend() { f.connect(true, registry.Suspended) }
 
-// Resume ends Suspend. Every session receives Resumed and must read everything
-// again.
+// Resume ends Suspend. Every session receives Resumed and must read everything again.
 func (f *Faulty) Resume() { f.connect(false, registry.Resumed) }
 
 func (f *Faulty) connect(suspended bool, kind registry.EventKind) {
@@ -164,7 +157,7 @@ func (f *Faulty) forget(s *faultySession) {
 	f.sessions = slices.DeleteFunc(f.sessions, func(other *faultySession) bool { return other == s })
 }
 
-// faultySession passes through ID and Close.
+// faultySession passes ID and Close through.
 type faultySession struct {
 	registry.Session
 	faulty  *Faulty
@@ -178,8 +171,8 @@ type faultySession struct {
 	mu        sync.Mutex // guards the rest
 	suspended bool
 	since     time.Time     // when it was suspended or silenced
-	silent    chan struct{} // closed when the silence ends; nil while there is none
-	deposed   bool          // reads are answered meanwhile
+	silent    chan struct{} // closed when the silence ends; nil without one
+	deposed   bool          // reads are answered during the silence
 	delayed   [][]registry.Op
 }
 
@@ -210,16 +203,15 @@ func (s *faultySession) quieten(deposed bool) (back func()) {
 	}
 }
 
-// state returns whether the session is cut off, and whether its server was replaced:
-// that answers what it can answer alone.
+// state returns whether the session is disconnected, and whether its server was deposed, which
+// can still answer reads.
 func (s *faultySession) state() (suspended, deposed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.suspended, s.deposed
 }
 
-// reach waits out a silence; the error says that the session is cut off, or
-// that ctx ended.
+// reach waits for the end of a silence. It fails if the session is disconnected or ctx ends.
 func (s *faultySession) reach(ctx context.Context) error {
 	s.mu.Lock()
 	suspended, silent := s.suspended, s.silent
@@ -238,7 +230,7 @@ func (s *faultySession) reach(ctx context.Context) error {
 	}
 }
 
-// receive passes an event on, unless the session is cut off.
+// receive passes an event on, unless the session is disconnected.
 func (s *faultySession) receive(e registry.Event) {
 	if e.Kind == registry.Ended {
 		s.faulty.forget(s)
@@ -318,7 +310,7 @@ func (s *faultySession) Follow(ctx context.Context, root string) error {
 	return s.Session.Follow(ctx, root)
 }
 
-// Sync applies what was delayed and then syncs.
+// Sync applies delayed commits and then syncs.
 func (s *faultySession) Sync(ctx context.Context) error {
 	if err := s.reach(ctx); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 )
 
-// Without faults it must be as good as what it wraps.
+// Without faults it behaves like the registry that it wraps.
 func TestConformance_faulty(t *testing.T) {
 	t.Parallel()
 	registrytest.Run(t, func(*testing.T) registry.Registry {
@@ -22,9 +22,9 @@ func TestConformance_faulty(t *testing.T) {
 	})
 }
 
-// events collects what a session hears.
+// events collects the events of a session.
 type events struct {
-	mu    sync.Mutex // guards all
+	mu    sync.Mutex // guards all fields
 	all   []registry.Event
 	ended chan struct{}
 }
@@ -44,7 +44,7 @@ func (e *events) received() []registry.Event {
 	return slices.Clone(e.all)
 }
 
-// pair is a session of a faulty registry and one of the registry within.
+// pair returns a session of a faulty registry and a session of the registry that it wraps.
 func pair(t *testing.T, plan registrytest.Plan) (*registrytest.Faulty, registry.Session, registry.Session, *events) {
 	t.Helper()
 	inner := embedded.Memory()

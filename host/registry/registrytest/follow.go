@@ -18,8 +18,8 @@ var followTests = []subtest{
 	{"an ended session follows nothing", testFollowEnded},
 }
 
-// sums adds up the events of each path: its changes, and whether there was one
-// for its list of children.
+// sums adds up the events of each path: the number of its changes, and whether there was an
+// event for its list of children.
 func sums(events []registry.Event) map[string][2]int {
 	all := map[string][2]int{}
 	add(all, events)

@@ -13,8 +13,8 @@ var refuseTests = []subtest{
 	{"no child below an ephemeral node", testEphemeralParent},
 }
 
-// refusal is ops that are refused, and where and why. In the tree are p with
-// the child c, both of version 0.
+// refusal has ops that are refused, with the expected index and reason. The tree has p with the
+// child c, both of version 0.
 type refusal struct {
 	name   string
 	ops    func(f *fixture) []registry.Op
@@ -22,7 +22,7 @@ type refusal struct {
 	reason registry.Reason
 }
 
-// one makes the ops from a path below the root.
+// one returns a function that makes a single op with a path below the root.
 func one(op func(path string) registry.Op, names ...string) func(f *fixture) []registry.Op {
 	return func(f *fixture) []registry.Op { return []registry.Op{op(f.path(names...))} }
 }

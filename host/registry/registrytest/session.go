@@ -21,7 +21,7 @@ var sessionTests = []subtest{
 	{"a read is no acknowledgement", testReadsAcknowledgeNothing},
 }
 
-// slack is how far the clocks of a service's servers may differ here.
+// slack is how much the clocks of a service's servers may differ.
 const slack = time.Second
 
 func testIdentity(f *fixture) {
@@ -49,7 +49,7 @@ func testEphemerals(f *fixture) {
 	if f.main.read(e).Exists || !f.main.read(kept).Exists {
 		f.Error("not what should be left")
 	}
-	// A new node of the old name is another's.
+	// A new node of the same name belongs to another session.
 	f.main.commit(ephemeral(e))
 	if n := f.main.read(e); n.Stat.Owner != f.main.ID() {
 		f.Errorf("owner %d, want %d", n.Stat.Owner, f.main.ID())
@@ -106,7 +106,7 @@ func testEndedLast(f *fixture) {
 	m.close()
 	ended := registry.Event{Kind: registry.Ended}
 	m.awaitEvent(ended)
-	// The fixture's session receives this event after the other one would.
+	// The fixture's session receives this event later than the other one would.
 	f.main.commit(created(a))
 	if got := sums(f.main.received())[a]; got[0] != 1 {
 		f.Errorf("events %v", f.main.received())
@@ -190,7 +190,7 @@ func testAcknowledged(f *fixture) {
 	}
 }
 
-// testCountsFromSending: the event of a transaction comes when it was carried out.
+// testCountsFromSending: the event of a transaction shows when it was applied.
 func testCountsFromSending(f *fixture) {
 	if f.main.Timeout() == 0 {
 		return // the session has no time-out
@@ -218,8 +218,8 @@ func testCountsFromSending(f *fixture) {
 	}
 }
 
-// testReadsAcknowledgeNothing: the session's own signs of life may fall into the
-// time of a read, but not into that of each.
+// testReadsAcknowledgeNothing: the session's own keep-alives may coincide with some reads, but
+// not with all of them.
 func testReadsAcknowledgeNothing(f *fixture) {
 	if f.main.Timeout() == 0 {
 		return // the session has no time-out

@@ -1,10 +1,10 @@
-// Package registrytest proves adapters of the registry port: Run is the
-// conformance suite that each must pass, and Faulty makes a working registry
-// unreliable for the tests of its callers. It is not for production code.
+// Package registrytest tests adapters of the registry port: Run is the conformance suite that
+// each must pass, and Faulty makes a working registry unreliable for the tests of its callers.
+// It is not for production code.
 //
-// Flow: an adapter's test calls Run with a function that opens it. Every
-// subtest opens the registry anew, works below a root of its own, which it
-// deletes at the end, and so may share the service with others.
+// Flow: an adapter's test calls Run with a function that opens it. Every subtest opens the
+// registry anew and works below a root of its own, which it deletes at the end, so subtests may
+// share the service with others.
 package registrytest
 
 import (
@@ -20,13 +20,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// patience ends a subtest that waits for what never comes. No result depends
-// on it.
+// patience ends a subtest that waits for something that never comes. No result depends on it.
 const patience = time.Minute
 
-// Run checks that the registry returned by open keeps the promises of the
-// port. open is called once for each subtest and may arrange more with
-// t.Cleanup; Run closes what it returns.
+// Run checks that the registry returned by open keeps the promises of the port. open is called
+// once for each subtest and may arrange more with t.Cleanup. Run closes the returned registry.
 func Run(t *testing.T, open func(t *testing.T) registry.Registry) {
 	t.Helper()
 	groups := []struct {
@@ -57,7 +55,7 @@ type subtest struct {
 	run  func(f *fixture)
 }
 
-// fixture holds what a subtest uses: a registry, a root and one session.
+// fixture holds the registry, root and session of a subtest.
 type fixture struct {
 	*testing.T
 	ctx      context.Context
@@ -84,7 +82,7 @@ func newFixture(t *testing.T, r registry.Registry) *fixture {
 	return f
 }
 
-// removeAll deletes the root with all below it, from a session of its own.
+// removeAll deletes the root with everything below it, in a session of its own.
 func (f *fixture) removeAll() {
 	s, err := f.registry.Open(f.ctx, func(registry.Event) {})
 	if err != nil {
@@ -115,7 +113,7 @@ func (f *fixture) path(names ...string) string {
 	return strings.Join(append([]string{f.root}, names...), "/")
 }
 
-// member is one session with all its events. Its methods fail the test.
+// member is a session with all its events. Its methods fail the test.
 type member struct {
 	f *fixture
 	registry.Session
@@ -151,7 +149,7 @@ func (m *member) received() []registry.Event {
 	return slices.Clone(m.events)
 }
 
-// await returns the events as soon as enough returns true.
+// await returns the events as soon as enough returns true for them.
 func (m *member) await(enough func([]registry.Event) bool) []registry.Event {
 	m.f.Helper()
 	for {
@@ -202,7 +200,7 @@ func (m *member) read(path string) registry.Node {
 	return n
 }
 
-// mayRead is read for other goroutines than that of the test.
+// mayRead reads a node in a goroutine other than the test's.
 func (m *member) mayRead(path string) registry.Node {
 	n, err := m.Read(m.f.ctx, path)
 	if err != nil {
@@ -225,8 +223,7 @@ func (m *member) close() {
 	}
 }
 
-// goneAt is the event of a node that was deleted, with no earlier unreported
-// change.
+// goneAt returns the event for a deleted node without earlier unreported changes.
 func goneAt(path string) registry.Event {
 	return registry.Event{Kind: registry.Changed, Path: path, Changes: 1, Gone: true}
 }

@@ -22,8 +22,8 @@ const readers = 8
 // rounds is how often the writers of these tests write.
 const rounds = 1000
 
-// busy runs write again and again in a session of its own while body runs, and
-// waits for its end.
+// busy runs write again and again in a session of its own while body runs, and waits for the
+// last write.
 func (f *fixture) busy(write func(m *member, repetition int) []registry.Op, body func(over func() bool)) {
 	m := f.join()
 	var group sync.WaitGroup
@@ -48,7 +48,7 @@ func (f *fixture) busy(write func(m *member, repetition int) []registry.Op, body
 	group.Wait()
 }
 
-// tally sums up the events that a session has received.
+// tally adds up the events that a session has received.
 type tally struct {
 	of   *member
 	seen int
@@ -62,10 +62,10 @@ func (y *tally) changes(path string) int {
 	return y.sums[path][0]
 }
 
-// testEventBeforeReply reads until it sees a change: by then its event must
-// have been delivered, and those of all nodes that changed with it. Else a
-// mirror that takes events and replies as they come would hold a value and
-// think it current, or show half a transaction.
+// testEventBeforeReply reads until it sees a change: by then the event must have been
+// delivered, and those of all nodes that changed with it. Otherwise a mirror, which takes
+// events and replies as they come, would consider an outdated value current, or show half a
+// transaction.
 func testEventBeforeReply(f *fixture) {
 	a, b := f.path("a"), f.path("b")
 	f.follow(f.main, f.root)
@@ -111,7 +111,7 @@ func testManyReads(f *fixture) {
 		created(f.path("parent", "l")), created(f.path("parent", "k")), ephemeral(f.path("bound")),
 		create(f.path("large"), string(make([]byte, 100_000))))
 	look := func(n registry.Node) string {
-		digest := sha256.Sum256(n.Data) // there is much of it
+		digest := sha256.Sum256(n.Data) // the data is long
 		n.Data = nil
 		return fmt.Sprintf("%s with data of %x", show(n), digest)
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// notAnOp refuses an op of no known kind. It is no reason of the port, because
-// no correct program meets it.
+// notAnOp refuses an op of an unknown kind. The port has no such reason, because no correct
+// program causes it.
 const notAnOp registry.Reason = 0xff
 
-// apply does one op, or returns why not and leaves the tree alone.
+// apply applies one op. If it refuses the op, it returns the reason and leaves the tree
+// unchanged.
 func (t *Tree) apply(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
 	r.Path = op.Path
 	switch op.Kind {
@@ -53,7 +54,7 @@ func (t *Tree) create(op *registry.Op, owner registry.SessionID, nowMS int64, r 
 }
 
 func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
-	// The digits complete the name, so the path given may end in a slash.
+	// The digits complete the name, so the given path may end in a slash.
 	if !validPath(op.Path + "-2147483648") {
 		return registry.BadPath
 	}
@@ -71,7 +72,7 @@ func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS
 	return t.link(parent, path, name, op.Data, owner, nowMS)
 }
 
-// link makes the node below parent. Its name is free.
+// link creates the node below parent. The name must be free.
 func (t *Tree) link(parent *node, path, name string, data []byte, owner registry.SessionID, nowMS int64) registry.Reason {
 	if parent.owner != 0 {
 		return registry.EphemeralParent
@@ -106,8 +107,7 @@ func (t *Tree) set(op *registry.Op, nowMS int64, r *registry.Result) registry.Re
 	n.modified = t.revision
 	n.modifiedMS = nowMS
 	if n.version++; n.version == registry.AnyVersion {
-		// A node set four billion times must not reach the version that
-		// matches everything.
+		// A node that is set four billion times must not reach AnyVersion.
 		n.version = 0
 	}
 	t.changes = append(t.changes, Change{Path: n.path, Kind: DataSet})
@@ -130,7 +130,7 @@ func (t *Tree) delete(op *registry.Op) registry.Reason {
 	return 0
 }
 
-// unlink deletes n, which has no children.
+// unlink deletes n, which must have no children.
 func (t *Tree) unlink(n *node) {
 	t.save(n)
 	t.remove(n)
@@ -184,8 +184,8 @@ func (t *Tree) save(n *node) {
 	n.saved = t.revision
 }
 
-// digits spells a sequence number in ten places. Past 2^31 creates the counter
-// is negative and eleven wide, as it is in ZooKeeper.
+// digits formats a sequence number with ten digits. After 2^31 creates the number is negative
+// and has eleven characters, as in ZooKeeper.
 func digits(n int32) string {
 	if n < 0 {
 		return fmt.Sprintf("%010d", n)

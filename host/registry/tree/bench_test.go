@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// BenchmarkCommit is the transaction of a begin and its end: two checks, a
-// set, and running nodes that come and go.
+// BenchmarkCommit measures the transactions of a run's beginning and end: two checks, a set,
+// and running nodes that are created and deleted.
 func BenchmarkCommit(b *testing.B) {
 	tr := tree.New()
 	ops := []registry.Op{create("/j", ""), create("/j/sharding", ""), create("/j/runs", "")}
@@ -38,7 +38,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkReshard creates ten thousand nodes under one parent at once.
+// BenchmarkReshard measures the creation of ten thousand nodes under one parent at once.
 func BenchmarkReshard(b *testing.B) {
 	ops := []registry.Op{create("/s", "")}
 	for i := range 10_000 {

@@ -16,16 +16,16 @@ const codecVersion = 1
 // errTruncated: the input ends within a value.
 var errTruncated = errors.New("input ends within a value")
 
-// Encode appends the tree in its binary form to dst: equal trees give equal bytes.
-// It adds no checksum; the code that stores the bytes does.
+// Encode appends the tree in its binary form to dst: equal trees give equal bytes. It adds no
+// checksum; the code that stores the bytes does.
 func (t *Tree) Encode(dst []byte) []byte {
 	dst = append(dst, codecVersion)
 	dst = binary.AppendVarint(dst, t.revision)
 	return t.encode(dst, t.nodes["/"])
 }
 
-// encode writes n and all below it. Each node carries the number of its
-// children, so that neither a count of nodes nor an end mark is needed.
+// encode appends n and everything below it. Each node has the number of its children, so there
+// is neither a count of nodes nor an end mark.
 func (t *Tree) encode(dst []byte, n *node) []byte {
 	kids := t.children(n)
 	_, name := split(n.path)
@@ -46,9 +46,8 @@ func (t *Tree) encode(dst []byte, n *node) []byte {
 	return dst
 }
 
-// Decode reads what Encode wrote. It refuses anything that is not a tree:
-// names that cannot be, children out of order or below an ephemeral node,
-// bytes left over. The tree shares memory with b.
+// Decode reads the format of Encode. It refuses anything that is not a tree: invalid names,
+// children out of order or below an ephemeral node, extra bytes. The tree shares memory with b.
 func Decode(b []byte) (*Tree, error) {
 	if len(b) == 0 || b[0] != codecVersion {
 		return nil, errors.New("decode tree: unknown version of the format")
@@ -88,8 +87,8 @@ func (d *decoder) root() {
 	d.below(root, kids)
 }
 
-// below decodes the children of n with a stack of its own: damaged or malicious
-// input may nest a hundred thousand levels deep.
+// below decodes the children of n with a stack of its own, because damaged or malicious input
+// may be nested a hundred thousand levels deep.
 func (d *decoder) below(n *node, kids uint64) {
 	type level struct {
 		n    *node
@@ -110,7 +109,7 @@ func (d *decoder) below(n *node, kids uint64) {
 	}
 }
 
-// child reads one node below parent and says how many follow below it.
+// child reads one node below parent, and returns the number of its children.
 func (d *decoder) child(parent *node) (*node, uint64) {
 	name := string(d.bytes())
 	if d.err != nil {
@@ -136,7 +135,7 @@ func (d *decoder) child(parent *node) (*node, uint64) {
 	return n, kids
 }
 
-// fields reads all of a node but its name.
+// fields reads all fields of a node but its name.
 func (d *decoder) fields(n *node) (kids uint64) {
 	if data := d.bytes(); len(data) > 0 {
 		n.data = slices.Clip(data)
@@ -190,7 +189,7 @@ func (d *decoder) skip(size int) {
 	d.rest = d.rest[size:]
 }
 
-// refuse keeps the first error and lets nothing more be read.
+// refuse keeps the first error and prevents further reading.
 func (d *decoder) refuse(err error) {
 	if d.err == nil {
 		d.err = err

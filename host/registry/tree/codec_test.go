@@ -53,8 +53,8 @@ func TestDecode_refuses_every_prefix(t *testing.T) {
 	}
 }
 
-// FuzzDecode wants that what is accepted is a tree: it encodes to bytes that
-// decode to the same, and takes transactions.
+// FuzzDecode checks that accepted input is a tree: it encodes to bytes that decode to the same
+// tree, and accepts transactions.
 func FuzzDecode(f *testing.F) {
 	f.Add(sample(f).Encode(nil))
 	f.Add(tree.New().Encode(nil))

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// model is the tree written as plainly as can be: a map of values, copied
-// whole before each transaction.
+// model is the simplest implementation of the tree: a map of values, copied completely before
+// each transaction.
 type model struct {
 	nodes    map[string]modelNode
 	revision int64

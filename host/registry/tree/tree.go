@@ -1,15 +1,14 @@
-// Package tree is an in-memory tree of versioned nodes with ZooKeeper's rules for
-// transactions, ephemeral and sequential nodes, versions and revisions.
+// Package tree is an in-memory tree of versioned nodes with ZooKeeper's rules for transactions,
+// ephemeral and sequential nodes, versions and revisions.
 //
-// It is the state machine under the embedded registry and the simulator:
-// single-threaded, without a clock, a lock or a goroutine, and its results never
-// depend on the order of a map. It is not a registry: of sessions it knows only the
-// ids, it notifies nobody and writes no disk.
+// It is the state machine under the embedded registry and the simulator: single-threaded,
+// without a clock, a lock or a goroutine, and its results never depend on the order of a map.
+// It is not a registry: of sessions it knows only the ids, and it neither notifies followers
+// nor writes to a disk.
 //
-// Flow: Commit applies the ops of one transaction, where later ones see earlier
-// ones, and returns the changes, with which the caller notifies followers. A
-// refused op undoes all ops before it. Get and Walk return snapshots that later
-// transactions leave unchanged.
+// Flow: Commit applies the ops of one transaction, where later ops see the effects of earlier
+// ones, and returns the changes, with which the caller notifies followers. A refused op undoes
+// all ops before it. Get and Walk return snapshots, which later transactions do not change.
 package tree
 
 import (
@@ -21,20 +20,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Tree is the tree. Make one with New or Decode. It is not safe for
-// concurrent use.
+// Tree is the tree. Create one with New or Decode. It is not safe for concurrent use.
 type Tree struct {
 	nodes map[string]*node
-	// ephemerals finds the nodes of a session without a walk. It is only ever
-	// listed through a sort.
+	// ephemerals finds the nodes of a session without a walk. Lists of it are always sorted.
 	ephemerals map[registry.SessionID]map[string]struct{}
 	revision   int64
-	undo       []undo // how to take back the current or last transaction
+	undo       []undo // undoes the current or last transaction
 	changes    []Change
 }
 
-// node is one node. data and kids are replaced, never written to, so that the
-// snapshots which share them stay as they were.
+// node is one node. data and kids are replaced, never modified, so that snapshots which share
+// them do not change.
 type node struct {
 	path            string
 	parent          *node // nil for the root
@@ -45,21 +42,20 @@ type node struct {
 	childrenChanged int64
 	modifiedMS      int64
 	version         int32
-	// creates counts the children ever made. ZooKeeper numbers sequential
-	// nodes by it, and derives the visible child version from it.
+	// creates counts the children ever created. ZooKeeper numbers sequential nodes by it, and
+	// derives the visible child version from it.
 	creates int32
-	count   int32    // children now
-	kids    []string // names, ascending, without what pending says
-	// pending holds the names that came or went since kids was built: a
-	// thousand creates under one parent then cost one merge instead of a
-	// thousand insertions. Its elements are never overwritten, since a copy
-	// in the undo log shares them.
+	count   int32    // present number of children
+	kids    []string // names, sorted, without the changes in pending
+	// pending holds the names that came or went since kids was built, so that a thousand
+	// creates under one parent cost one merge instead of a thousand insertions. Its elements
+	// are never overwritten, since a copy in the undo log shares them.
 	pending []string
 	saved   int64 // revision whose undo log has a copy of this node
-	listed  int64 // revision that has reported ChildrenChanged already
+	listed  int64 // revision that has already reported ChildrenChanged
 }
 
-// undo takes back one step: it restores n to old, or removes path if n is nil.
+// undo undoes one step: it restores n to old, or removes path if n is nil.
 type undo struct {
 	path string
 	n    *node
@@ -70,13 +66,13 @@ type undo struct {
 type ChangeKind uint8
 
 const (
-	// Created: the node came into being.
+	// Created: the node was created.
 	Created ChangeKind = iota + 1
-	// Deleted: the node went.
+	// Deleted: the node was deleted.
 	Deleted
-	// DataSet: its data was replaced, be it by the same bytes.
+	// DataSet: its value was set, even if to the same bytes.
 	DataSet
-	// ChildrenChanged: children came or went; reported once a transaction.
+	// ChildrenChanged: children were created or deleted; reported once per transaction.
 	ChildrenChanged
 )
 
@@ -84,8 +80,8 @@ const (
 type Change struct {
 	Path string
 	Kind ChangeKind
-	// Node is the node after the whole transaction: for a node that was made
-	// and deleted in it, one that does not exist.
+	// Node is the node after the whole transaction. It does not exist if the node was also
+	// deleted in it.
 	Node registry.Node
 }
 
@@ -102,23 +98,22 @@ func New() *Tree {
 // Revision returns the revision of the last transaction.
 func (t *Tree) Revision() int64 { return t.revision }
 
-// Advance raises the revision to at least r, so that the next transaction
-// takes r+1 or more. It never lowers it.
+// Advance raises the revision to at least r, so that the next transaction takes r+1 or more. It
+// never lowers it.
 func (t *Tree) Advance(r int64) { t.revision = max(t.revision, r) }
 
-// Commit applies ops as one transaction of the session owner at nowMS
-// (milliseconds of the Unix epoch). It takes the next revision, also if ops
-// only check. The error is a *registry.ConflictError naming the first refused
-// op; then nothing changed and no revision is used. The tree keeps the Data of
-// the ops: the caller must not write to it again.
+// Commit applies ops as one transaction of the session owner at nowMS (milliseconds of the Unix
+// epoch). It takes the next revision, even if ops only check. The error is a
+// *registry.ConflictError naming the first refused op; then nothing has changed and no revision
+// is used. The tree keeps the Data of the ops: the caller must not modify it afterwards.
 func (t *Tree) Commit(owner registry.SessionID, nowMS int64, ops []registry.Op) (registry.Receipt, []Change, error) {
 	receipt, changes, err := t.Apply(owner, nowMS, ops)
 	return receipt, t.complete(changes), err
 }
 
-// Apply is Commit for callers that only want to know what changed: the Node of
-// its changes is left empty. That saves the lists of children, which of a
-// parent of ten thousand cost more than all else.
+// Apply is Commit for callers that only need to know what changed: the Node of its changes is
+// empty. That saves the lists of children, which for a parent of ten thousand cost more than
+// everything else.
 func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (registry.Receipt, []Change, error) {
 	t.begin(changesOf(ops))
 	results := make([]registry.Result, len(ops))
@@ -131,8 +126,8 @@ func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (
 	return registry.Receipt{Revision: t.revision, Results: results}, t.finish(), nil
 }
 
-// EndSession deletes the ephemeral nodes of owner in one transaction, in the
-// order of their paths. It takes a revision even if there are none.
+// EndSession deletes the ephemeral nodes of owner in one transaction, in the order of their
+// paths. It takes a revision even if there are none.
 func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
 	paths := t.Ephemerals(owner)
 	t.begin(2 * len(paths))
@@ -142,25 +137,24 @@ func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
 	return t.complete(t.finish())
 }
 
-// Ephemerals lists the ephemeral nodes of owner, ascending.
+// Ephemerals returns the paths of the ephemeral nodes of owner, sorted.
 func (t *Tree) Ephemerals(owner registry.SessionID) []string {
 	return slices.Sorted(maps.Keys(t.ephemerals[owner]))
 }
 
-// Owners lists the sessions that have ephemeral nodes, ascending.
+// Owners returns the sessions that have ephemeral nodes, sorted.
 func (t *Tree) Owners() []registry.SessionID {
 	return slices.Sorted(maps.Keys(t.ephemerals))
 }
 
-// Get returns a snapshot of the node at path; Exists is false if there is no such
-// node. The snapshot shares memory with the tree: the caller must not write to it,
-// and the tree never does.
+// Get returns a snapshot of the node at path; Exists is false if there is no such node. The
+// snapshot shares memory with the tree: neither the caller nor the tree modifies it.
 func (t *Tree) Get(path string) registry.Node {
 	return t.snapshot(t.nodes[path])
 }
 
-// Walk calls f for the node at path and all below it, depth first, children
-// ascending, until f returns false. f must not change the tree.
+// Walk calls f for the node at path and all nodes below it, depth first, children in order,
+// until f returns false. f must not change the tree.
 func (t *Tree) Walk(path string, f func(path string, n registry.Node) bool) {
 	if n := t.nodes[path]; n != nil {
 		t.walk(n, f)
@@ -179,9 +173,8 @@ func (t *Tree) walk(n *node, f func(path string, n registry.Node) bool) bool {
 	return true
 }
 
-// Undo takes the last Commit or EndSession back, revision included, as if it
-// had never been. Only the last one can be taken back, once, and not after
-// Advance.
+// Undo reverts the last Commit or EndSession, revision included, as if it had not happened.
+// Only the last one can be reverted, once, and not after Advance.
 func (t *Tree) Undo() {
 	for i := len(t.undo) - 1; i >= 0; i-- {
 		u := &t.undo[i]
@@ -197,15 +190,15 @@ func (t *Tree) Undo() {
 	t.revision--
 }
 
-// begin begins a transaction of about so many changes.
+// begin begins a transaction with about the given number of changes.
 func (t *Tree) begin(changes int) {
 	t.revision++
-	clear(t.undo) // lets go of nodes deleted by the last transaction
+	clear(t.undo) // releases nodes deleted by the last transaction
 	t.undo = t.undo[:0]
 	t.changes = make([]Change, 0, changes)
 }
 
-// changesOf is how many changes ops make at most.
+// changesOf returns how many changes ops make at most.
 func changesOf(ops []registry.Op) int {
 	n := 0
 	for i := range ops {
@@ -213,15 +206,15 @@ func changesOf(ops []registry.Op) int {
 		case registry.Check, registry.Absent:
 		case registry.Set:
 			n++
-		default: // the node, and the list that it is in
+		default: // the node, and its parent's list of children
 			n += 2
 		}
 	}
 	return n
 }
 
-// finish returns the changes. If lists of children are not read for long, it merges
-// their pending names before these become many more than the children.
+// finish returns the changes. It also merges the pending names of parents whose lists are not
+// read for long, before these become many more than the children.
 func (t *Tree) finish() []Change {
 	changes := t.changes
 	t.changes = nil
@@ -236,7 +229,7 @@ func (t *Tree) finish() []Change {
 	return changes
 }
 
-// complete sets the node of each change to its state now.
+// complete sets the Node of each change to the node's present state.
 func (t *Tree) complete(changes []Change) []Change {
 	for i := range changes {
 		changes[i].Node = t.Get(changes[i].Path)
@@ -244,8 +237,8 @@ func (t *Tree) complete(changes []Change) []Change {
 	return changes
 }
 
-// children returns the names of n's children, ascending, and keeps them. It builds
-// a new slice each time, since a snapshot may hold the old one.
+// children returns the names of n's children, sorted, and keeps them. It builds a new slice
+// each time, since a snapshot may share the old one.
 func (t *Tree) children(n *node) []string {
 	if len(n.pending) == 0 {
 		return n.kids
@@ -303,7 +296,7 @@ func (t *Tree) snapshot(n *node) registry.Node {
 	}
 }
 
-// place puts n into the tables; doing so twice does no harm.
+// place adds n to the maps, if it is not there yet.
 func (t *Tree) place(n *node) {
 	t.nodes[n.path] = n
 	if n.owner == 0 {
@@ -317,7 +310,7 @@ func (t *Tree) place(n *node) {
 	set[n.path] = struct{}{}
 }
 
-// remove takes n out of the tables.
+// remove removes n from the maps.
 func (t *Tree) remove(n *node) {
 	delete(t.nodes, n.path)
 	if n.owner == 0 {
@@ -337,7 +330,7 @@ func join(parent, name string) string {
 	return parent + "/" + name
 }
 
-// split returns the parent's path and the name. path is valid and not "/".
+// split returns the parent's path and the name. path must be valid and not "/".
 func split(path string) (parent, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i == 0 {

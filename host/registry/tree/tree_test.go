@@ -50,7 +50,7 @@ func must(t *testing.T, tr *tree.Tree, ops ...registry.Op) (registry.Receipt, []
 	return receipt, changes
 }
 
-// dump is the whole tree in one comparable value.
+// dump returns the whole tree as one comparable value.
 func dump(tr *tree.Tree) map[string]registry.Node {
 	nodes := map[string]registry.Node{}
 	tr.Walk("/", func(path string, n registry.Node) bool {
@@ -168,7 +168,7 @@ func TestCommit_accepts_names_beyond_ASCII(t *testing.T) {
 	must(t, tr, create("/作业", ""), create("/作业/é 1", ""), create("/a.b", ""), create("/...", ""))
 }
 
-// ZooKeeper numbers by the creates below the parent, of any kind; deletes
+// ZooKeeper numbers sequential nodes by the creates below the parent, of any kind; deletes
 // raise only the child version that a reader sees.
 func TestSequential_counts_every_create_and_no_delete(t *testing.T) {
 	t.Parallel()
@@ -262,7 +262,7 @@ func TestGet_is_a_snapshot(t *testing.T) {
 	if string(before.Data) != "1" || !slices.Equal(before.Children, []string{"m"}) {
 		t.Errorf("changed under the reader: %+v", before)
 	}
-	// An append by the reader must not reach the tree either.
+	// Appending to a result must not change the tree either.
 	_ = append(tr.Get("/a").Children, "smuggled")
 	must(t, tr, create("/a/c", ""))
 	if got := tr.Get("/a").Children; !slices.Equal(got, []string{"b", "c", "z"}) {
@@ -294,8 +294,8 @@ func TestUndo_takes_the_last_transaction_back(t *testing.T) {
 	}
 }
 
-// A parent whose children come and go unread must not remember each of them;
-// and an undo after a read gives the names back as they were.
+// A parent whose children come and go unread must not remember each of them, and an undo after
+// a read must restore the names.
 func TestApply_without_reads(t *testing.T) {
 	t.Parallel()
 	tr := tree.New()
@@ -343,7 +343,7 @@ func TestWalk_stops_when_asked(t *testing.T) {
 	tr.Walk("/none", func(string, registry.Node) bool { t.Error("called"); return true })
 }
 
-// TestRandom compares the tree with a slow model that keeps whole copies.
+// TestRandom compares the tree with a slow model that keeps complete copies.
 func TestRandom_against_a_plain_model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -376,7 +376,7 @@ func TestRandom_against_a_plain_model(t *testing.T) {
 				tr = again
 			}
 			if rng.IntN(3) > 0 {
-				continue // lists of children get merged later
+				continue // lists of children are merged later
 			}
 			if diff := cmp.Diff(m.text(), text(tr)); diff != "" {
 				t.Fatalf("seed %d step %d: %s", seed, step, diff)

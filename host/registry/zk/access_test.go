@@ -23,7 +23,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// How the service is reached, and by whom.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
@@ -37,8 +36,8 @@ func TestAccess(t *testing.T) {
 	t.Run("size", func(t *testing.T) { t.Parallel(); testSize(t, server) })
 }
 
-// Who only reads leaves nothing behind, not even a chroot, and hears of changes
-// all the same.
+// A session that only reads leaves nothing behind, not even a chroot, and receives events
+// nevertheless.
 func testReadOnly(t *testing.T, server *zktest.Server) {
 	whole := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
 	m := join(t, zk.Options{Servers: []string{server.Address()}, Chroot: "/only/read", ReadOnly: true, SessionTimeout: long})
@@ -120,7 +119,7 @@ func testDigest(t *testing.T, server *zktest.Server) {
 			}
 		}
 		var work sync.WaitGroup
-		for range 10 { // at once, and so in one request
+		for range 10 { // at once, and therefore in one request
 			work.Go(func() {
 				if _, err := other.Read(other.ctx, "/mine"); !errors.Is(err, registry.ErrDenied) {
 					t.Errorf("%s reads: %v", name, err)
@@ -141,8 +140,8 @@ func testDigest(t *testing.T, server *zktest.Server) {
 	}
 }
 
-// testNull: to the service, no data may be null, which is not the same as empty
-// to programs in Java.
+// testNull: the service may store null for empty data, which differs from empty data for Java
+// programs.
 func testNull(t *testing.T, server *zktest.Server) {
 	m := join(t, zk.Options{Servers: []string{server.Address()}, Chroot: "/null", SessionTimeout: long})
 	m.commit(create("/made"), create("/set"), registry.Op{Kind: registry.Set, Path: "/set", Version: registry.AnyVersion})
@@ -158,7 +157,7 @@ func testNull(t *testing.T, server *zktest.Server) {
 	}
 }
 
-// testNames: what a name stands for is asked anew for each connection.
+// testNames: names are resolved again for each connection.
 func testNames(t *testing.T, server *zktest.Server) {
 	_, port, err := net.SplitHostPort(server.Address())
 	if err != nil {
@@ -200,8 +199,7 @@ func testNames(t *testing.T, server *zktest.Server) {
 	}
 }
 
-// testAbsent: the service has no such operation, and what stands for it needs
-// a parent.
+// testAbsent: the service has no such operation, and its substitute needs a parent.
 func testAbsent(t *testing.T, server *zktest.Server) {
 	m := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
 	gone := func(path string) registry.Op { return registry.Op{Kind: registry.Absent, Path: path} }
@@ -228,14 +226,13 @@ func testSize(t *testing.T, server *zktest.Server) {
 	if _, err := m.Commit(m.ctx, ops...); !errors.Is(err, registry.ErrTooLarge) {
 		t.Errorf("10,000 nodes: %v", err)
 	}
-	// The same session goes on, for nothing was sent.
+	// The same session continues, since nothing was sent.
 	m.commit(ops[:100]...)
 	testBound(t, server)
 }
 
-// testBound finds the largest transaction of many kinds of ops by the rule,
-// with the bound where a server refuses. If the rule counted too little, the
-// server would end the connection.
+// testBound determines the largest transaction of many kinds of ops, with the bound at which a
+// server refuses. If the computed size were too small, the server would close the connection.
 func testBound(t *testing.T, server *zktest.Server) {
 	for _, digest := range []string{"", "me:secret"} {
 		m := join(t, zk.Options{Servers: []string{server.Address()}, Digest: digest, MaxRequest: 1<<20 - 1, SessionTimeout: long})
@@ -253,7 +250,7 @@ func testBound(t *testing.T, server *zktest.Server) {
 			ops[6].Data = make([]byte, n)
 			return ops
 		}
-		// A version that never is keeps the search from writing.
+		// A version that no node has, so that the search writes nothing.
 		never := registry.Op{Kind: registry.Check, Path: root, Version: 99}
 		low, high := 0, 1<<20
 		for low+1 < high {

@@ -8,13 +8,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The service counts a session's time-out from when it has taken a request, which
-// may be as soon as it was sent; and what a server answers by itself does not
-// count at all.
+// The service counts a session's time-out from the receipt of a request, which may be as early
+// as its sending. An answer that a server gives alone does not count.
 func TestAcknowledged_is_when_it_was_sent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const slow = 10 * time.Millisecond // before the first sign of life is asked for
+		const slow = 10 * time.Millisecond // before the first keep-alive is due
 		z := standIn{slow: slow}
 		asked := time.Now()
 		s, _ := z.open(t)

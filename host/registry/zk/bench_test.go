@@ -15,11 +15,11 @@ import (
 
 const (
 	nodes   = 10_000
-	readers = 56 // as many as a server has under way
+	readers = 56 // as many as a server runs at a time
 )
 
-// BenchmarkRead reads nodes as a mirror does after they have changed, beside the
-// client library alone.
+// BenchmarkRead reads nodes as a mirror does after changes, and compares this with the client
+// library alone.
 func BenchmarkRead(b *testing.B) {
 	server := zktest.Start(b, zktest.Debian(b), zktest.Options{})
 	r, err := zk.New(zk.Options{Servers: []string{server.Address()}})
@@ -84,7 +84,7 @@ func readAll(b *testing.B, paths []string, read func(string) error) {
 	b.ReportMetric(float64(len(paths)*b.N)/b.Elapsed().Seconds(), "paths/s")
 }
 
-// BenchmarkCommit begins and ends the runs of so many items.
+// BenchmarkCommit measures the transactions that begin and end the runs of a number of items.
 func BenchmarkCommit(b *testing.B) {
 	server := zktest.Start(b, zktest.Debian(b), zktest.Options{})
 	r, err := zk.New(zk.Options{Servers: []string{server.Address()}})

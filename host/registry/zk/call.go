@@ -12,15 +12,15 @@ import (
 var (
 	// errNotSent: the operation was not begun and will not be.
 	errNotSent = errors.New("not sent")
-	// errLate: the caller waits no longer for the operation. It may have been sent,
-	// or may be sent later.
+	// errLate: the caller does not wait for the operation any more. It may have been sent, or
+	// may be sent later.
 	errLate = errors.New("no answer in time")
 )
 
-// call runs f, which blocks until the library has an answer, possibly for ever. It
-// first waits for a slot and a connection; then it returns when f has returned, or
-// when ctx or the bound of operations ends, with errLate. Before call returns an
-// answer, the callback has received the events before it.
+// call runs f, which blocks until the library has an answer, possibly for ever. It first waits
+// for a slot and a connection. Then it returns when f has returned or, with errLate, when ctx
+// or the bound of operations ends. Before call returns an answer, the callback has received the
+// events before it.
 func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -30,7 +30,7 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	if err := ctx.Err(); err != nil {
 		return none, fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	// Not a context of its own: that would leave its mark in the caller's.
+	// Not a derived context, because the caller's context would keep a reference to it.
 	bound := time.NewTimer(s.limit())
 	defer bound.Stop()
 	op, err := s.start(ctx, bound.C)
@@ -45,8 +45,8 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	}()
 	select {
 	case a := <-answers:
-		// The service sends the event that makes a reply stale before the reply, and the
-		// goroutine that receives replies also puts events.
+		// The service sends an event before a reply that it outdates, and the goroutine that
+		// receives replies also puts events.
 		s.events.Settle(s.events.Mark())
 		return a.value, a.err
 	case <-ctx.Done():
@@ -61,7 +61,7 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 // limit bounds each operation, in addition to its context.
 func (s *session) limit() time.Duration { return s.timeout() * 2 / 3 }
 
-// start waits for a slot and a connection, until ctx or the bound is over.
+// start waits for a slot and a connection, until ctx or the bound ends.
 func (s *session) start(ctx context.Context, bound <-chan time.Time) (*operation, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -106,9 +106,8 @@ func (s *session) abandon(op *operation) {
 	}
 }
 
-// awaitLate waits until every abandoned operation has its answer. Until then the
-// library may send one at any moment, so a request that must come after them has to
-// wait.
+// awaitLate waits until every abandoned operation has its answer. Before that the library may
+// send one at any moment, so a request that must follow them has to wait.
 func (s *session) awaitLate(ctx context.Context) error {
 	s.mu.Lock()
 	waiting := make([]*operation, 0, len(s.late))
@@ -126,8 +125,8 @@ func (s *session) awaitLate(ctx context.Context) error {
 	return nil
 }
 
-// beat sends a keep-alive when no other transaction was acknowledged for a while.
-// It also notices when the service has forgotten the session and will never say so.
+// beat sends a keep-alive when no other transaction was acknowledged for a while. It also
+// detects that the service has forgotten the session, if the service never says so.
 func (s *session) beat() {
 	probed := time.Now()
 	for {
@@ -156,9 +155,9 @@ func (s *session) cutSince() (time.Time, bool) {
 	return s.lost, s.connection.phase != up && s.connection.number > 0
 }
 
-// probe ends the session if a new one can be opened while this one is still
-// refused. A service that has lost its data closes the connection of every client
-// that has seen more than it holds, again and again, without an answer.
+// probe ends the session if a new one can be opened while this one is still refused. A service
+// that has lost its data closes the connection of every client that has seen a later state,
+// again and again, without an answer.
 func (s *session) probe() {
 	other, err := s.registry.begin(nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Sizes of parts of a transaction as it is sent, apart from its paths and data.
+// Sizes of the parts of an encoded transaction, besides its paths and data.
 const (
 	frameBytes  = 8 + 9     // number and opcode before the ops, the end mark after them
 	pathBytes   = 9 + 4     // of any request: its header, and the length of the path
@@ -21,15 +21,15 @@ const (
 	aclBytes    = 4 + 4 + 4 // permissions and the lengths of scheme and id
 )
 
-// transaction is ops in the words of the service.
+// transaction is ops in the form of the service.
 type transaction struct {
 	requests []any
-	of       []int // which op each request belongs to
+	of       []int // index of the op that each request belongs to
 	size     int
 }
 
-// Commit implements registry.Session. One that is refused costs a round trip
-// like any other; one that is too large is not sent.
+// Commit implements registry.Session. A refused transaction costs a round trip like any other;
+// one that is too large is not sent.
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return registry.Receipt{}, fmt.Errorf("commit: %w", err)
@@ -54,8 +54,8 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 		if !errors.As(err, &conflict) || conflict.Op.Kind != registry.Absent {
 			return receipt, err
 		}
-		// What has no parent is absent. To say that in one transaction, the
-		// parent is named in its place, as long as that is not made meanwhile.
+		// A node without a parent is absent as well. To check that in the same transaction, the
+		// parent's absence stands in for the node's, unless the parent is created meanwhile.
 		i := conflict.Index
 		at, replaced := instead[i]
 		switch {
@@ -75,16 +75,15 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	}
 }
 
-// encode makes the transaction. instead has the paths that stand for those of
-// Absent ops. Data is copied: the library may send it when Commit has long
-// returned.
+// encode encodes the transaction. instead has the paths that replace those of Absent ops. Data
+// is copied, because the library may send it after Commit has returned.
 func (s *session) encode(ops []registry.Op, instead map[int]string) (transaction, error) {
 	acl := s.registry.acl
 	t := transaction{size: frameBytes}
 	for i := range ops {
 		op := &ops[i]
 		path := s.full(op.Path)
-		// First, for what is far too large is not even to be copied.
+		// Checked first, so that data that is far too large is not copied.
 		if most := s.registry.options.MaxRequest; t.size+len(path)+len(op.Data) > most {
 			return transaction{}, s.tooLarge(i, ops)
 		}
@@ -132,7 +131,7 @@ func (t *transaction) create(op int, path string, data []byte, flags int32, acl 
 }
 
 func flags(k registry.OpKind) int32 {
-	switch k { //nolint:exhaustive // only kinds of creation
+	switch k { //nolint:exhaustive // create has no other kinds
 	case registry.CreateEphemeral:
 		return client.FlagEphemeral
 	case registry.CreateSequential:
@@ -143,8 +142,8 @@ func flags(k registry.OpKind) int32 {
 	return 0
 }
 
-// owned copies data. It is never nil, for the service would store null, which
-// Java programs do not expect.
+// owned copies data. The result is never nil, since the service would store null, which Java
+// programs do not expect.
 func owned(data []byte) []byte { return append([]byte{}, data...) }
 
 func (s *session) commit(ctx context.Context, ops []registry.Op, t transaction) (registry.Receipt, error) {
@@ -164,7 +163,8 @@ func (s *session) commit(ctx context.Context, ops []registry.Op, t transaction) 
 		return s.receipt(ops, t, answers), nil
 	}
 	for i, a := range answers {
-		// Only the first is a cause: what follows it says that it was not tried.
+		// Only the first error is a cause; the following ones say that the request was not
+		// tried.
 		if a.Error != nil && i < len(t.of) {
 			s.acknowledge(sent)
 			return registry.Receipt{}, s.refusal(ops, t, i, a.Error)
@@ -180,7 +180,7 @@ func (s *session) receipt(ops []registry.Op, t transaction, answers []client.Mul
 	}
 	for i, a := range answers {
 		result := &r.Results[t.of[i]]
-		switch ops[t.of[i]].Kind { //nolint:exhaustive // the other results hold nothing
+		switch ops[t.of[i]].Kind { //nolint:exhaustive // the other results are empty
 		case registry.CreateSequential, registry.CreateEphemeralSequential:
 			result.Path = s.own(a.String)
 		case registry.Set:
@@ -191,7 +191,7 @@ func (s *session) receipt(ops []registry.Op, t transaction, answers []client.Mul
 	return r
 }
 
-// refusal is the answer to a transaction that was refused for its request i.
+// refusal returns the error of a transaction that was refused because of request i.
 func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) error {
 	op := ops[t.of[i]]
 	_, create := t.requests[i].(*client.CreateRequest)
@@ -208,7 +208,7 @@ func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) 
 	return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, cause)
 }
 
-// commitError returns the error of a transaction that got no answer of its own.
+// commitError returns the error of a transaction that got no answer.
 func (s *session) commitError(err error) error {
 	switch {
 	case errors.Is(err, client.ErrSessionExpired):
@@ -221,6 +221,6 @@ func (s *session) commitError(err error) error {
 	case err == nil:
 		return fmt.Errorf("%w: the answer cannot be understood", registry.ErrUnknown)
 	}
-	// Whatever else went wrong, the service may have the transaction.
+	// After any other error, the service may have the transaction.
 	return fmt.Errorf("%w: %w", registry.ErrUnknown, err)
 }

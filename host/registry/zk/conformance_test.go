@@ -26,7 +26,7 @@ func TestConformance_newer(t *testing.T) {
 
 func conform(t *testing.T, r zktest.Release) *zktest.Server {
 	t.Helper()
-	// A second of ticks, so that a busy machine loses no session.
+	// A long tick, so that a busy machine loses no session.
 	server := zktest.Start(t, r, zktest.Options{Tick: time.Second})
 	registrytest.Run(t, func(t *testing.T) registry.Registry {
 		t.Helper()

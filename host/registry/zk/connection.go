@@ -6,17 +6,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// connection is the state of a session's connection and of the paths followed on
-// it. Each method takes an event and returns what the session has to do. It has no
-// goroutine, lock, channel or clock, so a test can try every order of events.
+// connection is the state of a session's connection and of the paths followed on it. Each
+// method takes an event and returns what the session has to do. It has no goroutine, lock,
+// channel or clock, so a test can try every order of events.
 //
-// The service forgets the followed paths when the connection is lost. So a new
-// connection is restoring until it follows the same paths; only then it is up.
-// Requests wait until it is up.
+// The service forgets the followed paths when the connection is lost. So a new connection is
+// restoring until it follows the same paths, and only then up. Requests wait until it is up.
 type connection struct {
 	phase     phase
 	number    int      // of the newest connection; 0: there was none
-	follows   []follow // a new slice with each change
+	follows   []follow // replaced, not modified
 	suspended bool     // the owner has received Suspended, and no Resumed since
 	over      bool     // the session has ended, or is about to
 	ended     bool     // the owner has received Ended
@@ -33,18 +32,18 @@ const (
 // follow is a path that is followed, or that a call asks to follow.
 type follow struct {
 	path  string
-	asked int  // calls under way
+	asked int  // calls in progress
 	held  bool // a call has returned without an error
 }
 
 // orders are what a session has to do after an event of its connection.
 type orders struct {
 	end     bool               // prevent new connections, and end all waits
-	hold    bool               // let requests wait from now on
+	hold    bool               // make requests wait from now on
 	emit    registry.EventKind // event for the owner; 0: none
-	release bool               // let the waiting requests go on
+	release bool               // release the waiting requests
 	restore []string           // follow these paths, then call restored
-	hangUp  bool               // end the connection that the event is about
+	hangUp  bool               // close the connection of the event
 }
 
 // connected says that the client library has a connection with the session.
@@ -57,14 +56,13 @@ func (c *connection) connected() orders {
 		return c.ready()
 	}
 	c.phase = restoring
-	// A path that a call only asks for may have been followed on the connection
-	// before, without the call knowing yet.
+	// These include paths of calls in progress, which may have been followed on the previous
+	// connection without the call knowing yet.
 	return orders{restore: c.paths()}
 }
 
-// restored says that all paths of the order for a connection are followed, or
-// that one could not be. The client library may answer when that connection is
-// lost: then the next one is restored by itself.
+// restored says that all paths of a restore order are followed, or that this failed. The answer
+// may come when its connection is already lost; the next connection has a restore of its own.
 func (c *connection) restored(number int, ok bool) orders {
 	if c.over || c.phase != restoring || c.number != number {
 		return orders{}
@@ -98,8 +96,8 @@ func (c *connection) disconnected() orders {
 	return o
 }
 
-// finish ends the session. lost says that the service ended it; otherwise the owner
-// receives Ended when the client library has stopped.
+// finish ends the session. If the service ended it (lost), the owner receives Ended at once,
+// otherwise when the client library has stopped.
 func (c *connection) finish(lost bool) orders {
 	o := orders{end: !c.over}
 	c.over = true
@@ -120,12 +118,12 @@ func (c *connection) emitEnd() registry.EventKind {
 	return registry.Ended
 }
 
-// ask says that a call begins that wants to follow a path.
+// ask says that a call to follow a path begins.
 func (c *connection) ask(path string) {
 	c.change(path, func(f *follow) { f.asked++ })
 }
 
-// answered says that such a call returns: with an error unless ok. A path that
+// answered says that a call to follow a path returns, without an error if ok. A path that
 // another call follows stays followed.
 func (c *connection) answered(path string, ok bool) {
 	c.change(path, func(f *follow) { f.asked, f.held = f.asked-1, f.held || ok })

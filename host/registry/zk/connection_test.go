@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The connection is lost when the watch of what is followed has been answered
-// and the session has not heard of the answer yet.
+// The connection is lost after the watch of a followed path was answered, before the session
+// has received the answer.
 func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 	})
 }
 
-// The last event of a connection is heard before its loss, the first of the next
-// one after it.
+// The last event of a connection is received before its loss, the first event of the next
+// connection afterwards.
 func TestChanged_around_a_loss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,15 +95,15 @@ func TestFollow_again_and_in_vain(t *testing.T) {
 			t.Error("changes are not heard any more")
 		}
 		z.cut()
-		watch()() // else it is not followed on the next connection
+		watch()() // otherwise it is not followed on the next connection
 		if err := s.Sync(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// An operation that nobody waits for any more may reach the service until it has
-// its answer. What Sync asks for comes after it.
+// An abandoned operation may reach the service until it has its answer. The transaction of Sync
+// comes after it.
 func TestSync_after_a_late_operation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestSync_after_a_late_operation(t *testing.T) {
 	})
 }
 
-// Data and children of a node are two requests. Who reads a node that had children
-// before does not wait for the one to send the other.
+// Data and children of a node are two requests. A read of a node that had children before sends
+// the second without waiting for the first.
 func TestRead_asks_for_both_at_once(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestRead_asks_for_both_at_once(t *testing.T) {
 			if err != nil || len(n.Children) != 1 {
 				t.Fatalf("%v, %v", n, err)
 			}
-			z.notifyBoth()
+			z.answerPairs()
 		}
 	})
 }

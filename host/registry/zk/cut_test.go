@@ -13,16 +13,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// TestCut_at_every_step cuts the connection of a session that follows between
-// every two steps of the protocol, and then once more at every later step. The
-// session comes up again each time, and its owner misses no change.
+// TestCut_at_every_step cuts the connection of a session that follows between every two steps
+// of the protocol, and then again at every later step. The session is up again each time, and
+// its owner misses no change.
 func TestCut_at_every_step(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
 	observer := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Digest: "user:pass"})
 	steps := cutAt(t, server, observer)
 	t.Logf("%d steps", steps)
-	for first := range steps + 1 { // none is the zeroth
+	for first := range steps + 1 { // number 0 stands for no cut
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			t.Parallel()
 			steps := cutAt(t, server, observer, first)
@@ -33,7 +33,7 @@ func TestCut_at_every_step(t *testing.T) {
 	}
 }
 
-// cutAt returns how many steps there were.
+// cutAt returns the number of steps.
 func cutAt(t *testing.T, server *zktest.Server, observer *member, numbers ...int) (steps int) {
 	t.Helper()
 	root := fmt.Sprintf("/cut-%d", numbers)
@@ -71,7 +71,7 @@ func cutAt(t *testing.T, server *zktest.Server, observer *member, numbers ...int
 	return steps
 }
 
-// awaitThere reads only when an event says so, or a read failed.
+// awaitThere waits until a node exists. It reads only after an event or a failed read.
 func (m *member) awaitThere(path string) {
 	m.t.Helper()
 	for {
@@ -88,7 +88,7 @@ func (m *member) awaitThere(path string) {
 	}
 }
 
-// awaitUp waits until every loss of the connection is made good. It returns the
+// awaitUp waits until the session is up after every loss of the connection. It returns the
 // events of the connection.
 func (m *member) awaitUp() []registry.EventKind {
 	m.t.Helper()
@@ -111,9 +111,9 @@ func (m *member) awaitUp() []registry.EventKind {
 	}
 }
 
-// conformCut cuts the connection of each session between the steps of connecting,
-// following and restoring, and hides from the suite that it did. The suite changes
-// nothing meanwhile, so nothing is missed.
+// conformCut runs the suite while the connection of each session is cut between the steps of
+// connecting, following and restoring, and hides that from the suite. The suite changes nothing
+// meanwhile, so it misses nothing.
 func conformCut(t *testing.T, server *zktest.Server) {
 	t.Helper()
 	registrytest.Run(t, func(t *testing.T) registry.Registry {
@@ -135,9 +135,9 @@ type cutRegistry struct {
 type cutSession struct {
 	registry.Session
 
-	mu      sync.Mutex    // guards what follows
-	count   int           // of hidden events, Suspended and Resumed in turn
-	changed chan struct{} // closed and replaced with each
+	mu      sync.Mutex    // guards the fields below
+	count   int           // number of hidden events, which are Suspended and Resumed in turn
+	changed chan struct{} // closed and replaced with each of them
 }
 
 func (r *cutRegistry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
@@ -187,7 +187,7 @@ func (s *cutSession) Follow(ctx context.Context, root string) error {
 			}
 			continue
 		}
-		// What is lost and not noticed yet is noticed by the answer.
+		// An unnoticed loss is noticed by the answer.
 		err := s.Sync(ctx)
 		if after, _ := s.state(); err == nil && after == before {
 			return nil

@@ -11,17 +11,16 @@ import (
 	"sync"
 )
 
-// cutter makes connections that it cuts between two steps of the protocol. A
-// step is "dial", or what is sent ("hello", "watch" or "request") and how far it
-// has come: "due" before the first byte of it, "sent", or "answered" when the
-// client has the whole answer.
+// cutter makes connections that it cuts between two steps of the protocol. A step is "dial", or
+// a message ("hello", "watch" or "request") with its progress: "due" before its first byte,
+// "sent", or "answered" when the client has the whole answer.
 type cutter struct {
 	mu   sync.Mutex // guards the rest, and is held while cut runs
 	cut  func(step string) bool
 	last net.Conn
 }
 
-// dial is for Options.
+// dial is for Options.Dial.
 func (c *cutter) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.cuts("dial") {
 		return nil, errors.New("cut")
@@ -42,29 +41,29 @@ func (c *cutter) cuts(step string) bool {
 	return c.cut(step)
 }
 
-// decide lets f say from now on where to cut.
+// decide makes f decide from now on where to cut.
 func (c *cutter) decide(f func(step string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = f
 }
 
-// now cuts between any two steps.
+// now cuts at once, between two steps.
 func (c *cutter) now() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.last.Close() // it may have been closed
+	_ = c.last.Close() // it may be closed already
 }
 
 type cutConn struct {
 	net.Conn
 	cutter  *cutter
 	in      *bufio.Reader
-	answer  []byte // what is left of it
+	answer  []byte // the rest of it
 	greeted bool   // the first answer has come
-	lost    bool   // after what is left of the answer
+	lost    bool   // cut after the rest of the answer
 
-	mu    sync.Mutex // guards what follows: requests and answers have a goroutine each
+	mu    sync.Mutex // guards the fields below: requests and answers have a goroutine each
 	asked bool       // the first request was sent
 	under map[uint32]string
 }
@@ -84,12 +83,12 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if err == nil && c.cutter.cuts(kind+" sent") {
-		_ = c.Close() // it may have been closed
+		_ = c.Close() // it may be closed already
 	}
 	return n, err
 }
 
-// kindOf is empty for a ping.
+// kindOf returns the kind of a message; empty for a ping.
 func (c *cutConn) kindOf(p []byte) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,19 +133,18 @@ func (c *cutConn) next() error {
 	kind := "hello"
 	if c.greeted {
 		c.mu.Lock()
-		kind = c.under[binary.BigEndian.Uint32(c.answer[4:])] // none of an event or a ping
+		kind = c.under[binary.BigEndian.Uint32(c.answer[4:])] // empty for an event or a ping
 		c.mu.Unlock()
 	}
 	c.greeted = true
 	if kind != "" && c.cutter.cuts(kind+" answered") {
 		c.lost = true
-		_ = c.Close() // it may have been closed
+		_ = c.Close() // it may be closed already
 	}
 	return nil
 }
 
-// inTurn cuts at each of these steps when it comes for the first time after the
-// one before.
+// inTurn cuts at each of these steps, when it first occurs after the previous one.
 func inTurn(steps ...string) func(string) bool {
 	return func(step string) bool {
 		if len(steps) == 0 || steps[0] != step {
@@ -157,7 +155,7 @@ func inTurn(steps ...string) func(string) bool {
 	}
 }
 
-// atNumbers cuts at the steps with these numbers, and counts them.
+// atNumbers cuts at the steps with these numbers, and counts all steps.
 func atNumbers(count *int, numbers ...int) func(string) bool {
 	return func(string) bool {
 		*count++

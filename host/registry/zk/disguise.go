@@ -10,17 +10,16 @@ import (
 	client "github.com/go-zookeeper/zk"
 )
 
-// Two requests are unknown to the client library: the recursive watch, and the
-// read of many nodes. It can send a sync, though, which is a path, and read the
-// answer, which is a string. So they leave the library as syncs of paths that
-// are none, and wire makes of them what they are.
+// The client library lacks two requests: the recursive watch, and the read of many nodes. But
+// it can send a sync, which has a path, and read the answer, which is a string. So these
+// requests leave the library as syncs with special paths, and wire converts them.
 
 const (
-	// followMark ends the path of a sync that is a recursive watch.
+	// followMark ends the path of a sync that stands for a recursive watch.
 	followMark = "/wasmjobd-follow"
-	// readMark begins the path of a sync that stands for a read of many nodes.
-	// Their paths follow, each with pathEnd after it: the library accepts that
-	// character, but no path contains it.
+	// readMark begins the path of a sync that stands for a read of many nodes. Their paths
+	// follow, each with pathEnd after it: the library accepts that character, but no path
+	// contains it.
 	readMark = "/wasmjobd-read"
 	pathEnd  = "\ue000"
 
@@ -29,7 +28,7 @@ const (
 	codeSessionExpired = -112
 )
 
-// syncPath is the path of a request if that is a sync.
+// syncPath returns the path of a sync with its length, nil for any other request.
 func syncPath(p []byte) []byte {
 	if len(p) < atPath || binary.BigEndian.Uint32(p[atOpcode:]) != opSync {
 		return nil
@@ -37,9 +36,8 @@ func syncPath(p []byte) []byte {
 	return p[atPath:]
 }
 
-// addWatch returns the request for a recursive watch that the given sync stands
-// for; nil if it stands for none. The answer is the number 0, which the library
-// takes for the empty path that a sync may be answered with.
+// addWatch returns the request for a recursive watch that the given sync stands for; nil if it
+// stands for none. The answer is the number 0, which the library reads as an empty path.
 func addWatch(p []byte) []byte {
 	path, ok := bytes.CutSuffix(syncPath(p), []byte(followMark))
 	if !ok {
@@ -54,8 +52,8 @@ func addWatch(p []byte) []byte {
 	return sized(q)
 }
 
-// multiRead returns the request for many nodes that the given sync stands for; nil
-// if it stands for none.
+// multiRead returns the request for many nodes that the given sync stands for; nil if it stands
+// for none.
 func multiRead(p []byte) []byte {
 	paths, ok := bytes.CutPrefix(syncPath(p), []byte(readMark+pathEnd))
 	if !ok {
@@ -70,7 +68,7 @@ func multiRead(p []byte) []byte {
 	return sized(part(q, -1, true))
 }
 
-// request begins one with the number of another.
+// request returns the beginning of a request with the opcode op and the number of p.
 func request(p []byte, op uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 4, 2*len(p)), p[atNumber:atOpcode]...), op)
 }
@@ -79,7 +77,8 @@ func appendPath(q, path []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(q, uint32(len(path))), path...)
 }
 
-// part begins one of many requests in one, or says that there are no more.
+// part appends the header of one part of a request with several parts, or the mark of their
+// end.
 func part(q []byte, op int32, end bool) []byte {
 	last := byte(0)
 	if end {
@@ -89,14 +88,14 @@ func part(q []byte, op int32, end bool) []byte {
 	return binary.BigEndian.AppendUint32(q, 0xffff_ffff)
 }
 
-// sized says how long a request is.
+// sized sets the length of a request.
 func sized(q []byte) []byte {
 	binary.BigEndian.PutUint32(q, uint32(len(q)-4))
 	return q
 }
 
-// asSync returns the head of the answer to a sync, whose string is all that follows
-// the head of another answer.
+// asSync returns the head of the answer to a sync, whose string is everything after the given
+// head of another answer.
 func asSync(head []byte) io.Reader {
 	size := binary.BigEndian.Uint32(head)
 	q := binary.BigEndian.AppendUint32(nil, size+4)
@@ -108,7 +107,7 @@ func asSync(head []byte) io.Reader {
 type found struct {
 	data []byte
 	stat *client.Stat
-	err  error // why it was not read
+	err  error // why it could not be read
 }
 
 var errAnswer = errors.New("the answer cannot be understood")
@@ -118,7 +117,7 @@ func readMany(answer string, n int) ([]found, error) {
 	all := make([]found, 0, n)
 	for b := (cursor{rest: answer}); ; {
 		op, last := int32(b.uint32()), b.byte()
-		b.uint32() // of an error, which is said again below
+		b.uint32() // of an error, which is repeated below
 		switch {
 		case b.short:
 			return nil, errAnswer
@@ -149,8 +148,7 @@ func errorOf(code int32) error {
 	return fmt.Errorf("the service says %d", code)
 }
 
-// cursor reads numbers and data from a message. At its end it answers zeros, and short is
-// set.
+// cursor reads numbers and data from a message. At the end it returns zeros and sets short.
 type cursor struct {
 	rest  string
 	short bool
@@ -166,7 +164,7 @@ func (b *cursor) take(n int) string {
 	return taken
 }
 
-// number reads size bytes, the most significant first.
+// number reads a big-endian number of size bytes.
 func (b *cursor) number(size int) (n uint64) {
 	for _, c := range []byte(b.take(size)) {
 		n = n<<8 | uint64(c)
@@ -178,7 +176,7 @@ func (b *cursor) byte() byte     { return byte(b.number(1)) }
 func (b *cursor) uint32() uint32 { return uint32(b.number(4)) }
 func (b *cursor) int64() int64   { return int64(b.number(8)) }
 
-// bytes is data with its length in front; -1 is none.
+// bytes reads data after its length; -1 stands for none.
 func (b *cursor) bytes() []byte {
 	n := int32(b.uint32())
 	if n == -1 {

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// syncOf is a sync as the library sends it.
+// syncOf returns a sync as the library sends it.
 func syncOf(path string) []byte {
 	p := binary.BigEndian.AppendUint32(nil, uint32(12+len(path)))
 	p = append(p, 0, 0, 0, 7, 0, 0, 0, opSync)
@@ -76,7 +76,7 @@ func errorPart(code int32) string {
 	return "\xff\xff\xff\xff\x00" + string(b) + string(b)
 }
 
-// numbered is a stat with a number of its own in each field.
+// numbered returns a stat with a different number in each field.
 func numbered() string {
 	var b []byte
 	for n, size := range []int{8, 8, 8, 8, 4, 4, 4, 8, 4, 4, 8} {
@@ -133,7 +133,7 @@ func FuzzReadMany(f *testing.F) {
 	})
 }
 
-// answer is one of the service.
+// answer returns an answer of the service.
 func answer(number, code int32, body string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(body)))
 	b = binary.BigEndian.AppendUint32(b, uint32(number))
@@ -142,8 +142,8 @@ func answer(number, code int32, body string) string {
 	return string(b) + body
 }
 
-// TestWire lets answers come in pieces of every size: the library gets each as
-// it is, save those for many nodes, which it gets as those to a sync.
+// TestWire lets answers arrive in pieces of every size. The library reads each answer
+// unchanged, except that answers for many nodes appear as answers to a sync.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	hello := string(binary.BigEndian.AppendUint32(nil, 36)) + "\x00\x00\x00\x00" + "\x00\x00\x07\xd0" + "\x00\x00\x00\x00\x00\x00\x00\x05" +
@@ -187,7 +187,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// serve says hello, takes a request, and gives all answers.
+// serve answers the handshake, reads a request, and sends all answers.
 func serve(c net.Conn, come []string, piece int) error {
 	if _, err := io.WriteString(c, come[0]); err != nil {
 		return err
@@ -204,7 +204,7 @@ func serve(c net.Conn, come []string, piece int) error {
 	return c.Close()
 }
 
-// next reads as the library does.
+// next reads an answer like the library.
 func next(t *testing.T, w *wire) string {
 	t.Helper()
 	size := make([]byte, 4)

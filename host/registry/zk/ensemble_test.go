@@ -33,7 +33,7 @@ func TestEnsemble(t *testing.T) {
 	testLeaderKilled(t, leader, addresses)
 }
 
-// roles waits until all serve, and tells who leads.
+// roles waits until all servers serve, and returns them by role.
 func roles(t *testing.T, servers []*zktest.Server) (leader *zktest.Server, followers []*zktest.Server) {
 	t.Helper()
 	for _, s := range servers {
@@ -46,8 +46,8 @@ func roles(t *testing.T, servers []*zktest.Server) (leader *zktest.Server, follo
 	return servers[i], slices.Delete(slices.Clone(servers), i, i+1)
 }
 
-// testOtherServer: a server that has less than the session saw must not serve
-// it. The client says how far it saw, and the server keeps to it.
+// testOtherServer: a server that lacks changes the session has seen must not serve it. The
+// client tells the server what it has seen, and the server obeys.
 func testOtherServer(t *testing.T, one, other *zktest.Server) {
 	t.Helper()
 	p := zktest.NewProxy(t, one.Address())
@@ -64,7 +64,7 @@ func testOtherServer(t *testing.T, one, other *zktest.Server) {
 			t.Errorf("wrote at %x, read %x elsewhere", revision, got)
 		}
 		openings := p.Openings()
-		const seenAt = 8 // behind the length and the version
+		const seenAt = 8 // after the length and the version
 		if seen := int64(binary.BigEndian.Uint64(openings[len(openings)-1][seenAt:])); seen < revision {
 			t.Errorf("saw %x and says %x", revision, seen)
 		}

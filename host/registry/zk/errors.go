@@ -10,14 +10,13 @@ import (
 )
 
 var (
-	// ErrClosed is returned by Open on a registry that was closed.
+	// ErrClosed is returned by Open on a closed registry.
 	ErrClosed = errors.New("registry: closed")
 
 	errDisconnected = errors.New("not connected")
 )
 
-// reasonOf translates the refusal of one request. Zero: err is no refusal of
-// the port.
+// reasonOf returns the port's reason for a refused request, or zero if err is no refusal.
 func reasonOf(err error, create bool) registry.Reason {
 	switch {
 	case errors.Is(err, client.ErrNoNode) && create:
@@ -38,7 +37,7 @@ func reasonOf(err error, create bool) registry.Reason {
 	return 0
 }
 
-// readError says why a request without effects failed.
+// readError returns the error for a failed request without effects.
 func (s *session) readError(what string, err error) error {
 	switch {
 	case errors.Is(err, client.ErrSessionExpired), s.isOver():

@@ -17,16 +17,16 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// tick of the servers of these tests: they grant 2 to 20 of it.
+	// tick of the servers in these tests; they grant time-outs of 2 to 20 ticks.
 	tick = 200 * time.Millisecond
-	// brief is for sessions that are to expire, long for those that are not.
+	// brief is for sessions that should expire, long for the others.
 	brief = 2 * tick
 	long  = 20 * tick
-	// patience ends a test that waits for what never comes.
+	// patience ends a test that waits for something that never comes.
 	patience = time.Minute
 )
 
-// member is one session with all its events. Its methods fail the test.
+// member is a session with all its events. Its methods fail the test.
 type member struct {
 	registry.Session
 	t   *testing.T
@@ -92,7 +92,7 @@ func (m *member) awaitKind(k registry.EventKind) []registry.Event {
 	return m.await(registry.Event{Kind: k})
 }
 
-// awaitGone waits until a node is gone.
+// awaitGone waits until a node does not exist.
 func (m *member) awaitGone(path string) {
 	m.t.Helper()
 	m.follow(path)
@@ -100,8 +100,7 @@ func (m *member) awaitGone(path string) {
 	}
 }
 
-// awaitMore waits until there are more events than those seen, and says how
-// many.
+// awaitMore waits until there are more than seen events, and returns their number.
 func (m *member) awaitMore(seen int) int {
 	for {
 		m.mu.Lock()
@@ -166,8 +165,8 @@ func set(path, data string) registry.Op {
 	return registry.Op{Kind: registry.Set, Path: path, Data: []byte(data), Version: registry.AnyVersion}
 }
 
-// behind is a member whose connection goes through a proxy, and one whose does
-// not.
+// behind returns a member whose connection goes through a proxy, and another with a direct
+// connection.
 func behind(t *testing.T, server *zktest.Server, timeout time.Duration) (*zktest.Proxy, *member, *member) {
 	t.Helper()
 	p := zktest.NewProxy(t, server.Address())
@@ -175,7 +174,7 @@ func behind(t *testing.T, server *zktest.Server, timeout time.Duration) (*zktest
 	return p, owner, join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
 }
 
-// serving is a server that the subtests of one test share.
+// serving returns a server that the subtests of a test share.
 func serving(t *testing.T) *zktest.Server {
 	t.Helper()
 	return zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: tick})

@@ -13,15 +13,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// unimplemented is the client library's text for a server's answer to an operation
-// that the server is too old for.
+// unimplemented is the client library's text for the answer of a server that is too old for an
+// operation.
 const unimplemented = "unknown error: -6"
 
-var errTooOld = errors.New("the server knows no recursive watches; ZooKeeper 3.6 or newer is needed")
+var errTooOld = errors.New("the server does not support recursive watches; use ZooKeeper 3.6 or newer")
 
-// Follow implements registry.Session. The service forgets such a watch with the
-// connection; it is set again on each new connection before any request may use
-// that.
+// Follow implements registry.Session. The service forgets the watch with the connection; it is
+// set again on each new connection before any request may use that connection.
 func (s *session) Follow(ctx context.Context, root string) error {
 	if !registry.ValidPath(root) {
 		return fmt.Errorf("follow %q: not an absolute, clean path", root)
@@ -33,7 +32,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	s.mu.Lock()
 	s.connection.ask(path)
 	s.mu.Unlock()
-	for { // repeated if the path is followed already, since an unknown time
+	for { // repeated if the path is already followed, since an unknown time
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
 		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
 			continue
@@ -48,7 +47,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	}
 }
 
-// watchBelow sets the watch on the connection of this moment.
+// watchBelow sets the watch on the present connection.
 func (s *session) watchBelow(path string) error {
 	_, err := s.conn.Sync(strings.TrimSuffix(path, "/") + followMark)
 	if err != nil && err.Error() == unimplemented {
@@ -57,8 +56,7 @@ func (s *session) watchBelow(path string) error {
 	return err //nolint:wrapcheck // the caller names the path
 }
 
-// restore makes a new connection fit for use: what is followed is followed
-// there, too.
+// restore makes a new connection usable: it follows the same paths.
 func (s *session) restore(number int, conn net.Conn, paths []string) {
 	ok := true
 	for _, path := range paths {
@@ -73,7 +71,7 @@ func (s *session) restore(number int, conn net.Conn, paths []string) {
 		}
 	}
 	if s.feed(func(c *connection) orders { return c.restored(number, ok) }).hangUp {
-		_ = conn.Close() // it may have been closed
+		_ = conn.Close() // it may be closed already
 	}
 }
 
@@ -84,11 +82,10 @@ func (s *session) followed(path string) bool {
 	return slices.ContainsFunc(follows, func(f follow) bool { return registry.Within(path, f.path) })
 }
 
-// changed takes an event of the service. The client library calls it before it
-// says that the event's connection is lost, so no event is taken for one of the
-// next connection. A recursive watch says what became of
-// a node, and leaves it to the reader that its parent has another child, or one
-// less.
+// changed takes an event of the service. The client library calls it before it reports the loss
+// of the event's connection, so no event is attributed to the next connection. A recursive
+// watch reports changes of a node; that its parent's list of children has changed must be
+// concluded.
 func (s *session) changed(e client.Event) {
 	if e.Type == client.EventNotWatching || !s.followed(e.Path) {
 		return

@@ -10,13 +10,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A request is a packet in each direction, whatever it reads. So nodes that are
-// requested while others are being read are read together. Two requests in flight
-// keep the service busy while one of them travels.
+// A request is one packet in each direction, however many nodes it reads. So nodes that are
+// requested while others are being read are then read together. Two requests in flight keep the
+// service busy while one of them travels.
 const (
 	maxBatches = 2
-	// maxBatch and maxBatchPaths bound a request: how many nodes it reads, each
-	// with data of up to 1 MiB, and the bytes of their paths.
+	// maxBatch and maxBatchPaths bound a request: the number of nodes, each with up to 1 MiB of
+	// data, and the bytes of their paths.
 	maxBatch      = 64
 	maxBatchPaths = 128 << 10
 )
@@ -48,7 +48,7 @@ func (s *session) get(ctx context.Context, path string) (found, error) {
 	}
 }
 
-// want lets a node be read; false if the session is over.
+// want queues a node to be read; false if the session is over.
 func (s *session) want(w wish) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,9 +63,9 @@ func (s *session) want(w wish) bool {
 	return true
 }
 
-// readWishes reads until no caller waits any more.
+// readWishes reads nodes until no caller waits any more.
 func (s *session) readWishes() {
-	runtime.Gosched() // callers of the same moment come first
+	runtime.Gosched() // so that callers of the same moment are included
 	for batch := s.nextBatch(); len(batch) > 0; batch = s.nextBatch() {
 		all, err := s.readBatch(batch)
 		for i, w := range batch {
@@ -78,8 +78,8 @@ func (s *session) readWishes() {
 	}
 }
 
-// nextBatch returns the wishes that have waited longest. If there are none, it
-// counts one batch less in flight.
+// nextBatch returns the wishes that have waited longest. If there are none, the batch that
+// calls it ends.
 func (s *session) nextBatch() []wish {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// TestCuts writes and follows over a connection that breaks all the time. Each
-// writer makes nodes one by one and settles every unknown outcome as the port
-// says; so none is made twice, and none is missing. Who follows is told of
-// changes alone, and must see all of them in the end.
+// TestCuts writes and follows over a connection that breaks all the time. Each writer creates
+// nodes one by one and settles every unknown outcome as the port prescribes, so none is created
+// twice and none is missing. A follower that reads only after events sees all of them in the
+// end.
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	const writers, each, cuts = 4, 50, 20
@@ -45,14 +45,14 @@ func TestCuts(t *testing.T) {
 	work.Wait()
 	close(done)
 	cutter.Wait()
-	for m.Sync(m.ctx) != nil && m.ctx.Err() == nil { // the last cut may just have come
+	for m.Sync(m.ctx) != nil && m.ctx.Err() == nil { // the last cut may just have happened
 	}
 	if n := m.read("/cuts"); len(n.Children) != writers*each || n.Stat.ChildVersion != writers*each {
 		t.Errorf("%d children after %d changes", len(n.Children), n.Stat.ChildVersion)
 	}
 }
 
-// makeOnce makes the node at path; that it exists before is a fault.
+// makeOnce creates the node at path. It is a fault if the node exists before.
 func makeOnce(m *member, path string) {
 	for {
 		_, err := m.Commit(m.ctx, create(path))
@@ -78,7 +78,7 @@ func makeOnce(m *member, path string) {
 	}
 }
 
-// watchAll reads the list only when an event says so.
+// watchAll reads the list only after events.
 func watchAll(m *member, want int) {
 	for m.Follow(m.ctx, "/cuts") != nil && m.ctx.Err() == nil {
 	}

@@ -7,10 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// TestConnection_every_order puts every event of a connection between every two
-// others, as long as the client library can report them in that order, until no
-// new state comes up: connections come and go while two calls ask to follow and
-// a request may wait. From every state the session must come up again, or end.
+// TestConnection_every_order tries every order of a connection's events that the client library
+// can report, until there is no new state: connections come and go while two calls ask to
+// follow and a request may wait. From every state the session must come up again, or end.
 func TestConnection_every_order(t *testing.T) {
 	t.Parallel()
 	for _, sc := range scenarios {
@@ -25,7 +24,7 @@ func TestConnection_every_order(t *testing.T) {
 	}
 }
 
-// TestConnection_faults takes out what keeps the promises, one at a time.
+// TestConnection_faults removes the parts that keep the promises, one at a time.
 func TestConnection_faults(t *testing.T) {
 	t.Parallel()
 	for fault, name := range faults {
@@ -45,8 +44,8 @@ func TestConnection_faults(t *testing.T) {
 	}
 }
 
-// scenario is who uses the session: two calls that follow, and perhaps a request
-// that waits for the connection.
+// scenario is the use of a session: two calls that follow, and perhaps a request that waits for
+// the connection.
 type scenario struct {
 	name    string
 	follow  [2]string
@@ -58,7 +57,7 @@ var scenarios = [...]scenario{
 	{"two paths", [2]string{"/a", "/b"}, false},
 }
 
-// connections is how many come and go before one stays.
+// connections is the number of connections that come and go before one stays.
 const connections = 3
 
 // faulty is a connection that may have a fault.

@@ -10,9 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A transaction proves that the session lives, since a majority of the servers has
-// to accept it. ZooKeeper's sync does not: a replaced leader that does not know it
-// yet answers a sync alone, as it answers reads and resumed connections. So the
+// Acknowledged counts transactions, which prove that the session lives, since a majority of the
+// servers has to accept them. ZooKeeper's sync does not prove it: a leader that was replaced
+// without knowing it answers a sync alone, as it answers reads and resumed connections. So the
 // keep-alive, and Sync, are a transaction that changes nothing.
 
 func (s *session) Acknowledged() time.Time {
@@ -29,8 +29,8 @@ func (s *session) acknowledge(sent time.Time) {
 	}
 }
 
-// Sync implements registry.Session. It also waits for operations that came to
-// no answer: when it has returned, none of them will be applied any more.
+// Sync implements registry.Session. It also waits for operations that have no answer yet: when
+// it returns, none of them will be applied any more.
 func (s *session) Sync(ctx context.Context) error {
 	if err := s.awaitLate(ctx); err != nil {
 		return s.readError("sync", err)
@@ -45,8 +45,8 @@ func (s *session) keepAlive(ctx context.Context) error {
 		sent = time.Now()
 		return s.conn.Multi(&client.CheckVersionRequest{Path: s.full("/"), Version: registry.AnyVersion})
 	})
-	// A refusal goes through the majority like any transaction: the node may be
-	// missing, or not ours to read.
+	// A refusal, for a node that is missing or that this user may not read, goes through the
+	// majority like any transaction.
 	refused := len(answers) == 1 && (errors.Is(err, client.ErrNoNode) || errors.Is(err, client.ErrNoAuth))
 	switch {
 	case err == nil, refused:

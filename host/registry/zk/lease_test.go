@@ -13,8 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// TestSignOfLife looks into the log of the service: what counts for a session
-// is there.
+// TestSignOfLife reads the service's log, which has everything that counts for a session.
 func TestSignOfLife(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(testing.TB) zktest.Release{"debian": zktest.Debian, "newer": zktest.Newer} {
@@ -41,7 +40,7 @@ func TestSignOfLife(t *testing.T) {
 					m := join(t, c.o)
 					before := m.Acknowledged()
 					for m.Acknowledged().Equal(before) {
-						_, _ = m.Read(m.ctx, "/") // which is none, and may be denied
+						_, _ = m.Read(m.ctx, "/") // a read is no sign of life, and may be denied
 						if m.ctx.Err() != nil {
 							t.Fatal("no sign of life")
 						}
@@ -57,9 +56,8 @@ func TestSignOfLife(t *testing.T) {
 	}
 }
 
-// testDeposed: a leader whose followers are silent goes on for a while, and
-// answers what it can answer alone. It must not vouch for a session, and settles
-// nothing.
+// testDeposed: a leader whose followers are silent continues for a while, and answers what it
+// can answer alone. That must neither prove that a session lives nor settle an outcome.
 func testDeposed(t *testing.T, leader *zktest.Server, followers []*zktest.Server) {
 	t.Helper()
 	quiet := join(t, zk.Options{Servers: []string{leader.Address()}, SessionTimeout: long})
@@ -103,7 +101,7 @@ func testDeposed(t *testing.T, leader *zktest.Server, followers []*zktest.Server
 		f.Signal(syscall.SIGCONT)
 	}
 	for _, m := range []*member{busy, reader} {
-		for m.Sync(m.ctx) != nil { // a busy machine elects for longer than one may take
+		for m.Sync(m.ctx) != nil { // on a busy machine an election takes longer than one Sync may
 			if m.ctx.Err() != nil {
 				t.Fatal("no sync although all are back")
 			}

@@ -18,49 +18,49 @@ import (
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
-	// longPause is the pause for a service that has been away for manyAttempts:
-	// then quick attempts gain nothing and load the service.
+	// longPause is the pause after manyAttempts: quick attempts then gain nothing and load the
+	// service.
 	longPause    = time.Second
 	manyAttempts = 100
-	// minAttempt is the least time that one address gets, however many there are.
+	// minAttempt is the least time for one address, however many there are.
 	minAttempt = 250 * time.Millisecond
 )
 
-// link gives the client library its connections. It is both the list of hosts and
-// the dialer, because the library sleeps for a second whenever its list begins
-// again, resolves names only once, and does not stop at the end of a session.
+// link gives the client library its connections. It is both the list of hosts and the dialer,
+// because the library sleeps for a second whenever its list begins again, resolves names only
+// once, and does not stop at the end of a session.
 type link struct {
-	// life ends with the session; from then on nothing connects. That keeps
-	// requests which the library still holds from a next session.
+	// life ends with the session; after that nothing connects, so requests that the library
+	// still holds cannot reach a later session.
 	life    context.Context //nolint:containedctx // the library's dialer has none
 	servers []string
 	options *Options
-	// third returns a third of the session time-out: the longest time that one pass
-	// over all addresses, or a silence, may take.
+	// third returns a third of the session time-out: the longest time for one pass over all
+	// addresses, and for a silence.
 	third func() time.Duration
 	// wrap makes a wire of a connection.
 	wrap func(c net.Conn, address string, patience time.Duration) *wire
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	waiting  []endpoint // addresses of this pass that are still to be tried
 	size     int        // number of addresses of this pass
-	attempts int        // without a session, in a row
+	attempts int        // successive attempts without a session
 	current  net.Conn
 	last     error // why the last attempt failed
 }
 
-// endpoint is an address and the name that led to it.
+// endpoint is an address and the host name that it comes from.
 type endpoint struct{ host, address string }
 
-// Init, Len, Next and Connected make link the library's list of hosts. The library
-// also asks it for names, but uses them only for its log.
+// Init, Len, Next and Connected make link the library's list of hosts. The library also asks it
+// for names, but uses them only in its log.
 func (l *link) Init([]string) error { return nil }
 
-// Len is how many servers there are.
+// Len returns the number of servers.
 func (l *link) Len() int { return len(l.servers) }
 
-// Next says that the list begins anew only when the session is over, for then
-// the library looks whether it is to stop.
+// Next says that the list begins again only when the session is over, because the library then
+// checks whether it has to stop.
 func (l *link) Next() (string, bool) { return "any", l.life.Err() != nil }
 
 // Connected says that the last connection has its session.
@@ -99,7 +99,7 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	return w, nil
 }
 
-// pause waits before every pass over the addresses but the first.
+// pause waits before every pass over the addresses except the first.
 func (l *link) pause() error {
 	l.mu.Lock()
 	round, n := 0, l.attempts
@@ -140,8 +140,8 @@ func (l *link) next(ctx context.Context) (endpoint, error) {
 	return e, nil
 }
 
-// resolve returns all addresses of all servers in an order of chance, so that
-// many members spread over the servers.
+// resolve returns all addresses of all servers in random order, so that members spread over the
+// servers.
 func (l *link) resolve(ctx context.Context) ([]endpoint, error) {
 	var found []endpoint
 	var faults []error
@@ -196,25 +196,25 @@ func (l *link) failed(address string, err error) error {
 	return err
 }
 
-// trouble is why there is no connection, as far as it is known.
+// trouble returns why there is no connection, if known.
 func (l *link) trouble() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// connection is the newest one.
+// connection returns the newest connection.
 func (l *link) connection() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.current
 }
 
-// hangUp ends the connection.
+// hangUp closes the connection.
 func (l *link) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current != nil {
-		_ = l.current.Close() // it may have been closed
+		_ = l.current.Close() // it may be closed already
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// parentOf is the path of the parent; the root is its own.
+// parentOf returns the path of the parent; the root is its own parent.
 func parentOf(path string) string {
 	return path[:max(strings.LastIndexByte(path, '/'), 1)]
 }
 
-// full is the path as the service knows it.
+// full returns the service's path for one of the session, which begins below the chroot.
 func (s *session) full(path string) string {
 	chroot := s.registry.options.Chroot
 	switch {
@@ -23,7 +23,7 @@ func (s *session) full(path string) string {
 	return chroot + path
 }
 
-// own is the path as it is known here.
+// own returns the session's path for one of the service.
 func (s *session) own(path string) string {
 	if path = path[len(s.registry.options.Chroot):]; path == "" {
 		return "/"
@@ -38,8 +38,7 @@ func badPath(ops []registry.Op) int {
 		if kind := ops[i].Kind; kind == registry.CreateSequential || kind == registry.CreateEphemeralSequential {
 			path += "0" // the number completes the name
 		}
-		// Asking the service would cost the whole transaction a round trip, and for some
-		// faults the connection.
+		// The service's refusal would cost a round trip and, for some faults, the connection.
 		if !registry.ValidPath(path) {
 			return i
 		}

@@ -25,9 +25,9 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 	return n, nil
 }
 
-// read reads a node. Data and children are two requests; they are repeated in turn
-// until nothing has changed between the last two. If the node had children at the
-// last read, both are sent at once.
+// read reads a node. Data and children are two requests, which are repeated in turn until
+// nothing has changed between the last two. If the node had children at the last read, both are
+// sent at once.
 func (s *session) read(ctx context.Context, path string) (registry.Node, error) {
 	early := make(chan children, 1)
 	if s.lists.has(path) {
@@ -75,11 +75,11 @@ func (s *session) children(ctx context.Context, path string) (children, error) {
 	})
 }
 
-// maxLists bounds the paths of lists. When there are more, all are forgotten, and
-// reads are slower until they are known again.
+// maxLists bounds the paths in lists. Beyond it all are forgotten, and reads are slower until
+// they are known again.
 const maxLists = 1000
 
-// lists are paths of nodes that had children when they were read last.
+// lists has the paths of nodes that had children when last read.
 type lists struct {
 	mu    sync.Mutex // guards paths
 	paths map[string]struct{}
@@ -108,7 +108,7 @@ func (l *lists) note(path string, list bool) {
 func statOf(s *client.Stat) registry.Stat {
 	owner := registry.SessionID(s.EphemeralOwner)
 	if owner == math.MinInt64 {
-		owner = 0 // this owner marks a container node, which has no owner
+		owner = 0 // marks a container node, which has no owner
 	}
 	return registry.Stat{
 		Created: s.Czxid, Modified: s.Mzxid, ChildrenChanged: s.Pzxid,
@@ -117,8 +117,8 @@ func statOf(s *client.Stat) registry.Stat {
 	}
 }
 
-// Persist implements registry.Session. The service reports nothing before most of
-// its servers have it on disk.
+// Persist implements registry.Session. The service reports nothing before most of its servers
+// have it on disk.
 func (s *session) Persist(context.Context) error {
 	if s.isOver() {
 		return fmt.Errorf("persist: %w", registry.ErrEnded)
@@ -126,8 +126,8 @@ func (s *session) Persist(context.Context) error {
 	return nil
 }
 
-// Time implements registry.Session. The service dates only writes, so one
-// transaction creates, sets and deletes a node, which is never visible.
+// Time implements registry.Session. Only writes get the service's time, so one transaction
+// creates, sets and deletes a node, which is never visible.
 func (s *session) Time(ctx context.Context) (time.Time, error) {
 	if s.registry.options.ReadOnly {
 		return time.Time{}, registry.ErrReadOnly
@@ -150,8 +150,8 @@ func (s *session) Time(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(answers[1].Stat.Mtime), nil
 }
 
-// OpenToAll implements registry.Guarded. Who may not read the list of permissions of a
-// node learns that it is guarded.
+// OpenToAll implements registry.Guarded. If the session may not read the permissions of a node,
+// the node is guarded.
 func (s *session) OpenToAll(ctx context.Context, path string) (bool, error) {
 	if s.registry.options.Digest == "" {
 		return false, nil

@@ -1,20 +1,19 @@
-// Package zk is the registry on a ZooKeeper ensemble. It guards against the
-// weaknesses of a client library that has no deadlines, that goes on with a new
-// session when one has expired, and that drops events for which it has no room. It
-// does not know what the nodes mean, and contains no recipes such as a latch.
+// Package zk is the registry on a ZooKeeper ensemble. It guards against the weaknesses of a
+// client library that has no deadlines, that continues with a new session when one has expired,
+// and that drops events for which it has no room. It does not know what the nodes mean, and
+// contains no recipes such as a latch.
 //
-// A session here is one session of ZooKeeper and has a client of its own. When it
-// is over, its client cannot connect any more (see link), so no request of it can
-// reach the next session.
+// A session here is one session of ZooKeeper and has a client of its own. When it is over, its
+// client cannot connect any more (see link), so none of its requests can reach the next
+// session.
 //
-// Flow: New checks the options. Open creates a client, whose connections come from
-// link: each is an address resolved at that moment, chosen in random order, and
-// wrapped by wire, which bounds every silence and knows requests that the library
-// lacks. What a gained or lost connection means for the session is decided by
-// connection, and carried out by session. Commit becomes one multi; Read becomes a
-// get and a list of one moment, and the gets of many reads become one request. The
-// client's callback puts events into a queue; replies wait there until the callback
-// has received the events before them.
+// Flow: New checks the options. Open creates a client, whose connections come from link: each
+// goes to an address resolved at that moment, chosen in random order, and is wrapped by wire,
+// which bounds every silence and adds requests that the library lacks. When a connection is
+// gained or lost, connection decides what the session does, and session does it. Commit becomes
+// one multi. Read becomes a get and a list of the same moment, and the gets of many reads
+// become one request. The client's callback puts events into a queue; replies wait until the
+// callback has received the events before them.
 package zk
 
 import (
@@ -41,65 +40,63 @@ const (
 	minSession     = 100 * time.Millisecond
 	maxSession     = time.Hour
 
-	// maxRequest is the largest request that a server accepts by default
-	// (jute.maxbuffer), without the length before it. A larger one ends the
-	// connection, and with it all other requests in flight.
+	// maxRequest is the largest request that a server accepts by default (jute.maxbuffer),
+	// without the length before it. A larger request ends the connection, and with it all other
+	// requests in flight.
 	maxRequest = 1<<20 - 1
-	// defaultRequest leaves room for what servers add among themselves.
+	// defaultRequest leaves room for what servers add when they forward requests.
 	defaultRequest = 1000 << 10
 )
 
-// Options of a registry. Only Servers is needed.
+// Options of a registry. Only Servers is required.
 type Options struct {
-	// Servers are host or host:port. Names are resolved at each connection,
-	// and all their addresses tried.
+	// Servers are host or host:port. Names are resolved at each connection, and all their
+	// addresses are tried.
 	Servers []string
-	// Chroot is the path that is "/" here; empty for that of the service. It
-	// is made if need be.
+	// Chroot is the path that is "/" for sessions; empty: the service's root. It is created if
+	// necessary.
 	Chroot string
 	// SessionTimeout is the requested time-out; the service may grant another, see
 	// registry.Session. 0: 10 s.
 	SessionTimeout time.Duration
-	// Digest is "user:password"; then every node made is readable by that
-	// user alone. Empty: every node is open to all.
+	// Digest is "user:password"; then only that user can access the nodes that it creates.
+	// Empty: every node is open to all.
 	Digest string
-	// TLS, if not nil, is used with every server. Each server must have a
-	// certificate for its name as given in Servers.
+	// TLS, if not nil, is used with every server. Each server must have a certificate for its
+	// name as given in Servers.
 	TLS *tls.Config
-	// MaxRequest bounds a transaction as it is sent; above it Commit returns
-	// registry.ErrTooLarge. 1000 KiB if 0. It must stay below the servers'
-	// jute.maxbuffer.
+	// MaxRequest bounds an encoded transaction; above it Commit returns registry.ErrTooLarge.
+	// 0: 1000 KiB. It must stay below the servers' jute.maxbuffer.
 	MaxRequest int
-	// ReadOnly keeps sessions from writing anything: Commit and Time fail with
-	// registry.ErrReadOnly, and a chroot that is missing is not made.
+	// ReadOnly prevents sessions from writing anything: Commit and Time fail with
+	// registry.ErrReadOnly, and a missing chroot is not created.
 	ReadOnly bool
 	// Lookup resolves a name; nil is the resolver of the system.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	// Dial connects to an address; nil is TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger receives connections that were lost, found and refused; nil discards
-	// them.
+	// Logger receives lost, regained and refused connections; nil discards them.
 	Logger *slog.Logger
 }
 
-// Registry implements registry.Registry. Make one with New.
+// Registry implements registry.Registry. Create one with New.
 type Registry struct {
 	options Options
 	acl     []client.ACL
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	sessions map[*session]struct{}
 	chrooted bool // the chroot is known to exist
 	closed   bool
 
-	// work has one for each goroutine of a session. Who adds to it holds the
-	// session's mu and has seen that the session is not over, or mu.
+	// work counts the goroutines of sessions. To add one, hold mu, or hold the session's mu and
+	// have seen that the session is not over.
 	work sync.WaitGroup
 }
 
 var _ registry.Registry = (*Registry)(nil)
 
-// New checks the options. It connects to nothing.
+// New checks the options. It does not connect.
 func New(o Options) (*Registry, error) {
 	if len(o.Servers) == 0 {
 		return nil, errors.New("zookeeper: no servers")
@@ -122,7 +119,7 @@ func New(o Options) (*Registry, error) {
 		if user, password, ok := strings.Cut(o.Digest, ":"); !ok || user == "" || password == "" {
 			return nil, errors.New("zookeeper: digest is not user:password")
 		}
-		// The service puts the user in place of this.
+		// The service replaces this by the user.
 		acl = client.AuthACL(client.PermAll)
 	}
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, defaultSession)
@@ -143,8 +140,8 @@ func New(o Options) (*Registry, error) {
 	return &Registry{options: o, acl: acl, sessions: make(map[*session]struct{})}, nil
 }
 
-// withPort completes an address. Bare IPv6 addresses stand in brackets if a
-// port follows, so more than one colon without brackets is an address alone.
+// withPort completes an address. An IPv6 address with a port must be in brackets, so more than
+// one colon without brackets is an address alone.
 func withPort(server string) (string, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
@@ -159,8 +156,8 @@ func withPort(server string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// Open starts a session. It tries the servers until ctx is over; if that has no
-// deadline, not longer than a session time-out.
+// Open starts a session. It tries the servers until ctx is over or, if ctx has no deadline, for
+// one session time-out.
 func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		within, cancel := context.WithTimeout(ctx, r.options.SessionTimeout)
@@ -182,7 +179,7 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	return s, nil
 }
 
-// begin makes a session that is not connected yet.
+// begin creates a session that is not connected yet.
 func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,8 +201,8 @@ func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	return s, nil
 }
 
-// Close ends every session. It waits until the last callback has returned, so
-// it must not be called from one.
+// Close ends every session. It waits until the last callback has returned, so it must not be
+// called from a callback.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -223,8 +220,7 @@ func (r *Registry) forget(s *session) {
 	delete(r.sessions, s)
 }
 
-// quiet discards the log of the client library; link and session say the same
-// better.
+// quiet discards the log of the client library; link and session log the same more clearly.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}

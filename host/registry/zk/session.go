@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxInFlight bounds the operations in flight. More do not raise the
-	// throughput. Abandoned operations count, too.
+	// maxInFlight bounds the operations in flight. More do not raise the throughput. Abandoned
+	// operations count, too.
 	maxInFlight = 64
-	// beatsPerTimeout is how many keep-alives are sent within a session time-out,
-	// if no other transaction is acknowledged.
+	// beatsPerTimeout is how many keep-alives are sent within a session time-out, if no other
+	// transaction is acknowledged.
 	beatsPerTimeout = 6
 )
 
@@ -31,7 +31,7 @@ type session struct {
 	conn     *client.Conn
 	link     *link
 	events   *events.Queue
-	slots    chan struct{} // one is taken by each operation under way
+	slots    chan struct{} // one is taken by each operation in progress
 	lists    lists
 
 	life context.Context //nolint:containedctx // that of the session, not of a call
@@ -39,17 +39,17 @@ type session struct {
 	gone chan struct{} // closed when the service knows of the end
 
 	id      atomic.Int64
-	granted atomic.Int64 // as a time.Duration
+	granted atomic.Int64 // a time.Duration
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	connection connection
 	up         chan struct{} // closed while the connection is up
-	lost       time.Time     // since when it is not
+	lost       time.Time     // when the connection was lost
 	late       map[*operation]struct{}
 	acked      time.Time
 
-	wishes  []wish // nodes to be read, those that wait longest first
-	batches int    // of them, under way
+	wishes  []wish // nodes to be read, the longest waiting first
+	batches int    // number of batches of wishes in flight
 }
 
 // operation is one call of the client library.
@@ -88,7 +88,7 @@ func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load(
 
 func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// timeout returns the granted session time-out, or the requested one before.
+// timeout returns the granted session time-out or, before it is granted, the requested one.
 func (s *session) timeout() time.Duration {
 	if d := s.Timeout(); d > 0 {
 		return d
@@ -98,18 +98,18 @@ func (s *session) timeout() time.Duration {
 
 func (s *session) isOver() bool { return s.life.Err() != nil }
 
-// hello takes what a server said first on a connection begun at a time. The
-// library goes on with another session as if nothing had happened; here it does
-// not get to see one.
+// hello receives what a server answers first on a connection, which was begun at a given time.
+// The client library would continue with a different session as if nothing had happened; hello
+// does not let it see one.
 func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.Duration, error) {
 	switch {
 	case s.isOver():
 		return 0, registry.ErrEnded
 	case id == 0: // expired; the library reports that in a moment
 	case s.id.CompareAndSwap(0, id):
-		s.acknowledge(begun) // a majority has made it
+		s.acknowledge(begun) // a majority has created the session
 	case s.id.Load() == id:
-		// Who lets it come back may have been replaced.
+		// The server that resumes it may have been replaced.
 	default:
 		s.end(true)
 		return 0, errMoved
@@ -118,8 +118,8 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 	return s.timeout() / 3, nil
 }
 
-// receive is the library's callback. It runs in the goroutine that receives replies
-// and must not block.
+// receive is the library's callback. It runs in the goroutine that receives replies and must
+// not block.
 func (s *session) receive(e client.Event) {
 	if e.Type != client.EventSession {
 		s.changed(e)
@@ -136,8 +136,8 @@ func (s *session) receive(e client.Event) {
 	}
 }
 
-// feed passes an event to the connection, and carries out the orders at once,
-// except for hangUp, which may block.
+// feed passes an event to the connection, and carries out the orders at once, except for
+// hangUp, which may block.
 func (s *session) feed(event func(*connection) orders) orders {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *session) feed(event func(*connection) orders) orders {
 	return o
 }
 
-// emit puts an event of the session into its queue. The caller holds mu.
+// emit puts an event of the session into its queue. mu must be held.
 func (s *session) emit(kind registry.EventKind) {
 	switch kind { //nolint:exhaustive // the others are not worth a line
 	case registry.Suspended:
@@ -172,15 +172,15 @@ func (s *session) emit(kind registry.EventKind) {
 	s.events.Put(registry.Event{Kind: kind})
 }
 
-// state is the number of the newest connection, and what is closed while there
-// is one.
+// state returns the number of the newest connection, and a channel that is closed while a
+// connection is up.
 func (s *session) state() (number int, up chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connection.number, s.up
 }
 
-// settle brings a new session to where it can be used.
+// settle makes a new session ready for use.
 func (s *session) settle(ctx context.Context) error {
 	if err := s.authenticate(ctx); err != nil {
 		return err
@@ -206,15 +206,15 @@ func (s *session) authenticate(ctx context.Context) error {
 		if err != nil && !errors.Is(err, client.ErrConnectionClosed) {
 			return s.readError("authenticate", err)
 		}
-		// The library says it again on each new connection, but not on
-		// one that was made before it knew of our success.
+		// The library authenticates again on each new connection, but not on one that was made
+		// before it knew of our success.
 		if again, _ := s.state(); err == nil && again == number {
 			return nil
 		}
 	}
 }
 
-// connect waits until the session is connected, or ctx or the bound is over.
+// connect waits until the session is connected, or ctx or the bound ends.
 func (s *session) connect(ctx context.Context, bound <-chan time.Time) (number int, err error) {
 	_, up := s.state()
 	select {
@@ -230,7 +230,7 @@ func (s *session) connect(ctx context.Context, bound <-chan time.Time) (number i
 	}
 }
 
-// makeChroot makes what is missing of the chroot, once.
+// makeChroot creates the missing nodes of the chroot, once.
 func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 	r.mu.Lock()
 	done := r.chrooted || r.options.Chroot == "" || r.options.ReadOnly
@@ -247,14 +247,14 @@ func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 			continue
 		}
 		if errors.Is(err, client.ErrNoAuth) {
-			// The node may exist all the same, created by a user with more permissions.
+			// The node may exist anyway, created by a user with more permissions.
 			there, e := call(ctx, s, func() (bool, error) { ok, _, e := s.conn.Exists(at); return ok, e }) //nolint:wrapcheck // call names it
 			if e == nil && there {
 				continue
 			}
 		}
 		if err != nil {
-			return s.readError("make the chroot "+at, err)
+			return s.readError("create the chroot "+at, err)
 		}
 	}
 	r.mu.Lock()
@@ -263,17 +263,17 @@ func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 	return nil
 }
 
-// end ends the session; lost says that the service did it. Everything that
-// waits for a connection is let go, and none is made any more.
+// end ends the session; lost says that the service ended it. Everything that waits for a
+// connection is released, and no new connection is made.
 func (s *session) end(lost bool) {
 	s.feed(func(c *connection) orders { return c.finish(lost) })
 }
 
-// live sees the session off when it is over. loop is closed by the library
-// when its last goroutine ends.
+// live cleans up after the session when it is over. The library closes loop when its last
+// goroutine ends.
 func (s *session) live(loop <-chan client.Event) {
 	<-s.life.Done()
-	s.conn.Close() // it waits up to a second for the service
+	s.conn.Close() // waits up to a second for the service
 	s.link.hangUp()
 	for range loop {
 	}
@@ -282,8 +282,8 @@ func (s *session) live(loop <-chan client.Event) {
 	close(s.gone)
 }
 
-// Close implements registry.Session. It waits until the service knows of the end,
-// or cannot be reached.
+// Close implements registry.Session. It waits until the service knows of the end, or cannot be
+// reached.
 func (s *session) Close() error {
 	s.end(false)
 	<-s.gone

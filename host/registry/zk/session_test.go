@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// What becomes of a session when its connection fails.
+// A session survives, expires or ends as its connection fails.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
@@ -171,7 +171,7 @@ func testLate(t *testing.T, server *zktest.Server) {
 	if applied && !errors.Is(err, registry.ErrUnknown) {
 		t.Errorf("applied after %v", err)
 	}
-	// Whatever it was, it stays so.
+	// The outcome is final, whatever it was.
 	observer.commit(create("/late-marker"))
 	owner.sync()
 	if again := owner.read("/late").Exists; again != applied {
@@ -245,7 +245,7 @@ func testEndUnderWay(t *testing.T, server *zktest.Server) {
 func testSilentServer(t *testing.T, server *zktest.Server) {
 	silent := zktest.NewProxy(t, server.Address())
 	silent.Set(zktest.Freeze)
-	for range 4 { // the order is one of chance
+	for range 4 { // the order is random
 		m := join(t, zk.Options{Servers: []string{silent.Address(), server.Address()}, SessionTimeout: long})
 		m.sync()
 	}
@@ -259,14 +259,14 @@ func testAcknowledged(t *testing.T, server *zktest.Server) {
 		t.Fatal("a commit does not count")
 	}
 	for owner.Acknowledged().Equal(before) {
-		// A read shows nothing about the leader.
+		// A read proves nothing about the leader.
 		owner.read("/acknowledged")
 	}
 	p.Set(zktest.Freeze)
 	owner.awaitKind(registry.Suspended)
 }
 
-// A registry that lost its data refuses old sessions without a word.
+// A registry that lost its data refuses old sessions without an answer.
 func TestWiped(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
@@ -355,7 +355,7 @@ func testReadsTogether(t *testing.T, server *zktest.Server) {
 					t.Errorf("%s: %+v, %v", path, n, err)
 				}
 			})
-			work.Go(func() { // one that gives up
+			work.Go(func() { // it gives up
 				if _, err := owner.Read(ctx, path); err != nil && ctx.Err() == nil {
 					t.Errorf("%s: %v", path, err)
 				}

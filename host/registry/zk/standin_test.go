@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// patience ends a test that waits for what never comes, in virtual time.
+// patience ends a test that waits for something that never comes, in virtual time.
 const patience = time.Hour
 
 const (
@@ -27,21 +27,21 @@ const (
 	opClose    = -11
 )
 
-// standIn is a service in memory, so that a test in virtual time decides between
-// which two steps something happens. It keeps one session and no node: every
-// request is answered as if all went well.
+// standIn is a service in memory, so that a test in virtual time decides between which two
+// steps something happens. It has one session and no nodes: it answers every request as
+// successful.
 type standIn struct {
 	slow time.Duration // before each answer
 
 	mu    sync.Mutex // guards the rest
 	held  chan func()
-	both  bool // data and children are told when both were asked for
-	asked int  // requests so far
+	both  bool // data and children are answered once both were requested
+	asked int  // number of requests so far
 	conns []net.Conn
 	work  sync.WaitGroup
 }
 
-// open returns a session with the stand-in, and what it has heard so far.
+// open returns a session with the stand-in, and a function that returns its events so far.
 func (z *standIn) open(t *testing.T) (*session, func() []registry.EventKind) {
 	t.Helper()
 	r, err := New(Options{Servers: []string{"192.0.2.1"}, Dial: z.dial})
@@ -80,18 +80,18 @@ func (z *standIn) dial(context.Context, string, string) (net.Conn, error) {
 	return ours, nil
 }
 
-// cut ends every connection.
+// cut closes every connection.
 func (z *standIn) cut() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	for _, c := range z.conns {
-		_ = c.Close() // it may have been closed
+		_ = c.Close() // it may be closed already
 	}
 	z.conns = nil
 }
 
-// change sends an event of a node that was set on the newest connection, and
-// returns when it has been taken.
+// change sends the event for a node that was set on the newest connection, and returns when it
+// has been received.
 func (z *standIn) change(t *testing.T, path string) {
 	t.Helper()
 	z.mu.Lock()
@@ -107,8 +107,8 @@ func (z *standIn) change(t *testing.T, path string) {
 	}
 }
 
-// holdWatches lets no watch be answered from now on. The function that it
-// returns waits for the next one and returns what answers it.
+// holdWatches delays the answers to watches from now on. The function that it returns waits for
+// the next watch and returns a function that answers it.
 func (z *standIn) holdWatches(t *testing.T) (next func() (answer func())) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -134,9 +134,9 @@ func (z *standIn) ask() chan<- func() {
 	return z.held
 }
 
-// notifyBoth lets data and children of a node be reported when both were asked for, and
-// not before.
-func (z *standIn) notifyBoth() {
+// answerPairs makes the service answer requests for data and children of a node only once both
+// were sent.
+func (z *standIn) answerPairs() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.both = true
@@ -155,12 +155,12 @@ func (z *standIn) requests() int {
 }
 
 func (z *standIn) serve(c net.Conn) {
-	defer func() { _ = c.Close() }() // it may have been closed
+	defer func() { _ = c.Close() }() // it may be closed already
 	hello, err := frame(c)
 	if err != nil {
 		return
 	}
-	const askedAt = 4 + 8 // behind the version and the newest revision seen
+	const askedAt = 4 + 8 // after the version and the newest revision seen
 	granted := binary.BigEndian.AppendUint32(nil, 0)
 	granted = append(granted, hello[askedAt:askedAt+4]...)
 	granted = binary.BigEndian.AppendUint64(granted, 1)
@@ -214,7 +214,7 @@ func replyTo(request []byte) []byte {
 	return reply
 }
 
-// statOfParent is that of a node with one child.
+// statOfParent returns the stat of a node with one child.
 func statOfParent() []byte {
 	const statSize, atChildren = 68, 56
 	stat := make([]byte, statSize)

@@ -65,8 +65,8 @@ func TestValidPath(t *testing.T) {
 	}
 }
 
-// A server asks nobody whether it may take a session up again that it knows; it
-// makes none without the others.
+// A server resumes a session that it knows without asking the others, but creates none without
+// them.
 func TestTakenUpAgainIsNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	r, err := New(Options{Servers: []string{"one"}})

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Offsets and codes of the protocol, as far as they are needed. A request is its
-// length, a number, an opcode and the body; the body of a sync is the length of its
-// path and the path. An answer is its length, the number of the request, a
-// revision, an error and the body; the first one of a connection is its length, a
-// version, the granted time-out, and the session.
+// Offsets and codes of the protocol, as far as they are needed. A request has its length, a
+// number, an opcode and the body; the body of a sync is the length of its path and the path. An
+// answer has its length, the number of the request, a revision, an error and the body. The
+// first answer of a connection has its length, a version, the granted time-out, and the
+// session.
 const (
 	opGetData   = 4
 	opSync      = 9
@@ -28,7 +28,7 @@ const (
 	atTimeout = 8
 	atSession = 12
 	atError   = 16
-	// headBytes is the shortest answer, including its length.
+	// headBytes is the size of the shortest answer, including its length.
 	headBytes = 20
 
 	// recursive is the mode of a watch that persists and covers all nodes below.
@@ -37,15 +37,14 @@ const (
 
 var errMoved = errors.New("the server named another session")
 
-// wire is one connection of a session. It bounds how long the server may be silent,
-// because the client library waits up to seven session time-outs in a handshake. It
-// reads from the handshake what the library does not return, and sends the requests
-// that the library does not know. It reads ahead, because the library reads each
-// answer in two pieces.
+// wire is one connection of a session. It bounds how long the server may be silent, because the
+// client library waits up to seven session time-outs in a handshake. It reads from the
+// handshake what the library does not return, and sends the requests that the library lacks. It
+// reads ahead, because the library reads each answer in two pieces.
 type wire struct {
 	net.Conn
-	// hello receives the granted session and time-out; zero means no session. It
-	// returns how long the server may be silent from now on.
+	// hello receives the granted session and time-out; zero means no session. It returns how
+	// long the server may be silent from now on.
 	hello func(id int64, granted time.Duration) (time.Duration, error)
 	// failed receives the error that ended the handshake.
 	failed func(error)
@@ -53,20 +52,20 @@ type wire struct {
 	patience time.Duration
 	greeted  bool
 	in       *bufio.Reader
-	answer   io.Reader // what is left of the one that is being read
+	answer   io.Reader // the rest of the answer that is being read
 
 	mu    sync.Mutex          // guards reads: requests and answers have a goroutine each
 	reads map[uint32]struct{} // numbers of requests that read many nodes
 }
 
-// newWire wraps a connection. Within patience the server must say something.
+// newWire wraps a connection. The server must send something within patience.
 func newWire(c net.Conn, patience time.Duration) *wire {
 	w := &wire{Conn: c, patience: patience, answer: new(io.LimitedReader), reads: map[uint32]struct{}{}}
 	w.in = bufio.NewReaderSize(patient{w}, 64<<10)
 	return w
 }
 
-// SetDeadline does nothing: Read and Write set their own.
+// SetDeadline does nothing: Read and Write set their own deadlines.
 func (w *wire) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing, see SetDeadline.
@@ -75,7 +74,7 @@ func (w *wire) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline does nothing, see SetDeadline.
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// patient reads what has arrived, or waits for it for a bounded time.
+// patient reads what has arrived, or waits for data for a bounded time.
 type patient struct{ w *wire }
 
 func (r patient) Read(p []byte) (int, error) {
@@ -119,7 +118,7 @@ func (w *wire) next() error {
 	return err //nolint:wrapcheck // there is none
 }
 
-// greet looks at the first answer.
+// greet reads the first answer.
 func (w *wire) greet(head []byte) error {
 	w.greeted = true
 	granted := time.Duration(binary.BigEndian.Uint32(head[atTimeout:])) * time.Millisecond
@@ -129,8 +128,7 @@ func (w *wire) greet(head []byte) error {
 	return err
 }
 
-// isManyReply reports whether an answer is a successful one to a request for many
-// nodes.
+// isManyReply reports whether an answer is a successful answer to a request for many nodes.
 func (w *wire) isManyReply(head []byte) bool {
 	number := binary.BigEndian.Uint32(head[atNumber:])
 	w.mu.Lock()
@@ -140,10 +138,10 @@ func (w *wire) isManyReply(head []byte) bool {
 	return many && binary.BigEndian.Uint32(head[atError:]) == 0 && binary.BigEndian.Uint32(head) >= headBytes-4
 }
 
-// Write sends one request: the library neither splits requests nor joins two. After
-// an error the connection is lost, and the library learns it only by reading: it
-// passes the error of a write to the caller as if it were an answer, and after an
-// error of one of its own requests on a new connection it would wait for ever.
+// Write sends one request: the library neither splits requests nor joins them. After an error
+// it closes the connection and returns no error, because the library must learn the loss by
+// reading: it would pass the error of a write to the caller as if it were an answer, and after
+// an error of one of its own requests on a new connection it would wait for ever.
 func (w *wire) Write(p []byte) (int, error) {
 	q := p
 	if w.greeted {
@@ -161,7 +159,7 @@ func (w *wire) Write(p []byte) (int, error) {
 		_, err = w.Conn.Write(q)
 	}
 	if err != nil {
-		_ = w.Close() // it may have been closed
+		_ = w.Close() // it may be closed already
 	}
 	return len(p), nil
 }

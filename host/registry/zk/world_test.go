@@ -9,31 +9,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// room is for the connections of a search, and for those that liveness takes.
+// room is the number of connections of a search, and of those that comeUp adds.
 const room = connections + 3
 
-// world is a connection, and all around it that decides what comes next.
+// world is a connection with everything that decides what comes next.
 type world struct {
 	around
 	of faulty
 }
 
-// around is the service, the client library, and the goroutines of a session.
-// Sets of paths are bits.
+// around is the service, the client library, and the goroutines of a session. Sets of paths are
+// bits.
 type around struct {
 	conn     int8  // the library's connection; 0: none
-	count    int8  // connections so far
-	hungUp   bool  // conn is, and the library has not noticed
-	over     bool  // the session ended, or was told to
-	stopped  bool  // the library has
-	followed uint8 // on conn
+	count    int8  // number of connections so far
+	hungUp   bool  // conn is closed, and the library has not noticed
+	over     bool  // the session ended, or is ending
+	stopped  bool  // the library has stopped
+	followed uint8 // paths followed on conn
 	restores [room]restorer
-	calls    [2]caller // that follow
+	calls    [2]caller // calls that follow
 	request  caller
 	gate     bool // requests may pass
 	sent     registry.EventKind
-	held     uint8  // what calls have promised to follow
-	broken   string // which promise
+	held     uint8  // paths that calls have promised to follow
+	broken   string // the promise that was broken
 }
 
 // restorer is the goroutine that restores one connection.
@@ -47,30 +47,29 @@ type restoreState uint8
 const (
 	noRestore restoreState = iota
 	restoreAsks
-	restoreOK // it has not said so yet
+	restoreOK // it has not reported this yet
 	restoreRefused
 )
 
-// caller is a call of the session's.
+// caller is a call of the session's methods.
 type caller uint8
 
 const (
 	callIdle caller = iota
 	callWaits
 	callSent
-	callAnswered // it does not know yet
+	callAnswered // the call has not noticed yet
 	callDone
 )
 
-// step is something that can happen next, to the one of its kind with that
-// number.
+// step is something that can happen next, to the thing of its kind with that number.
 type step struct {
 	name string
 	of   int
 	do   func(*world)
 }
 
-// steps are all that can happen next.
+// steps returns everything that can happen next.
 func (w *world) steps(sc scenario) []step {
 	var all []step
 	add := func(may bool, name string, do func(*world)) {
@@ -109,7 +108,7 @@ func (w *world) restoreSteps(n int) []step {
 	return nil
 }
 
-// callSteps are those of a call to follow. After the end none matters.
+// callSteps returns the steps of a call to follow. After the end none matters.
 func (w *world) callSteps(i int, path string) []step {
 	if w.over {
 		return nil
@@ -134,7 +133,7 @@ func (w *world) callSteps(i int, path string) []step {
 
 func bit(path string) uint8 { return 1 << (path[1] - 'a') }
 
-// serves says that what is sent now reaches the service, also if it was meant
+// serves reports whether a request that is sent now reaches the service, even if it was meant
 // for an earlier connection.
 func (w *world) serves() bool { return w.conn != 0 && !w.hungUp }
 
@@ -154,7 +153,7 @@ func (w *world) stop() {
 	w.carryOut(w.of.stopped())
 }
 
-// serve lets the service follow the next path that goroutine n asks for.
+// serve makes the service follow the next path that goroutine n requests.
 func (w *world) serve(n int) {
 	r := &w.restores[n]
 	next := uint8(1) << bits.TrailingZeros8(r.left)
@@ -164,7 +163,7 @@ func (w *world) serve(n int) {
 	}
 }
 
-// report lets goroutine n say how it ended.
+// report makes goroutine n report its result.
 func (w *world) report(n int) {
 	ok := w.restores[n].state == restoreOK
 	w.restores[n] = restorer{}
@@ -186,7 +185,7 @@ func (w *world) wait(c *caller) {
 	}
 }
 
-// carryOut does what the session would, and sees whether it may.
+// carryOut carries out orders as the session would, and checks that they are allowed.
 func (w *world) carryOut(o orders) {
 	if o.end {
 		w.over = true
@@ -215,7 +214,7 @@ func (w *world) carryOut(o orders) {
 	}
 }
 
-// pass lets all callers go that wait.
+// pass releases all waiting callers.
 func (w *world) pass(to caller) {
 	for _, c := range []*caller{&w.calls[0], &w.calls[1], &w.request} {
 		if *c == callWaits && (to == callSent || c == &w.request) {
@@ -235,7 +234,7 @@ func (w *world) receive(kind registry.EventKind) {
 	w.sent = kind
 }
 
-// check sees what holds at every moment.
+// check checks what holds at every moment.
 func (w *world) check() {
 	if w.gate {
 		w.insist(w.conn != 0, "requests pass without a connection")
@@ -243,7 +242,7 @@ func (w *world) check() {
 	}
 }
 
-// comeUp sees that the session comes up from here, or ends.
+// comeUp checks that the session comes up from here, or ends.
 func (w world) comeUp() string {
 	for range 20 {
 		switch {
@@ -278,12 +277,12 @@ func (w *world) insist(holds bool, otherwise string) {
 	}
 }
 
-// explore goes through every state, those first that take fewest steps. It
-// returns how many there are, or a promise that is broken and the way to it.
+// explore visits every state, those with the fewest steps first. It returns the number of
+// states, or a broken promise with the steps that lead to it.
 func explore(fault int, sc scenario) (states int, broken string) {
 	type found struct {
 		world
-		from int // index of the one before
+		from int // index of the previous state
 		by   step
 	}
 	first := world{of: faulty{fault: fault}}
@@ -313,7 +312,7 @@ func explore(fault int, sc scenario) (states int, broken string) {
 	return len(all), ""
 }
 
-// state is a world in a form that can be compared.
+// state is a world in a comparable form.
 type state struct {
 	around
 	phase                  phase

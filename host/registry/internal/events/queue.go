@@ -1,10 +1,10 @@
-// Package events delivers the events of a session to its callback, for adapters of the
-// registry port. It knows no service and no session: it does not make events, and
-// decides nothing about them.
+// Package events delivers the events of a session to its callback, for adapters of the registry
+// port. It knows no service and no session: it does not make events, and decides nothing about
+// them.
 //
-// Flow: the adapter calls Put for each event; Run, on a goroutine of its own, calls
-// the callback; before a reply reaches the caller, Settle waits until the callback has
-// received the events that the reply must not overtake.
+// Flow: the adapter calls Put for each event; Run, on a goroutine of its own, calls the
+// callback; before a reply reaches the caller, Settle waits until the callback has received the
+// events that the reply must not overtake.
 package events
 
 import (
@@ -13,28 +13,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Queue passes the events of one session to its callback, in order, so that a slow
-// callback never holds up the goroutine that puts them. A path that waits in it is not
-// put in again, only counted, so it is not longer than twice the number of paths.
+// Queue passes the events of one session to its callback, in order, so that a slow callback
+// never blocks the goroutine that puts them. An event for a path that already waits only raises
+// a count, so the queue is never longer than twice the number of paths.
 type Queue struct {
 	on func(registry.Event)
 
-	mu       sync.Mutex // guards the rest; locked within the locks of adapters
-	changed  sync.Cond  // on mu: there is something to deliver, or it was delivered
+	mu       sync.Mutex // guards the rest; adapters call Queue with their own locks held
+	changed  sync.Cond  // on mu: an event waits, or was delivered
 	waiting  []registry.Event
-	at       map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
-	count    uint64            // events put so far
+	at       map[pathEvent]int // index in waiting, for events since the last change of the connection
+	count    uint64            // number of events put so far
 	received uint64            // number of events that the callback has received
 	closed   bool
 }
 
-// pathEvent identifies events that may be merged into one.
+// pathEvent identifies events that are merged into one.
 type pathEvent struct {
 	path string
-	node bool // the node itself changed, and that is counted
+	node bool // the node itself changed, which is counted
 }
 
-// New returns a queue for a callback; nil receives nothing.
+// New returns a queue for a callback; with nil, events are discarded.
 func New(on func(registry.Event)) *Queue {
 	if on == nil {
 		on = func(registry.Event) {}
@@ -44,8 +44,8 @@ func New(on func(registry.Event)) *Queue {
 	return q
 }
 
-// Put adds an event, unless one of the same path waits or the queue has Ended. It never
-// blocks.
+// Put adds an event. It merges an event with a waiting one of the same path, and ignores events
+// after Ended. It never blocks.
 func (q *Queue) Put(e registry.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,20 +66,20 @@ func (q *Queue) Put(e registry.Event) {
 	q.waiting = append(q.waiting, e)
 	q.count++
 	q.closed = e.Kind == registry.Ended
-	if len(q.waiting) == 1 { // else Run knows already that there are some
+	if len(q.waiting) == 1 { // otherwise Run knows already that events wait
 		q.changed.Broadcast()
 	}
 }
 
-// Mark names the events put so far, for Settle.
+// Mark returns the number of events put so far, for Settle.
 func (q *Queue) Mark() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.count
 }
 
-// Settle waits until the callback has received the events up to a mark. Without it a
-// reply could reach the caller before the event that makes it stale.
+// Settle waits until the callback has received the events up to a mark. Otherwise a reply could
+// reach the caller before the event that outdates it.
 func (q *Queue) Settle(mark uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -88,7 +88,7 @@ func (q *Queue) Settle(mark uint64) {
 	}
 }
 
-// Run delivers up to Ended, which is the last.
+// Run delivers events up to Ended, which is the last.
 func (q *Queue) Run() {
 	var taken []registry.Event
 	for {
@@ -107,7 +107,7 @@ func (q *Queue) Run() {
 	}
 }
 
-// take waits for events and moves them to into.
+// take waits for events, and returns them. into becomes the new list of waiting events.
 func (q *Queue) take(into []registry.Event) []registry.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

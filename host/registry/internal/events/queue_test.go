@@ -26,8 +26,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Changes of a node that wait together are one event, which counts them and has what
-// became of the node in the end.
+// Changes of a node that wait together become one event, which counts them and has the final
+// state of the node.
 func TestQueueCountsChangesThatWait(t *testing.T) {
 	t.Parallel()
 	var received []registry.Event

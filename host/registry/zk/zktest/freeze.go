@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Freeze keeps the process from doing anything until it gets SIGCONT. It returns
-// when that is so: a signal alone lets threads go on for a moment.
+// Freeze stops the process until it gets SIGCONT. It returns when all threads have stopped:
+// after a signal alone, threads continue for a moment.
 func (s *Server) Freeze() {
 	s.t.Helper()
 	s.Signal(syscall.SIGSTOP)
@@ -36,7 +36,7 @@ func (s *Server) frozen() bool {
 		if err != nil {
 			return false
 		}
-		// Behind the name, which is in parentheses, stands the state.
+		// The state follows the name, which is in parentheses.
 		if k := strings.LastIndex(string(text), ") "); k < 0 || !strings.HasPrefix(string(text[k:]), ") T") {
 			return false
 		}

@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// Mode is what a proxy does with what it carries.
+// Mode is how a proxy treats data.
 type Mode uint8
 
 const (
-	// Pass carries everything.
+	// Pass forwards everything.
 	Pass Mode = iota
-	// Freeze keeps connections open and carries nothing, as a network does
-	// that loses packets. What it holds goes on with Pass.
+	// Freeze keeps connections open and forwards nothing, like a network that loses packets.
+	// Held data is forwarded after Pass.
 	Freeze
-	// Mute carries requests and holds the replies.
+	// Mute forwards requests and holds the replies.
 	Mute
-	// Refuse ends every connection, also those to come.
+	// Refuse closes every connection, including future ones.
 	Refuse
 )
 
@@ -29,16 +29,16 @@ type Proxy struct {
 	listener net.Listener
 	work     sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // on mu
 	target  string
 	mode    Mode
 	over    bool
 	open    map[net.Conn]struct{}
-	first   [][]byte // what each connection said first
+	first   [][]byte // the first data of each connection
 }
 
-// NewProxy carries connections to target until the test ends.
+// NewProxy forwards connections to target until the test ends.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(context.WithoutCancel(t.Context()), "tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Address is where clients connect.
+// Address returns the address for clients.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Set changes the mode.
@@ -66,28 +66,28 @@ func (p *Proxy) Set(m Mode) {
 	p.changed.Broadcast()
 }
 
-// Cut ends every connection. Those to come are treated as the mode says.
+// Cut closes every connection. The mode applies to future ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hangUp()
 }
 
-// Lead carries connections to come to another server.
+// Lead forwards future connections to another server.
 func (p *Proxy) Lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = target
 }
 
-// Openings are what each connection so far said first.
+// Openings returns the first data of each connection so far.
 func (p *Proxy) Openings() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([][]byte(nil), p.first...)
 }
 
-// hangUp is called with mu held.
+// hangUp closes every connection. mu must be held.
 func (p *Proxy) hangUp() {
 	for c := range p.open {
 		_ = c.Close() // both ends see it
@@ -144,7 +144,7 @@ func (p *Proxy) carry(c net.Conn, target string) {
 	delete(p.open, s)
 }
 
-// pump carries from one side to the other in the given modes.
+// pump forwards data from one side to the other in the given modes.
 func (p *Proxy) pump(from, to net.Conn, modes ...Mode) {
 	defer func() { _, _ = from.Close(), to.Close() }() // the other pump sees it
 	buffer := make([]byte, 64<<10)

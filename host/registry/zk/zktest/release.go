@@ -1,11 +1,10 @@
-// Package zktest starts real ZooKeeper servers for tests, kills them, reads
-// their transaction logs, and puts a proxy in front of them that loses what it
-// carries. It is not for production code, and it knows nothing of the registry
-// port.
+// Package zktest starts real ZooKeeper servers for tests, kills them, reads their transaction
+// logs, and puts a proxy in front of them that can lose data. It is not for production code,
+// and knows nothing of the registry port.
 //
-// Flow: Debian or Newer find a release, or leave the test out; Start and
-// StartEnsemble run servers of it on free ports of loopback; NewProxy stands
-// in between; Server.Log tells what was written. All end with the test.
+// Flow: Debian or Newer find a release, or skip the test; Start and StartEnsemble run its
+// servers on free ports of loopback; NewProxy stands in between; Server.Log returns what was
+// written. All end with the test.
 package zktest
 
 import (
@@ -24,20 +23,20 @@ const (
 	NewerVersion = "3.9.4"
 
 	debianJar = "/usr/share/java/zookeeper.jar"
-	// debianMore is what that one does not name itself: the log, and TLS.
+	// debianMore has the jars that Debian's package does not name itself: for the log, and TLS.
 	debianMore = ":/usr/share/java/slf4j-simple.jar:/usr/share/java/netty-codec.jar"
 	// fetchTime bounds an installation or download.
 	fetchTime = 10 * time.Minute
 )
 
-// Release is a ZooKeeper that can be run.
+// Release is an installed ZooKeeper.
 type Release struct {
 	Name      string
 	classpath string
 }
 
-// Debian is the release that the distribution has. If it is missing the test
-// is left out; if WASMJOBD_STRICT is 1, it is installed, or the test fails.
+// Debian returns the release of the distribution. If it is missing, the test is skipped; if
+// WASMJOBD_STRICT is 1, it is installed, or the test fails.
 func Debian(t testing.TB) Release {
 	t.Helper()
 	if _, err := os.Stat(debianJar); err != nil && strict() && os.Getuid() == 0 {
@@ -51,8 +50,8 @@ func Debian(t testing.TB) Release {
 	return needJava(t, Release{"debian", debianJar + debianMore})
 }
 
-// Newer is release NewerVersion from Maven Central, kept in build/zookeeper. If
-// it cannot be had the test is left out, or fails if WASMJOBD_STRICT is 1.
+// Newer returns release NewerVersion from Maven Central, kept in build/zookeeper. If that
+// fails, the test is skipped, or fails if WASMJOBD_STRICT is 1.
 func Newer(t testing.TB) Release {
 	t.Helper()
 	dir, err := fetched()
@@ -80,7 +79,7 @@ func leaveOut(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// fetched is the folder with the jars of the newer release.
+// fetched returns the folder with the jars of the newer release.
 func fetched() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -91,14 +90,14 @@ func fetched() (string, error) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
-		return "", fmt.Errorf("make room for ZooKeeper: %w", err)
+		return "", fmt.Errorf("create a folder for ZooKeeper: %w", err)
 	}
-	// A folder of its own until it is complete, for others may be at it, too.
+	// A separate folder until it is complete, since another process may do the same.
 	work, err := os.MkdirTemp(filepath.Dir(dir), NewerVersion+"-")
 	if err != nil {
-		return "", fmt.Errorf("make room for ZooKeeper: %w", err)
+		return "", fmt.Errorf("create a folder for ZooKeeper: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // what is left of a failure
+	defer func() { _ = os.RemoveAll(work) }() // remove what a failure leaves
 	pom, jars := filepath.Join(work, "pom.xml"), filepath.Join(work, "jars")
 	if err := os.WriteFile(pom, []byte(project), 0o600); err != nil {
 		return "", fmt.Errorf("write project: %w", err)
@@ -114,7 +113,7 @@ func fetched() (string, error) {
 	return dir, nil
 }
 
-// project makes Maven fetch a server with what it needs to count and compress.
+// project makes Maven fetch a server and its libraries for metrics and compression.
 const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>zktest</groupId><artifactId>zktest</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>
@@ -141,7 +140,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// run runs a command to its end; its error has what the command said.
+// run runs a command to its end. Its error contains the command's output.
 func run(name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime) //nolint:forbidigo // bounded, and shared by tests
 	defer cancel()

@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	// patience ends a test whose server does not come up.
+	// patience bounds the wait for a server to start.
 	patience = time.Minute
-	// askEvery is how often a server is asked whether it serves.
+	// askEvery is the interval between two attempts to reach a server.
 	askEvery = 20 * time.Millisecond
-	// ports of a member of an ensemble: for clients, for followers, for votes.
+	// portsEach is the number of ports of a member of an ensemble: for clients, for followers,
+	// for votes.
 	portsEach = 3
 	tries     = 3
 )
 
 // Options of servers.
 type Options struct {
-	// Tick is the server's unit of time: session time-outs are granted
-	// between 2 and 20 of it. 500 ms if 0.
+	// Tick is the server's unit of time: it grants session time-outs of 2 to 20 ticks. 0: 500
+	// ms.
 	Tick time.Duration
 	// Lines are added to the configuration.
 	Lines []string
-	// Java is added to the options of Java, which let a server start quickly, and
-	// have precedence over those.
+	// Java is added to the default options of Java, which make a server start quickly, and
+	// overrides them.
 	Java []string
 }
 
-// Host is where a server runs: a network of its own, with an address there that
-// the test can reach.
+// Host is where a server runs: a network of its own, with an address that the test can reach.
 type Host struct {
 	IP string
-	// Enter is the command behind which another command runs there, as in
-	// "ip netns exec name". Without it, a server runs where the test does.
+	// Enter is a command that runs the command after it on the host, such as "ip netns exec
+	// name". If it is empty, the server runs where the test does.
 	Enter []string
 }
 
-// Server is a server process. Its methods fail the test.
+// Server is a server process. Its methods fail the test on errors.
 type Server struct {
 	t       testing.TB
 	release Release
@@ -64,8 +64,7 @@ type process struct {
 	ended chan struct{}
 }
 
-// Start runs a server on its own until the test ends, and waits until it
-// serves.
+// Start runs a single server until the test ends, and waits until it serves.
 func Start(t testing.TB, r Release, o Options) *Server {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -81,7 +80,7 @@ func Start(t testing.TB, r Release, o Options) *Server {
 	}
 }
 
-// StartEnsemble runs n servers that are one service, and waits until all serve.
+// StartEnsemble runs n servers as one service, and waits until all of them serve.
 func StartEnsemble(t testing.TB, r Release, n int, o Options) []*Server {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -103,8 +102,8 @@ func startEnsemble(t testing.TB, r Release, n int, o Options) ([]*Server, error)
 	return startMembers(t, r, slices.Repeat([]Host{loopback()}, n), freePorts(t, portsEach*n), o)
 }
 
-// StartEnsembleOn runs a server on each host, on the usual ports, and waits
-// until all serve.
+// StartEnsembleOn runs a server on each host, on the usual ports, and waits until all of them
+// serve.
 func StartEnsembleOn(t testing.TB, r Release, hosts []Host, o Options) []*Server {
 	t.Helper()
 	servers, err := startMembers(t, r, hosts, slices.Repeat([]int{2181, 2888, 3888}, len(hosts)), o)
@@ -114,7 +113,7 @@ func StartEnsembleOn(t testing.TB, r Release, hosts []Host, o Options) []*Server
 	return servers
 }
 
-// startMembers takes portsEach of the ports for each host.
+// startMembers uses portsEach of the ports for each host.
 func startMembers(t testing.TB, r Release, hosts []Host, ports []int, o Options) ([]*Server, error) {
 	t.Helper()
 	lines := []string{"initLimit=10", "syncLimit=5", "standaloneEnabled=false"}
@@ -166,14 +165,13 @@ func (s *Server) write(name, text string) {
 	}
 }
 
-// Address is where clients connect; it stays the same over restarts.
+// Address returns the address for clients; it stays the same over restarts.
 func (s *Server) Address() string { return s.address }
 
-// Dir is where the server has its configuration, log and data.
+// Dir returns the directory with the server's configuration, log and data.
 func (s *Server) Dir() string { return s.dir }
 
-// Launch starts the process, or starts it again with its data after Kill, and
-// does not wait.
+// Launch starts the process, or restarts it with its data after Kill, and does not wait.
 func (s *Server) Launch() {
 	s.t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -182,8 +180,8 @@ func (s *Server) Launch() {
 	}
 	args := append(slices.Clone(s.host.Enter), "java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
-		// Where votes are lost, as after a frozen server goes on, the next ones wait up to a
-		// minute by default, which is all the time that a test has.
+		// After lost votes, as when a frozen server continues, the next ones would by default
+		// wait up to a minute, which is the test's time limit.
 		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 		"-Dzookeeper.serverCnxnFactory="+s.factory())
 	args = append(append(args, s.java...),
@@ -194,8 +192,8 @@ func (s *Server) Launch() {
 		s.t.Fatal(err)
 	}
 	p := &process{cmd: cmd, ended: make(chan struct{})}
-	// The shell waits until the pipe is closed, which the death of this
-	// process does, too: a test that panics or times out cleans nothing up.
+	// The shell waits until the pipe is closed, at the latest by the death of this process: a
+	// test that panics or times out cleans nothing up.
 	p.guard = exec.Command("sh", "-c", "read -r _; kill -KILL "+strconv.Itoa(cmd.Process.Pid)) //nolint:noctx,gosec // a number
 	if _, err := p.guard.StdinPipe(); err != nil {
 		s.t.Fatal(err)
@@ -214,7 +212,8 @@ func (s *Server) Launch() {
 	s.t.Cleanup(func() { end(p) })
 }
 
-// factory is that which can do TLS, if the configuration asks for a port.
+// factory returns the class for connections that supports TLS, if the configuration has a port
+// for it.
 func (s *Server) factory() string {
 	config, err := os.ReadFile(filepath.Join(s.dir, "zoo.cfg"))
 	if err == nil && strings.Contains(string(config), "secureClientPort") {
@@ -243,8 +242,8 @@ func (s *Server) await() error {
 	}
 }
 
-// AwaitServing waits until the server serves, when the others of its ensemble
-// were replaced.
+// AwaitServing waits until the server serves, after other members of its ensemble were
+// restarted.
 func (s *Server) AwaitServing() {
 	s.t.Helper()
 	if err := s.await(); err != nil {
@@ -252,14 +251,14 @@ func (s *Server) AwaitServing() {
 	}
 }
 
-// Role is standalone, leader or follower; empty if the server does not serve.
+// Role returns standalone, leader or follower; empty if the server does not serve.
 func (s *Server) Role() string {
 	_, role, _ := strings.Cut(s.Ask("srvr"), "Mode: ")
 	role, _, _ = strings.Cut(role, "\n")
 	return role
 }
 
-// Ask sends a four-letter word; the answer is empty if there is none.
+// Ask sends a four-letter word; the answer is empty on failure.
 func (s *Server) Ask(word string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // bounded by itself; it also runs when the test has ended
 	defer cancel()
@@ -280,7 +279,7 @@ func (s *Server) Ask(word string) string {
 	return string(answer)
 }
 
-// Output is the end of what the server has printed.
+// Output returns the end of the server's output.
 func (s *Server) Output() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -289,7 +288,7 @@ func (s *Server) Output() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// Kill ends the process at once, as kill -9 does.
+// Kill ends the process at once, like kill -9.
 func (s *Server) Kill() { end(s.process) }
 
 func end(p *process) {
@@ -297,7 +296,7 @@ func end(p *process) {
 	<-p.ended
 }
 
-// Restart starts the server again, with its data, and waits until it serves.
+// Restart starts the server again with its data, and waits until it serves.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -305,7 +304,7 @@ func (s *Server) Restart() {
 	s.AwaitServing()
 }
 
-// Wipe removes all data of a server that was killed.
+// Wipe removes all data of a killed server.
 func (s *Server) Wipe() {
 	s.t.Helper()
 	data := filepath.Join(s.dir, "data")
@@ -314,8 +313,8 @@ func (s *Server) Wipe() {
 	}
 }
 
-// Signal sends the process a signal, as SIGSTOP to freeze it and SIGCONT to let
-// it go on.
+// Signal sends a signal to the process, such as SIGSTOP to freeze it and SIGCONT to let it
+// continue.
 func (s *Server) Signal(sig os.Signal) {
 	s.t.Helper()
 	if err := s.process.cmd.Process.Signal(sig); err != nil {
@@ -323,8 +322,8 @@ func (s *Server) Signal(sig os.Signal) {
 	}
 }
 
-// freePorts are ports on which no process listens. Another process may take one
-// before it is used; then the start is tried again.
+// freePorts returns ports on which no process listens. If another process takes one first, the
+// start is tried again.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	ports := make([]int, n)
@@ -339,7 +338,7 @@ func freePorts(t testing.TB, n int) []int {
 	return ports
 }
 
-// FreePort is such a port, for Options.Lines.
+// FreePort returns a free port, for Options.Lines.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	return freePorts(t, 1)[0]

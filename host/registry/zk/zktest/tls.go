@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Secure gives the lines with which a server speaks TLS on a port, beside its
-// own. In dir it leaves cert.pem, for localhost, which also says whom to trust,
-// and key.pem. clientAuth is "need" if clients must present a certificate, which
-// may be the same; else "none".
+// Secure returns configuration lines that make a server accept TLS on another port. In dir it
+// writes key.pem and cert.pem, a certificate for localhost that is also the trusted authority.
+// clientAuth is "need" if clients must present a certificate, which may be the same; else
+// "none".
 func Secure(t testing.TB, dir string, port, clientAuth string) []string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// ErrTorn: the log ends within an entry, as it does while its server writes it.
+// ErrTorn: the log ends within an entry, as it does while its server writes the entry.
 var ErrTorn = errors.New("the transaction log ends within an entry")
 
-// Transaction is one entry of a server's transaction log: what the service
-// itself says that was written, by whom and in which order.
+// Transaction is one entry of a server's transaction log: the service's own record of a write,
+// of its session and of its order.
 type Transaction struct {
 	Session int64
 	Zxid    int64
@@ -27,33 +27,32 @@ type Transaction struct {
 	Changes []Change  // in their order
 }
 
-// OnlyChecks reports whether the transaction checks and does nothing else: it is the
-// sign of life of a session.
+// OnlyChecks reports whether the transaction only checks: it is a session's sign of life.
 func (t Transaction) OnlyChecks() bool {
 	return !slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Kind != Checked })
 }
 
-// ChangeKind is what a Change does.
+// ChangeKind is the kind of a Change.
 type ChangeKind uint8
 
 const (
-	// Created is a new node, of whatever kind.
+	// Created is a new node of any kind.
 	Created ChangeKind = iota + 1
 	// Set is new data of a node.
 	Set
-	// Deleted is the end of a node, decided by somebody or by the end of the
-	// session that owned it.
+	// Deleted is the deletion of a node, by a request or by the end of the session that owned
+	// it.
 	Deleted
 	// Checked is the check of a version in a transaction.
 	Checked
-	// Protected is a new list of who may do what.
+	// Protected is a new list of permissions.
 	Protected
-	// SessionBegun and SessionEnded have no path. What a session leaves behind
-	// is deleted in the transaction of its end.
+	// SessionBegun and SessionEnded have no path. The ephemeral nodes of a session are deleted
+	// in the transaction that ends it.
 	SessionBegun
 	SessionEnded
-	// Refused is an operation that the service refused, with all others of its
-	// transaction: nothing was written.
+	// Refused is an operation that the service refused with all others of its transaction:
+	// nothing was written.
 	Refused
 	// Other is anything else, such as a change of the ensemble.
 	Other
@@ -65,12 +64,12 @@ type Change struct {
 	Path      string
 	Data      []byte // of Created and Set
 	Ephemeral bool   // of Created
-	Version   int32  // of Set: the one after it; of Checked: the one that the node had
-	Code      int32  // of Refused: ZooKeeper's error, 0 if another one is why
+	Version   int32  // of Set: the new version; of Checked: the version that the node had
+	Code      int32  // of Refused: ZooKeeper's error, 0 if another operation caused the refusal
 }
 
-// Log is everything in the server's transaction log. What was answered to a
-// client is in it; an entry that the server is writing is left out.
+// Log returns everything in the server's transaction log. It has all that was answered to
+// clients; an entry that the server is writing is left out.
 func (s *Server) Log() []Transaction {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "data", "version-2")
@@ -97,8 +96,8 @@ func (s *Server) Log() []Transaction {
 	return all
 }
 
-// firstOf is the zxid in a log's name; a name without one sorts first and
-// fails when it is read.
+// firstOf returns the zxid in a log's name. A name without one sorts first and makes reading
+// fail.
 func firstOf(name string) int64 {
 	_, hex, _ := strings.Cut(filepath.Base(name), ".")
 	zxid, err := strconv.ParseInt(hex, 16, 64)
@@ -112,16 +111,16 @@ const (
 	logMagic   = 0x5a4b4c47 // ZKLG
 	logVersion = 2
 	entryEnd   = 'B'
-	// maxEntry is above what a server takes in one request, with what it adds.
+	// maxEntry exceeds what a server accepts in one request plus what it adds.
 	maxEntry = 8 << 20
-	// digestSize is what a server may append to an entry: a version and a sum
-	// over its tree.
+	// digestSize is the size of what a server may append to an entry: a version and a checksum
+	// of its tree.
 	digestSize = 12
-	// errorSize is that of an error's code.
+	// errorSize is the size of an error code.
 	errorSize = 4
 )
 
-// Operations as the log numbers them.
+// Operations by the numbers in the log.
 const (
 	opCreate          = 1
 	opDelete          = 2
@@ -139,9 +138,8 @@ const (
 	opCloseSession    = -11
 )
 
-// ReadLog reads one file of a server's transaction log (version-2/log.*), up
-// to the zeros that the server puts behind the last entry. With an error it
-// returns what came before.
+// ReadLog reads one file of a server's transaction log (version-2/log.*), up to the zeros that
+// the server writes after the last entry. With an error it returns what came before.
 func ReadLog(from io.Reader) ([]Transaction, error) {
 	r := bufio.NewReader(from)
 	var head [16]byte
@@ -167,7 +165,7 @@ func ReadLog(from io.Reader) ([]Transaction, error) {
 	}
 }
 
-// readEntry gives the bytes of the next entry; nil at the end.
+// readEntry returns the bytes of the next entry; nil at the end.
 func readEntry(r *bufio.Reader) ([]byte, error) {
 	var head [12]byte // sum and length
 	n, err := io.ReadFull(r, head[:])
@@ -208,13 +206,13 @@ func decodeTransaction(body []byte) (Transaction, error) {
 	t.Zxid, t.Time = r.long(), time.UnixMilli(r.long())
 	kind := r.int()
 	if kind == opMulti {
-		// A part has its kind and its length, both at least.
+		// Each part has at least its kind and its length.
 		for range r.count(8) {
 			kind := r.int()
 			part := &record{left: r.buffer()}
 			if kind == opError && len(part.left) > errorSize {
-				// A member that had it from the memory of another one marks the
-				// operations as refused and leaves in what they would have done.
+				// A member that received the entry from another member's memory marks the
+				// operations as refused, but still has their effects.
 				t.Changes = append(t.Changes, Change{Kind: Refused})
 				continue
 			}
@@ -228,8 +226,7 @@ func decodeTransaction(body []byte) (Transaction, error) {
 	return t, r.end(digestSize)
 }
 
-// refuseAll says of a transaction that was refused what the log says of one of
-// its operations only.
+// refuseAll marks all operations of a refused transaction, of which the log marks only one.
 func refuseAll(all []Change) {
 	if !slices.ContainsFunc(all, func(c Change) bool { return c.Kind == Refused }) {
 		return
@@ -239,14 +236,13 @@ func refuseAll(all []Change) {
 	}
 }
 
-// record reads Jute, the encoding of ZooKeeper's records. After a fault it
-// reads zeros.
+// record reads Jute, ZooKeeper's encoding of records. After a fault it reads zeros.
 type record struct {
 	left []byte
 	err  error
 }
 
-// changes reads what one operation carries.
+// changes reads the content of one operation.
 func (r *record) changes(kind int32) []Change {
 	switch kind {
 	case opCreate, opCreate2:
@@ -293,7 +289,7 @@ func (r *record) created() Change {
 	return c
 }
 
-// ended is the end of a session; servers may leave out what it deletes.
+// ended reads the end of a session; servers may leave out what it deletes.
 func (r *record) ended() []Change {
 	all := []Change{{Kind: SessionEnded}}
 	if n := len(r.left); n == 0 || n == digestSize {
@@ -319,7 +315,7 @@ func (r *record) fail(err error) {
 	}
 }
 
-// end returns what was wrong, also bytes that are left, save so many.
+// end returns the fault, including bytes that are left beyond extra.
 func (r *record) end(extra int) error {
 	if n := len(r.left); n != 0 && n != extra {
 		r.fail(fmt.Errorf("%d bytes are left", n))
@@ -356,20 +352,20 @@ func (r *record) bool() bool {
 	return b != nil && b[0] != 0
 }
 
-// count is the length of a list whose elements have at least least bytes.
+// count reads the length of a list whose elements have at least least bytes.
 func (r *record) count(least int) int {
 	n := int(r.int())
 	if n > len(r.left)/least {
 		r.fail(fmt.Errorf("a list of %d in %d bytes", n, len(r.left)))
 		return 0
 	}
-	return max(n, 0) // -1 is none
+	return max(n, 0) // -1 stands for none
 }
 
 func (r *record) buffer() []byte {
 	n := int(r.int())
 	if n <= 0 {
-		return nil // -1 is none
+		return nil // -1 stands for none
 	}
 	return r.take(n)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// What a client did is what the log of a real server says, over a restart.
+// The log of a real server has what a client did, also over a restart.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(testing.TB) zktest.Release{"debian": zktest.Debian, "newer": zktest.Newer} {
@@ -89,14 +89,14 @@ func testLog(t *testing.T, release zktest.Release) {
 	compare()
 }
 
-// entry is one entry of a log, as a server writes it.
+// entry returns one entry of a log as a server writes it.
 func entry(body []byte) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(adler32.Checksum(body)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(body)))
 	return append(append(b, body...), 'B')
 }
 
-// jute spells numbers, texts and bytes one after the other.
+// jute encodes numbers, strings and bytes one after the other.
 func jute(fields ...any) []byte {
 	var b []byte
 	for _, f := range fields {
@@ -125,7 +125,7 @@ func logOf(bodies ...[]byte) []byte {
 	return b
 }
 
-// head is that of a transaction of session 7.
+// head returns the head of a transaction of session 7.
 func head(kind int) []byte { return jute(int64(7), 1, int64(9), int64(1000), kind) }
 
 func with(kind int, fields ...any) []byte { return append(head(kind), jute(fields...)...) }
@@ -195,7 +195,7 @@ func TestReadLog_damage(t *testing.T) {
 	}
 }
 
-// No bytes make the reader panic or ask for more memory than they are worth.
+// No input makes the reader panic or allocate much more than the input's size.
 func FuzzReadLog(f *testing.F) {
 	f.Add(with(2, "/a"))
 	f.Add(with(1, "/a", "x", acl, true, 3))
